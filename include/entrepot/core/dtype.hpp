@@ -1,0 +1,111 @@
+// Dtype: the type of an element as DLPack describes it; every other spelling of a type derives from one table here.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace entrepot {
+
+enum class TypeCode : std::uint8_t {  // DLPack's numbers
+    integer = 0,
+    unsigned_integer = 1,
+    floating = 2,
+    opaque = 3,
+    bfloat = 4,
+    complex = 5,
+    boolean = 6,
+    float8_e3m4 = 7,
+    float8_e4m3 = 8,
+    float8_e4m3b11fnuz = 9,
+    float8_e4m3fn = 10,
+    float8_e4m3fnuz = 11,
+    float8_e5m2 = 12,
+    float8_e5m2fnuz = 13,
+    float8_e8m0fnu = 14,
+    float6_e2m3fn = 15,
+    float6_e3m2fn = 16,
+    float4_e2m1fn = 17,
+};
+
+// Laid out as DLDataType is. `lanes` above 1 is a short vector that counts as one element.
+struct Dtype {
+    TypeCode code = TypeCode::floating;
+    std::uint8_t bits = 32;  // of one lane
+    std::uint16_t lanes = 1;
+
+    // Bytes of an element; a type of 4 or 6 bits takes a whole byte (DLPack's IS_SUBBYTE_TYPE_PADDED).
+    constexpr std::int64_t itemsize() const noexcept { return (std::int64_t{bits} * lanes + 7) / 8; }
+    constexpr bool is_subbyte() const noexcept { return bits < 8; }
+
+    constexpr bool operator==(const Dtype &) const noexcept = default;
+};
+
+struct DtypeRow {
+    Dtype dtype;
+    std::string_view name;     // NumPy's and ml_dtypes' name; names are unique
+    std::string_view typestr;  // of the array interface; empty where it has none
+    std::string_view format;   // of the buffer protocol, native; empty where it has none
+};
+
+inline constexpr std::array<DtypeRow, 27> dtype_table{{
+    {{TypeCode::boolean, 8}, "bool", "|b1", "?"},
+    {{TypeCode::integer, 8}, "int8", "|i1", "b"},
+    {{TypeCode::integer, 16}, "int16", "<i2", "h"},
+    {{TypeCode::integer, 32}, "int32", "<i4", "i"},
+    {{TypeCode::integer, 64}, "int64", "<i8", "q"},
+    {{TypeCode::unsigned_integer, 8}, "uint8", "|u1", "B"},
+    {{TypeCode::unsigned_integer, 16}, "uint16", "<u2", "H"},
+    {{TypeCode::unsigned_integer, 32}, "uint32", "<u4", "I"},
+    {{TypeCode::unsigned_integer, 64}, "uint64", "<u8", "Q"},
+    {{TypeCode::floating, 16}, "float16", "<f2", "e"},
+    {{TypeCode::floating, 32}, "float32", "<f4", "f"},
+    {{TypeCode::floating, 64}, "float64", "<f8", "d"},
+    {{TypeCode::complex, 64}, "complex64", "<c8", "Zf"},
+    {{TypeCode::complex, 128}, "complex128", "<c16", "Zd"},
+    {{TypeCode::bfloat, 16}, "bfloat16", "", ""},
+    {{TypeCode::float8_e3m4, 8}, "float8_e3m4", "", ""},
+    {{TypeCode::float8_e4m3, 8}, "float8_e4m3", "", ""},
+    {{TypeCode::float8_e4m3b11fnuz, 8}, "float8_e4m3b11fnuz", "", ""},
+    {{TypeCode::float8_e4m3fn, 8}, "float8_e4m3fn", "", ""},
+    {{TypeCode::float8_e4m3fnuz, 8}, "float8_e4m3fnuz", "", ""},
+    {{TypeCode::float8_e5m2, 8}, "float8_e5m2", "", ""},
+    {{TypeCode::float8_e5m2fnuz, 8}, "float8_e5m2fnuz", "", ""},
+    {{TypeCode::float8_e8m0fnu, 8}, "float8_e8m0fnu", "", ""},
+    {{TypeCode::float6_e2m3fn, 6}, "float6_e2m3fn", "", ""},
+    {{TypeCode::float6_e3m2fn, 6}, "float6_e3m2fn", "", ""},
+    {{TypeCode::float4_e2m1fn, 4}, "float4_e2m1fn", "", ""},
+    {{TypeCode::complex, 32}, "complex32", "", ""},
+}};
+
+namespace dtypes {
+inline constexpr Dtype uint8{TypeCode::unsigned_integer, 8};
+inline constexpr Dtype int64{TypeCode::integer, 64};
+inline constexpr Dtype float32{TypeCode::floating, 32};
+inline constexpr Dtype float64{TypeCode::floating, 64};
+}  // namespace dtypes
+
+// The row of a single-lane type, or nullptr.
+const DtypeRow *find_dtype(Dtype dtype) noexcept;
+
+// `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24 bits`.
+std::string name_of(Dtype dtype);
+std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
+
+// The array interface's typestr: byte order, kind, bytes. nullopt where the type has none.
+std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
+// Accepts `<`, `=` and `|`, and `>` where an item is one byte. Throws InterfaceError otherwise, saying what was wrong.
+Dtype dtype_from_typestr(std::string_view typestr);
+
+// The format of PEP 3118 in native form. nullopt where the type has none.
+std::optional<std::string_view> format_of(Dtype dtype) noexcept;
+// Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
+// Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.
+Dtype dtype_from_format(const char *format, std::int64_t itemsize);
+
+std::ostream &operator<<(std::ostream &out, Dtype dtype);
+
+}  // namespace entrepot

@@ -1,0 +1,259 @@
+/* The C contract of a backend: what the device room asks of a runtime (SYCL, CUDA, HIP, the plain host).
+ *
+ * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per group of the table
+ * (devices, contexts, queues, events, memory, programs, peer), in the order of this header. A backend that lives in a
+ * shared library of its own exports `entrepot_backend`, links nothing of ours, and is never unloaded.
+ *
+ * Rules that hold for every function:
+ *  - It returns a status; on anything but EP_OK it has called `loader->set_error` with a sentence first, on this thread,
+ *    and has changed nothing. No exception and no signal leaves it.
+ *  - Out-parameters are written on EP_OK only. Handles that it hands out are owned by the caller (one release each),
+ *    devices excepted: those live as long as the process.
+ *  - It may be called from any thread at once, on any handle.
+ *  - It does not block unless its comment says "blocks".
+ *
+ * The table's version must match exactly until 1.0; `size` is sizeof(ep_backend) as the backend was compiled.
+ */
+#ifndef ENTREPOT_DEVICE_BACKEND_H
+#define ENTREPOT_DEVICE_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EP_BACKEND_VERSION 1
+#define EP_MAX_NDIM 64 /* of strided copies and fills */
+
+typedef enum ep_status {
+    EP_OK = 0,
+    EP_INVALID = 1,       /* the arguments contradict each other or the device's limits */
+    EP_OUT_OF_MEMORY = 2, /* the device or the host has no such block left */
+    EP_UNSUPPORTED = 3,   /* this device or runtime cannot do it; the sentence says what can */
+    EP_BUILD_FAILED = 4,  /* a program's source was refused; the log says why */
+    EP_DEVICE_ERROR = 5,  /* the runtime reported an error, perhaps of earlier asynchronous work */
+    EP_UNAVAILABLE = 6    /* the backend's runtime is not there, or another generation of it is in the process */
+} ep_status;
+
+/* What the loader lends to a backend. The strings are copied before the call returns. */
+typedef struct ep_loader {
+    size_t size;
+    uint32_t version; /* EP_BACKEND_VERSION of the loader */
+    void (*set_error)(const char *message);
+    void (*log)(const char *message);
+} ep_loader;
+
+typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */
+typedef struct ep_context_s *ep_context; /* counted */
+typedef struct ep_queue_s *ep_queue;     /* counted */
+typedef struct ep_event_s *ep_event;     /* counted */
+typedef struct ep_program_s *ep_program; /* counted */
+typedef struct ep_kernel_s *ep_kernel;   /* counted; keeps its program */
+
+/* ---------------------------------------------------------------- devices */
+
+typedef enum ep_device_type { EP_CPU = 0, EP_GPU = 1, EP_ACCELERATOR = 2 } ep_device_type;
+
+typedef enum ep_aspect {
+    EP_FP16 = 1u << 0,
+    EP_FP64 = 1u << 1,
+    EP_ATOMIC64 = 1u << 2,
+    EP_USM_HOST_ALLOCATIONS = 1u << 3,
+    EP_USM_DEVICE_ALLOCATIONS = 1u << 4,
+    EP_USM_SHARED_ALLOCATIONS = 1u << 5,
+    EP_PARTITION_EQUALLY = 1u << 6,
+    EP_PARTITION_BY_COUNTS = 1u << 7,
+    EP_PARTITION_BY_AFFINITY = 1u << 8,
+    EP_PROFILING = 1u << 9,        /* queues can be created with EP_QUEUE_PROFILING */
+    EP_READS_HOST_MEMORY = 1u << 10, /* kernels may be given ordinary host memory */
+    EP_ORDERED_FREE = 1u << 11     /* memory_allocate and memory_free take a queue and are ordered in it */
+} ep_aspect;
+
+typedef struct ep_device_info {
+    const char *backend; /* the filter selector's word: "opencl", "level_zero", "cuda", "hip", "host" … */
+    ep_device_type type;
+    uint32_t number; /* position among the root devices of the same backend and type; of a sub-device: in its parent */
+    const char *name, *vendor, *driver; /* immortal */
+    uint64_t global_memory, local_memory, max_allocation; /* bytes */
+    uint64_t max_work_group;                              /* work-items */
+    uint64_t max_work_items[3];
+    uint32_t compute_units;
+    uint32_t max_sub_devices; /* 0 or 1: cannot be partitioned */
+    uint32_t aspects;         /* of ep_aspect */
+    int32_t score;            /* the runtime's default selector's; the highest root device is the default, negative: never */
+} ep_device_info;
+
+typedef enum ep_partition { EP_EQUALLY = 0, EP_BY_COUNTS = 1, EP_BY_AFFINITY = 2 } ep_partition;
+
+typedef enum ep_affinity {
+    EP_AFFINITY_NUMA = 0,
+    EP_AFFINITY_L4,
+    EP_AFFINITY_L3,
+    EP_AFFINITY_L2,
+    EP_AFFINITY_L1,
+    EP_AFFINITY_NEXT
+} ep_affinity;
+
+/* ----------------------------------------------------------------- queues */
+
+typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER = 1u << 1 } ep_queue_flag;
+
+/* ----------------------------------------------------------------- memory */
+
+typedef enum ep_usm_kind { EP_USM_UNKNOWN = 0, EP_USM_HOST = 1, EP_USM_DEVICE = 2, EP_USM_SHARED = 3 } ep_usm_kind;
+
+typedef enum ep_query_flag { EP_QUERY_DEVICE = 1u << 0, EP_QUERY_SIZE = 1u << 1 } ep_query_flag;
+
+typedef struct ep_allocation {
+    ep_usm_kind kind;  /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set */
+    ep_device device;  /* with EP_QUERY_DEVICE; NULL where the runtime does not know (host memory, some sub-devices) */
+    void *base;        /* start of the allocation; NULL where the runtime cannot tell */
+    uint64_t size;     /* with EP_QUERY_SIZE; 0 where the runtime cannot tell */
+    int32_t contained; /* whether all bytes asked about lie in one allocation; -1 where the runtime cannot tell */
+} ep_allocation;
+
+/* A box of items, its strides in bytes. Both sides of a copy share `shape`. */
+typedef struct ep_box {
+    size_t ndim; /* 0 … EP_MAX_NDIM */
+    size_t itemsize;
+    const int64_t *shape;
+} ep_box;
+
+/* --------------------------------------------------------------- programs */
+
+typedef enum ep_dialect {
+    EP_OPENCL_C = 0,
+    EP_SYCL_SOURCE = 1, /* free-function kernels, compiled by the SYCL runtime */
+    EP_SPIRV = 2,
+    EP_CUDA_CPP = 3,
+    EP_PTX = 4,
+    EP_CUBIN = 5,
+    EP_HIP_CPP = 6,
+    EP_CPP = 7, /* host C++: see src/backends/host/programs.cpp for the form of a kernel */
+    EP_DIALECT_COUNT
+} ep_dialect;
+
+/* Where a program's build log goes; called zero or more times before the build returns. */
+typedef struct ep_sink {
+    void *user;
+    void (*write)(void *user, const char *text, size_t length);
+} ep_sink;
+
+typedef enum ep_argument_kind {
+    EP_ARG_POINTER = 0, /* `value` is the pointer itself, to memory that the device can reach */
+    EP_ARG_BYTES = 1,   /* `size` bytes at `value`: a scalar or a struct */
+    EP_ARG_LOCAL = 2    /* `size` bytes of local memory for each work-group */
+} ep_argument_kind;
+
+typedef struct ep_argument {
+    ep_argument_kind kind;
+    size_t size;
+    const void *value;
+} ep_argument;
+
+typedef struct ep_range {
+    uint32_t ndim;      /* 1 … 3 */
+    uint64_t global[3]; /* work-items; slowest dimension first, as in SYCL. Backends whose first dimension is the fastest reverse it */
+    uint64_t local[3];  /* work-items of a group; all 0: the backend chooses */
+} ep_range;
+
+typedef struct ep_kernel_info {
+    uint64_t max_work_group;      /* work-items, of this kernel on that device */
+    uint64_t preferred_multiple;  /* of work-items in a group; 0 unknown */
+    uint64_t local_memory;        /* bytes that the kernel uses by itself */
+    uint64_t private_memory;      /* bytes a work-item; 0 unknown */
+    int32_t argument_count;       /* -1 unknown */
+} ep_kernel_info;
+
+/* -------------------------------------------------------------- the table */
+
+typedef struct ep_backend {
+    size_t size;
+    uint32_t version;
+    const char *name; /* "host", "sycl", "cuda", "hip" */
+
+    /* devices. Root devices are numbered as the runtime lists them (for SYCL: sycl::device::get_devices()). */
+    ep_status (*device_count)(uint32_t *count); /* the first call may load drivers */
+    ep_status (*device_at)(uint32_t index, ep_device *device);
+    ep_status (*device_info)(ep_device device, ep_device_info *info);
+    ep_status (*device_parent)(ep_device device, ep_device *parent); /* NULL for a root device */
+    /* `counts`: EP_EQUALLY one number, compute units each; EP_BY_COUNTS `count` numbers; EP_BY_AFFINITY one ep_affinity.
+     * Writes at most *sub_count handles to `sub` (may be NULL) and sets *sub_count to how many there are. */
+    ep_status (*device_partition)(ep_device device, ep_partition how, const uint32_t *counts, size_t count, ep_device *sub,
+                                  size_t *sub_count);
+    ep_status (*device_from_native)(void *native, ep_device *device); /* sycl::device *, const CUdevice * … */
+    ep_status (*device_native)(ep_device device, void **native);      /* the same form; lives as long as the process */
+    ep_status (*device_default_context)(ep_device device, ep_context *context); /* of the platform, where there are platforms */
+
+    /* contexts */
+    ep_status (*context_create)(const ep_device *devices, size_t count, ep_context *context);
+    ep_status (*context_from_native)(void *native, ep_context *context); /* sycl::context * (copied), CUcontext */
+    ep_status (*context_native)(ep_context context, void **native);      /* lives as long as `context` */
+    void (*context_retain)(ep_context context);
+    void (*context_release)(ep_context context);
+    ep_status (*context_equal)(ep_context a, ep_context b, int32_t *equal); /* the same context of the runtime */
+    ep_status (*context_is_default)(ep_context context, int32_t *is_default);
+    ep_status (*context_devices)(ep_context context, ep_device *devices, size_t *count); /* as device_partition counts */
+
+    /* queues. Those that are created are in order unless EP_QUEUE_OUT_OF_ORDER asks otherwise. */
+    ep_status (*queue_create)(ep_context context, ep_device device, uint32_t flags, ep_queue *queue);
+    ep_status (*queue_from_native)(void *native, ep_queue *queue); /* sycl::queue * (copied), const CUstream * */
+    ep_status (*queue_native)(ep_queue queue, void **native);
+    void (*queue_retain)(ep_queue queue);
+    void (*queue_release)(ep_queue queue);
+    ep_status (*queue_equal)(ep_queue a, ep_queue b, int32_t *equal);
+    ep_status (*queue_context)(ep_queue queue, ep_context *context);
+    ep_status (*queue_device)(ep_queue queue, ep_device *device);
+    ep_status (*queue_flags)(ep_queue queue, uint32_t *flags);
+    ep_status (*queue_wait)(ep_queue queue); /* blocks; reports errors of asynchronous work */
+    ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
+
+    /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
+    ep_status (*event_record)(ep_queue queue, ep_event *event); /* done when all that the queue holds now is done */
+    ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event); /* later work of `queue` waits; any context */
+    ep_status (*event_wait)(ep_event event);                          /* blocks */
+    ep_status (*event_is_done)(ep_event event, int32_t *done);
+    ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */
+    ep_status (*event_native)(ep_event event, void **native);
+    ep_status (*event_from_native)(void *native, ep_event *event);
+    void (*event_retain)(ep_event event);
+    void (*event_release)(ep_event event);
+
+    /* memory. `alignment` is a power of two, or 0 for the runtime's own. `queue` is NULL unless EP_ORDERED_FREE. */
+    ep_status (*memory_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes, size_t alignment,
+                                 ep_queue queue, void **pointer);
+    ep_status (*memory_free)(ep_context context, void *pointer, ep_queue queue); /* may block: nothing may be pending on it */
+    ep_status (*memory_query)(ep_context context, const void *pointer, size_t bytes, uint32_t flags, ep_allocation *found);
+    /* Copies and fills are work of the queue. Either side may be ordinary host memory, which the caller keeps until done. */
+    ep_status (*memory_copy)(ep_queue queue, void *to, const void *from, size_t bytes);
+    ep_status (*memory_copy_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *from,
+                                     const int64_t *from_strides); /* both sides are reachable by the device */
+    ep_status (*memory_fill)(ep_queue queue, void *to, const void *item, size_t itemsize, size_t count);
+    ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *item);
+
+    /* programs */
+    ep_status (*program_dialects)(ep_device device, uint32_t *mask); /* bit 1 << ep_dialect; best first is the caller's business */
+    ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
+                               const char *options, const ep_sink *log, ep_program *program); /* blocks */
+    void (*program_retain)(ep_program program);
+    void (*program_release)(ep_program program);
+    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel);
+    ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
+    void (*kernel_retain)(ep_kernel kernel);
+    void (*kernel_release)(ep_kernel kernel);
+    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments, size_t count);
+
+    /* peer */
+    ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can);
+} ep_backend;
+
+/* What a plugin exports. On EP_OK *backend lives as long as the process. */
+typedef ep_status (*ep_backend_entry)(const ep_loader *loader, const ep_backend **backend);
+#define EP_BACKEND_ENTRY "entrepot_backend"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,70 @@
+// Context: what memory is bound to. Counted; two handles of the same native context are equal.
+#pragma once
+#include <entrepot/device/device.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace entrepot {
+
+class Context {
+  public:
+    Context() noexcept = default;
+
+    static Context create(std::span<const Device> devices);
+    // Wraps the runtime's own (`sycl::context *`, copied; `CUcontext`). The same native context gives an equal Context.
+    static Context from_native(const Backend &backend, void *native);
+    // Takes over one reference to a backend's handle.
+    static Context adopt(const Backend &backend, ep_context handle);
+
+    Context(const Context &other) noexcept : record_(other.record_) { retain(); }
+    Context(Context &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+    Context &operator=(Context other) noexcept {
+        std::swap(record_, other.record_);
+        return *this;
+    }
+    ~Context() { release(); }
+
+    const Backend &backend() const noexcept { return *record_->backend; }
+    ep_context handle() const noexcept { return record_->handle; }
+    const std::vector<Device> &devices() const noexcept { return record_->devices; }
+    bool is_default() const noexcept { return record_->is_default; }  // of its platform
+    void *native() const;
+
+    // What the pointer is, for the whole range [pointer, pointer + bytes). `flags` of ep_query_flag.
+    ep_allocation query(const void *pointer, std::size_t bytes, std::uint32_t flags = 0) const;
+
+    explicit operator bool() const noexcept { return record_ != nullptr; }
+    bool operator==(const Context &) const noexcept = default;
+
+    struct Record {
+        std::atomic<std::uint32_t> references{1};
+        bool immortal = false;  // default contexts are; their handles are copied on the hottest paths
+        bool is_default = false;
+        const Backend *backend = nullptr;
+        ep_context handle = nullptr;
+        std::vector<Device> devices;
+    };
+    const Record *record() const noexcept { return record_; }
+
+  private:
+    explicit Context(Record *record) noexcept : record_(record) {}
+    void retain() const noexcept {
+        if (record_ && !record_->immortal)
+            record_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    void release() noexcept {
+        if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            destroy(record_);
+    }
+    static void destroy(Record *record) noexcept;  // unless the table of live contexts has just handed it out again
+
+    Record *record_ = nullptr;
+};
+
+// The devices of the context, as messages show it: `the default context of opencl:cpu:0`.
+std::ostream &operator<<(std::ostream &out, const Context &context);
+
+}  // namespace entrepot

@@ -1,0 +1,64 @@
+// Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as long as the process.
+#pragma once
+#include <entrepot/core/error.hpp>
+#include <entrepot/device/backend.h>
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace entrepot {
+
+class Backend;
+class Context;
+class Queue;
+
+class Device {
+  public:
+    Device() noexcept = default;  // none; every question but == and bool is undefined
+
+    // The selector that finds this device again: `opencl:cpu:0`, `cuda:1`, `host`; a sub-device is `opencl:cpu:0/1`,
+    // numbered among the sub-devices that its parent has handed out in this process.
+    const std::string &selector() const noexcept;
+    const ep_device_info &info() const noexcept;
+    const Backend &backend() const noexcept;
+    ep_device handle() const noexcept;
+
+    bool has(ep_aspect aspect) const noexcept { return (info().aspects & aspect) != 0; }
+    Device parent() const noexcept;  // none for a root device
+    Device root() const noexcept;
+
+    // Throws DeviceError: the device cannot be divided that way; ValueError: counts that it does not have.
+    std::vector<Device> partition_equally(std::uint32_t compute_units_each) const;
+    std::vector<Device> partition_by_counts(std::span<const std::uint32_t> compute_units) const;
+    std::vector<Device> partition_by_affinity(ep_affinity domain) const;
+
+    // The platform's default context; made once. Of a sub-device: that of its root, if the runtime serves it there,
+    // else one of its own, made once.
+    const Context &default_context() const;
+    // In order, in the default context; made once.
+    const Queue &default_queue() const;
+
+    void *native() const;  // sycl::device *, CUdevice * …; lives as long as the process
+
+    explicit operator bool() const noexcept { return record_ != nullptr; }
+    bool operator==(const Device &) const noexcept = default;
+
+    struct Record;
+    explicit Device(const Record *record) noexcept : record_(record) {}
+    const Record *record() const noexcept { return record_; }
+
+  private:
+    const Record *record_ = nullptr;
+};
+
+std::ostream &operator<<(std::ostream &out, const Device &device);
+
+}  // namespace entrepot
+
+template <> struct std::hash<entrepot::Device> {
+    std::size_t operator()(const entrepot::Device &device) const noexcept { return std::hash<const void *>{}(device.record()); }
+};

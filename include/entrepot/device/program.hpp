@@ -1,0 +1,67 @@
+// Program and Kernel: source in one of a backend's dialects, and a function of it that a queue can run.
+#pragma once
+#include <entrepot/device/queue.hpp>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace entrepot {
+
+struct DialectRow {
+    ep_dialect dialect;
+    const char *name;    // in Python: ep.Program(source, device, dialect="opencl-c")
+    const char *doc;
+};
+inline constexpr DialectRow dialect_table[] = {
+    {EP_OPENCL_C, "opencl-c", "OpenCL C"},
+    {EP_SYCL_SOURCE, "sycl", "SYCL C++ with free-function kernels, compiled by the SYCL runtime"},
+    {EP_SPIRV, "spirv", "SPIR-V"},
+    {EP_CUDA_CPP, "cuda", "CUDA C++"},
+    {EP_PTX, "ptx", "PTX"},
+    {EP_CUBIN, "cubin", "cubin"},
+    {EP_HIP_CPP, "hip", "HIP C++"},
+    {EP_CPP, "c++", "host C++"},
+};
+
+class Kernel;
+
+class Program {
+  public:
+    // Builds for the device, in `context` (none: its default one). Without a dialect, the device's only or first one in the
+    // order of dialect_table. Blocks for as long as the compiler takes.
+    // Throws KernelError with the build log; DeviceError where the device does not speak the dialect, naming those it does.
+    Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect = {}, const std::string &options = {},
+            const Context &context = {});
+
+    Kernel kernel(const std::string &name) const;  // throws KernelError naming the kernel
+    const std::string &log() const noexcept;
+    const Device &device() const noexcept;
+    const Context &context() const noexcept;
+    ep_dialect dialect() const noexcept;
+
+  private:
+    friend class Kernel;
+    struct Record;
+    std::shared_ptr<Record> record_;
+};
+
+class Kernel {
+  public:
+    const std::string &name() const noexcept;
+    const Program &program() const noexcept;
+    const ep_kernel_info &info() const noexcept;
+
+    // Hands the kernel to the queue; the memory that arguments point to is ordered by the array room, not here.
+    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named.
+    void launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const;
+
+  private:
+    friend class Program;
+    struct Record;
+    std::shared_ptr<const Record> record_;
+};
+
+}  // namespace entrepot

@@ -1,0 +1,136 @@
+// Memory: one allocation, owned or borrowed, and the state of ordering that all views of it share.
+//
+// There is exactly one way to let go: a block goes back to its resource, a deleter runs, or an owner is released. Letting
+// go never blocks and is deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
+#pragma once
+#include <entrepot/device/queue.hpp>
+#include <entrepot/memory/usm_kind.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace entrepot {
+
+class Resource;
+
+// What keeps borrowed memory alive. `release` may be called on any thread, once; it must not throw.
+class Owner {
+  public:
+    using Release = void (*)(void *handle);
+
+    Owner() noexcept = default;
+    Owner(void *handle, Release release) noexcept : handle_(handle), release_(release) {}
+    Owner(Owner &&other) noexcept : handle_(other.handle_), release_(std::exchange(other.release_, nullptr)) {}
+    Owner &operator=(Owner &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        std::swap(release_, other.release_);
+        return *this;
+    }
+    ~Owner() {
+        if (release_)
+            release_(handle_);
+    }
+
+    void *handle() const noexcept { return handle_; }
+    Release release_function() const noexcept { return release_; }  // tells what kind of handle it is
+    // Gives the duty to release to the caller.
+    void *detach() noexcept {
+        release_ = nullptr;
+        return handle_;
+    }
+
+  private:
+    void *handle_ = nullptr;
+    Release release_ = nullptr;
+};
+
+enum class Access : std::uint8_t { read, write };
+
+class Memory {
+  public:
+    Memory() noexcept = default;
+
+    // From `resource` (nullptr: the one that is current for the device). The block is ready for work of `queue`; other
+    // queues and the host are ordered behind it like behind any use.
+    // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
+    // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0, Resource *resource = nullptr);
+
+    // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
+    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
+
+    // Ordinary host memory of somebody else's: the shortest way in, for the buffers and arrays of the host.
+    static Memory borrow_host(void *data, std::size_t bytes, Owner owner);
+
+    Memory(const Memory &other) noexcept : record_(other.record_) {
+        if (record_)
+            record_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    Memory(Memory &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+    Memory &operator=(Memory other) noexcept {
+        std::swap(record_, other.record_);
+        return *this;
+    }
+    ~Memory() {
+        if (record_ && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            destroy(record_);
+    }
+
+    void *data() const noexcept { return record_->data; }
+    std::size_t nbytes() const noexcept { return record_->bytes; }
+    UsmKind kind() const noexcept { return record_->kind; }
+    const Device &device() const noexcept { return record_->device; }
+    const Context &context() const noexcept { return record_->context; }
+    bool is_borrowed() const noexcept { return record_->resource == nullptr; }
+    Resource *resource() const noexcept { return record_->resource; }  // nullptr of borrowed memory
+    const Owner &owner() const noexcept { return record_->owner; }      // of borrowed memory
+
+    // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
+    // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
+    // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
+    void before(Access access, const Queue &queue) const;
+    void after(Access access, const Queue &queue, Queue::Position position) const;
+    // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
+    void wait_for_host(Access access) const;
+    // Whether the host may access now, without waiting. False positives never; cheap.
+    bool is_ready_for_host(Access access) const;
+    // An event that is done when the accesses noted so far, writes or all, are; for consumers that take events.
+    Event last_use(Access access) const;
+
+    // Foreign code has seen the pointer: uses that we do not know of may follow. Freeing goes through quarantine.
+    void mark_escaped() const noexcept { record_->escaped.store(true, std::memory_order_relaxed); }
+    bool has_escaped() const noexcept { return record_->escaped.load(std::memory_order_relaxed); }
+
+    explicit operator bool() const noexcept { return record_ != nullptr; }
+    bool operator==(const Memory &) const noexcept = default;  // the same allocation, by identity
+
+    struct Ordering;
+    struct Record {
+        std::atomic<std::uint32_t> references{1};
+        std::atomic<bool> escaped{false};
+        UsmKind kind = UsmKind::unknown;
+        void *data = nullptr;
+        std::size_t bytes = 0;
+        Device device;
+        Context context;
+        Resource *resource = nullptr;  // counted
+        Owner owner;
+        std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it
+    };
+    Record *record() const noexcept { return record_; }
+
+    // A reference as a plain pointer, for C tables and Python objects.
+    void *detach() noexcept { return std::exchange(record_, nullptr); }
+    static Memory attach(void *record) noexcept { return Memory(static_cast<Record *>(record)); }
+
+  private:
+    explicit Memory(Record *record) noexcept : record_(record) {}
+    static void destroy(Record *record) noexcept;
+
+    Record *record_ = nullptr;
+};
+
+}  // namespace entrepot

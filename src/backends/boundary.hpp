@@ -1,0 +1,40 @@
+// The boundary that every function of a backend's table stands behind: exceptions become statuses here and nowhere else.
+#pragma once
+#include <entrepot/device/backend.h>
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace entrepot::backends {
+
+// A refusal with the status that it becomes at the boundary.
+struct Refusal : std::runtime_error {
+    Refusal(ep_status status, const std::string &message) : std::runtime_error(message), status(status) {}
+    ep_status status;
+};
+
+// What the loader lent to this backend; set once by its entry function, before any other function runs.
+inline const ep_loader *loader = nullptr;
+
+template <class Body> ep_status guarded(Body &&body) noexcept {
+    try {
+        body();
+        return EP_OK;
+    } catch (const Refusal &refusal) {
+        loader->set_error(refusal.what());
+        return refusal.status;
+    } catch (const std::bad_alloc &) {
+        loader->set_error("the host is out of memory");
+        return EP_OUT_OF_MEMORY;
+    } catch (const std::exception &error) {
+        loader->set_error(error.what());
+        return EP_DEVICE_ERROR;
+    } catch (...) {
+        loader->set_error("the runtime threw something that is not a std::exception");
+        return EP_DEVICE_ERROR;
+    }
+}
+
+}  // namespace entrepot::backends
