@@ -1,0 +1,31 @@
+# The language, the warnings and the sanitizers that every target of ours is compiled with.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# The static library ends up inside a Python extension that shares its process with other extensions:
+# nothing of it may be visible there except what is exported by name.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+if(ENTREPOT_LTO)
+    include(CheckIPOSupported)
+    check_ipo_supported()
+    set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+endif()
+
+# A target of its own, so that other people's headers (nanobind, SYCL) are not held to our warnings.
+add_library(entrepot_warnings INTERFACE)
+target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+                                                   $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)
+
+if(ENTREPOT_SANITIZE)
+    add_compile_options(-fsanitize=${ENTREPOT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+    add_link_options(-fsanitize=${ENTREPOT_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)

@@ -1,0 +1,20 @@
+# Finds the SYCL headers and library of the intel-sycl-rt wheel: sets ENTREPOT_SYCL_PREFIX, the folder that holds
+# include/sycl/sycl.hpp and lib/libsycl.so.
+#
+# The wheel is asked where its files lie, by Python: in pip's isolated build environment no prefix that CMake or
+# sysconfig know of is the right one. The answer is not cached, because that environment is another one each time.
+if(NOT ENTREPOT_SYCL_PREFIX)
+    find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
+    execute_process(COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/sycl_prefix.py
+                    OUTPUT_VARIABLE ENTREPOT_SYCL_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endif()
+
+if(NOT EXISTS "${ENTREPOT_SYCL_PREFIX}/include/sycl/sycl.hpp")
+    message(FATAL_ERROR
+        "The SYCL backend was asked for (ENTREPOT_SYCL=ON), but ${Python_EXECUTABLE} has no intel-sycl-rt and "
+        "ENTREPOT_SYCL_PREFIX is \"${ENTREPOT_SYCL_PREFIX}\", which has no include/sycl/sycl.hpp. Either\n"
+        "  pip install intel-sycl-rt                 (the headers and the library come with it), or\n"
+        "  -DENTREPOT_SYCL_PREFIX=<folder>           (of a SYCL compiler that you have), or\n"
+        "  -DENTREPOT_SYCL=OFF                       (with pip: ENTREPOT_SYCL=OFF pip install .)")
+endif()
+message(STATUS "SYCL headers and library: ${ENTREPOT_SYCL_PREFIX}")
