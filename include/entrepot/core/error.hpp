@@ -2,10 +2,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <locale>
+#include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
 
 namespace entrepot {
 
@@ -69,6 +71,7 @@ class Error : public std::runtime_error {
   private:
     template <class... Parts> static std::string join(const Parts &...parts) {
         std::ostringstream out;
+        out.imbue(std::locale::classic());  // a program's locale would group the digits of sizes and addresses
         (out << ... << parts);
         return std::move(out).str();
     }

@@ -1,13 +1,14 @@
 // Layout: the shape of an array and its strides, in elements, and the views that can be made without a copy.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iosfwd>
 #include <optional>
 #include <span>
-#include <vector>
-
-#include <entrepot/core/dtype.hpp>
+#include <string>
 
 namespace entrepot {
 
@@ -34,10 +35,11 @@ class Layout {
     static constexpr std::size_t inline_ndim = 4;  // up to here no heap is used
     static constexpr std::size_t max_ndim = 64;    // as NumPy 2
 
-    Layout() noexcept = default;  // 0-d: one element
+    Layout() noexcept {}  // 0-d: one element
     // C-contiguous. Throws ValueError for a negative extent or too many dimensions, OverflowError for too many elements.
     explicit Layout(Extents shape);
-    // As above. Strides are in elements and may be zero or negative; the reach of the whole must fit 64 bits.
+    // As above. Strides are in elements and may be zero or negative; the reach of the whole must fit 64 bits, unless it is empty.
+    // Throws ValueError also where shape and strides differ in length.
     Layout(Extents shape, Extents strides);
     Layout(std::initializer_list<std::int64_t> shape) : Layout(Extents(shape.begin(), shape.size())) {}
 
@@ -57,32 +59,39 @@ class Layout {
     bool is_c_contiguous() const noexcept;
     bool is_f_contiguous() const noexcept;
     // Whether two index tuples can name the same element (a stride of 0, or overlapping ones). Errs towards true.
-    bool may_overlap_itself() const;
+    bool may_overlap_itself() const noexcept;
 
     // Empty for an empty layout. Throws OverflowError.
     ByteRange byte_range(std::int64_t itemsize) const;
 
     struct View;
-    // Basic indexing. Throws IndexError naming the axis, its extent and the index.
+    // Basic indexing; axes without an entry are taken whole. Throws IndexError naming the axis, its extent and the index,
+    // or for too many indices, two ellipses or too many dimensions; ValueError for a step of 0.
     View select(std::span<const IndexEntry> index) const;
-    // Axes in their new order; empty: reversed. Throws ValueError unless a permutation.
+    // Axes in their new order, negative ones from the end; empty: reversed. Throws ValueError unless a permutation.
     Layout transposed(std::span<const std::int64_t> axes) const;
     // One extent may be -1. nullopt where only a copy could do it; throws ValueError where the sizes do not agree.
     std::optional<Layout> reshaped(Extents shape) const;
-    // The same bytes as items of another size; throws ValueError where the last axis does not allow it.
+    // The same bytes as items of another size. Throws ValueError where the last axis, or a stride, does not allow it.
     Layout viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) const;
     // `shape` with stride 0 where an extent of 1 is stretched. Throws ValueError where they do not broadcast.
     Layout broadcast_to(Extents shape) const;
 
+    // Of shapes and strides, those of extents of 1 included.
     bool operator==(const Layout &other) const noexcept;
 
   private:
     const std::int64_t *data() const noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
     std::int64_t *data() noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
+    std::int64_t *mutable_shape() noexcept { return data(); }
+    std::int64_t *mutable_strides() noexcept { return data() + ndim_; }
+
+    // Room for shape and strides, values undefined; only for a layout that holds no heap.
     void reserve(std::size_t ndim);
     void release() noexcept;
-    void count_elements();
-    void check_reach() const;
+    void take(Layout &other) noexcept;
+    // Says which rule the shape, and the strides if there are any, break.
+    [[noreturn]] static void refuse(Extents shape, Extents strides);
 
     std::uint32_t ndim_ = 0;
     std::int64_t size_ = 1;
@@ -94,12 +103,107 @@ class Layout {
 
 struct Layout::View {
     Layout layout;
-    std::int64_t offset = 0;  // elements, from the first element of the layout that was viewed
+    std::int64_t offset = 0;  // elements, from the first element of the layout that was viewed; 0 for an empty view
 };
 
 // `(4, 3)`, as Python prints a tuple.
 std::string tuple_text(Extents extents);
 
 std::ostream &operator<<(std::ostream &out, const Layout &layout);
+
+// What follows is on the path of every import and export, where a call costs as much as the work; hence in the header.
+
+// Delegates, here and below, so that the destructor runs where a check throws.
+inline Layout::Layout(Extents shape) : Layout() {
+    if (shape.size() > max_ndim) [[unlikely]]
+        refuse(shape, {});
+    reserve(shape.size());
+    std::int64_t *const extents = mutable_shape(), *const strides = mutable_strides();
+    std::int64_t elements = 1;  // zeros count as ones: the strides of an empty array are NumPy's, and fit too
+    bool empty = false, refused = false;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        const std::int64_t extent = shape[axis];
+        extents[axis] = extent;
+        strides[axis] = elements;
+        empty |= extent == 0;
+        refused |= extent < 0;
+        refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
+    }
+    if (refused) [[unlikely]]
+        refuse(shape, {});
+    size_ = empty ? 0 : elements;
+}
+
+inline Layout::Layout(Extents shape, Extents strides) : Layout() {
+    if (shape.size() != strides.size() || shape.size() > max_ndim) [[unlikely]]
+        refuse(shape, strides);
+    reserve(shape.size());
+    std::int64_t *const own_extents = mutable_shape(), *const own_strides = mutable_strides();
+    std::int64_t elements = 1, reach = 0;
+    bool empty = false, refused = false, unreachable = false;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const std::int64_t extent = shape[axis], stride = strides[axis];
+        own_extents[axis] = extent;
+        own_strides[axis] = stride;
+        empty |= extent == 0;
+        refused |= extent < 0;
+        refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
+        std::int64_t span = 0;
+        unreachable |= __builtin_mul_overflow(stride, (extent > 0 ? extent : 1) - 1, &span);
+        unreachable |= span < 0 ? __builtin_sub_overflow(reach, span, &reach) : __builtin_add_overflow(reach, span, &reach);
+    }
+    if (refused || (unreachable && !empty)) [[unlikely]]
+        refuse(shape, strides);
+    size_ = empty ? 0 : elements;
+}
+
+inline Layout::Layout(const Layout &other) : Layout() {
+    reserve(other.ndim_);
+    size_ = other.size_;
+    if (ndim_ <= inline_ndim)
+        std::memcpy(inline_, other.inline_, sizeof inline_);  // all of it: a fixed size is a few moves
+    else
+        std::memcpy(heap_, other.heap_, 2 * ndim_ * sizeof *heap_);
+}
+
+inline Layout::Layout(Layout &&other) noexcept : Layout() { take(other); }
+
+inline Layout &Layout::operator=(const Layout &other) {
+    if (this != &other)
+        *this = Layout(other);
+    return *this;
+}
+
+inline Layout &Layout::operator=(Layout &&other) noexcept {
+    if (this != &other) {
+        release();
+        take(other);
+    }
+    return *this;
+}
+
+inline void Layout::reserve(std::size_t ndim) {
+    if (ndim > inline_ndim) [[unlikely]]
+        heap_ = new std::int64_t[2 * ndim];
+    ndim_ = static_cast<std::uint32_t>(ndim);
+}
+
+inline void Layout::release() noexcept {
+    if (ndim_ > inline_ndim) [[unlikely]]
+        delete[] heap_;
+}
+
+// The heap, where there is one, changes hands: `other` is left 0-d.
+inline void Layout::take(Layout &other) noexcept {
+    ndim_ = other.ndim_;
+    size_ = other.size_;
+    std::memcpy(inline_, other.inline_, sizeof inline_);
+    other.ndim_ = 0;
+    other.size_ = 1;
+}
+
+inline bool Layout::operator==(const Layout &other) const noexcept {
+    return ndim_ == other.ndim_ && std::equal(data(), data() + 2 * ndim_, other.data());
+}
 
 }  // namespace entrepot
