@@ -1,0 +1,61 @@
+// Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and it keeps its memory alive.
+#pragma once
+#include <entrepot/core/dtype.hpp>
+#include <entrepot/core/layout.hpp>
+#include <entrepot/memory/memory.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace entrepot {
+
+class Array {
+  public:
+    Array() noexcept = default;
+
+    // `data` is the first element (index 0 in every axis) and the elements lie inside `memory`: the caller has checked it.
+    // `queue` is where operations on the array run unless they name another; none: the device's default queue.
+    Array(Memory memory, void *data, Dtype dtype, Layout layout, bool read_only = false, Queue queue = {}) noexcept
+        : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(std::move(layout)),
+          queue_(std::move(queue)) {}
+
+    // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.
+    static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+
+    const Memory &memory() const noexcept { return memory_; }
+    void *data() const noexcept { return data_; }
+    const Dtype &dtype() const noexcept { return dtype_; }
+    const Layout &layout() const noexcept { return layout_; }
+    bool read_only() const noexcept { return read_only_; }
+
+    std::size_t ndim() const noexcept { return layout_.ndim(); }
+    Extents shape() const noexcept { return layout_.shape(); }
+    Extents strides() const noexcept { return layout_.strides(); }  // elements
+    std::int64_t size() const noexcept { return layout_.size(); }
+    std::int64_t itemsize() const noexcept { return dtype_.itemsize(); }
+    std::int64_t nbytes() const { return layout_.nbytes(itemsize()); }
+
+    UsmKind kind() const noexcept { return memory_.kind(); }
+    const Device &device() const noexcept { return memory_.device(); }
+    const Context &context() const noexcept { return memory_.context(); }
+    const Queue &queue() const { return queue_ ? queue_ : device().default_queue(); }
+    bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
+
+    // Views. None copies; each throws ValueError or IndexError that says why it would have to.
+    Array select(std::span<const IndexEntry> index) const;
+    Array transposed(std::span<const std::int64_t> axes) const;
+    Array reshaped(Extents shape) const;
+    Array viewed_as(Dtype dtype) const;
+    Array as_read_only() const;
+    Array on(Queue queue) const;  // the same memory with another default queue
+
+  private:
+    Memory memory_;
+    std::byte *data_ = nullptr;
+    Dtype dtype_;
+    bool read_only_ = false;
+    Layout layout_;
+    Queue queue_;
+};
+
+}  // namespace entrepot

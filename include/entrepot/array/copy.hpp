@@ -1,0 +1,20 @@
+// Copies and fills between any two places, strided on both sides, ordered behind the uses that their memory knows of.
+#pragma once
+#include <entrepot/array/array.hpp>
+
+namespace entrepot {
+
+// Copies `from` into `to`, element by element; `from` is broadcast to the shape of `to`. Runs on `queue` (none: the queue of the
+// side that is on a device). The event is done when `to` has all elements; both memories stay alive until then. Small copies
+// between host-accessible, idle memories are done at once, by the calling thread. Between two contexts the bytes are staged
+// through the host, and the call blocks.
+// Throws ValueError: `to` is read-only, the dtypes differ, the shapes do not broadcast, the two overlap.
+Event copy(const Array &to, const Array &from, const Queue &queue = {});
+
+// Sets every element to `item`, which has the itemsize of `to`. Throws ValueError where `to` is read-only.
+Event fill(const Array &to, const void *item, const Queue &queue = {});
+
+// The same elements in new memory of another place, C-contiguous.
+Array copy_to(const Array &from, UsmKind kind, const Queue &queue);
+
+}  // namespace entrepot

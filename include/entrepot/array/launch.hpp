@@ -1,0 +1,29 @@
+// Launch: a kernel run on arrays, in the right order with everything else that uses their memory.
+#pragma once
+#include <entrepot/array/array.hpp>
+#include <entrepot/device/program.hpp>
+
+#include <array>
+#include <span>
+#include <variant>
+
+namespace entrepot {
+
+// A scalar or a struct, by value.
+struct Scalar {
+    std::array<std::byte, 16> bytes{};
+    std::size_t size = 0;
+};
+
+// Bytes of local memory, for each work-group.
+struct LocalMemory {
+    std::size_t bytes = 0;
+};
+
+using LaunchArgument = std::variant<const Array *, Scalar, LocalMemory, std::span<const std::byte>>;
+
+// Arrays that are not read-only count as written. Every array must be reachable by the queue's device: memory of the queue's
+// context, or host-accessible memory where the device reads it. Throws KernelError where one is not ("compute follows data").
+void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments);
+
+}  // namespace entrepot
