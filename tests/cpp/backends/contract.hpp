@@ -1,0 +1,1048 @@
+// The suite that every backend's table passes, at the level of C: what <entrepot/device/backend.h> promises, tried on each
+// device.
+//
+// A backend joins with a file of its own that describes a Subject and names it once:
+//
+//     static const Subject &subject() { … }
+//     ENTREPOT_BACKEND_CONTRACT("host", subject())
+//
+// The table is opened with contract::loader, so that a refusal's sentence can be read back by last_error().
+#pragma once
+#include <entrepot/device/backend.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace entrepot::contract {
+
+// ---------------------------------------------------------------- what a backend brings
+
+struct Subject {
+    const ep_backend *table;
+    ep_dialect dialect;  // of the three sources
+
+    // indices(int64 *out, int64 offset): the work-item at (slow, middle, fast), absent dimensions being 0 of size 1, writes
+    // { slow, middle, fast + offset } to out[3 * p …], p = (slow * size of middle + middle) * size of fast + fast.
+    std::string indices;
+    // spin(int64 *out, int64 steps, int64 value): one work-item; takes `steps` steps that no compiler can shorten (x = x * a + b,
+    // the last x written to out[1]), then writes value to out[0].
+    std::string spin;
+    // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional; each work-group writes its part of `in`
+    // backwards to the same part of `out`, through scratch (one int32 a work-item) and a barrier.
+    std::string reverse;
+
+    bool query_tells_kind = true;  // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+};
+
+// ---------------------------------------------------------------- what the suite lends to a backend
+
+inline std::string &last_error() {
+    static thread_local std::string message;
+    return message;
+}
+
+inline const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { last_error() = message; },
+                              [](const char *) {}};
+
+#define CONTRACT_OK(call)                                                                                                        \
+    do {                                                                                                                         \
+        const ep_status contract_status = (call);                                                                                \
+        REQUIRE_MESSAGE(contract_status == EP_OK, #call " was refused: ", ::entrepot::contract::last_error());                   \
+    } while (false)
+
+// A refusal is a status and a sentence. CONTRACT_REFUSED takes any status, CONTRACT_REFUSED_AS exactly one.
+#define CONTRACT_REFUSED(call)                                                                                                   \
+    do {                                                                                                                         \
+        ::entrepot::contract::last_error().clear();                                                                              \
+        const ep_status contract_status = (call);                                                                                \
+        CHECK_MESSAGE(contract_status != EP_OK, #call " was not refused");                                                       \
+        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(), #call " was refused without a sentence");                     \
+    } while (false)
+
+#define CONTRACT_REFUSED_AS(status, call)                                                                                        \
+    do {                                                                                                                         \
+        ::entrepot::contract::last_error().clear();                                                                              \
+        const ep_status contract_status = (call);                                                                                \
+        CHECK_MESSAGE(contract_status == (status), #call " gave another status: ", ::entrepot::contract::last_error());          \
+        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(), #call " was refused without a sentence");                     \
+    } while (false)
+
+// ---------------------------------------------------------------- owners of handles
+
+using Context = std::unique_ptr<ep_context_s, void (*)(ep_context)>;
+using Queue = std::unique_ptr<ep_queue_s, void (*)(ep_queue)>;
+using Event = std::unique_ptr<ep_event_s, void (*)(ep_event)>;
+using Program = std::unique_ptr<ep_program_s, void (*)(ep_program)>;
+using Kernel = std::unique_ptr<ep_kernel_s, void (*)(ep_kernel)>;
+
+inline std::vector<ep_device> devices_of(const Subject &subject) {
+    std::uint32_t count = 0;
+    CONTRACT_OK(subject.table->device_count(&count));
+    std::vector<ep_device> devices(count);
+    for (std::uint32_t i = 0; i < count; ++i)
+        CONTRACT_OK(subject.table->device_at(i, &devices[i]));
+    return devices;
+}
+
+inline ep_device_info info_of(const Subject &subject, ep_device device) {
+    ep_device_info info{};
+    CONTRACT_OK(subject.table->device_info(device, &info));
+    return info;
+}
+
+// A device with its default context, and makers of all that lives there.
+struct Bench {
+    const Subject &subject;
+    const ep_backend &table;
+    ep_device device;
+    ep_device_info info;
+    Context context;
+
+    Bench(const Subject &subject, ep_device device)
+        : subject(subject), table(*subject.table), device(device), info(info_of(subject, device)),
+          context(nullptr, table.context_release) {
+        ep_context handle = nullptr;
+        CONTRACT_OK(table.device_default_context(device, &handle));
+        context.reset(handle);
+    }
+
+    bool has(ep_aspect aspect) const { return (info.aspects & aspect) != 0; }
+
+    Queue queue(std::uint32_t flags = 0) const {
+        ep_queue handle = nullptr;
+        CONTRACT_OK(table.queue_create(context.get(), device, flags, &handle));
+        return {handle, table.queue_release};
+    }
+
+    Event record(const Queue &queue) const {
+        ep_event handle = nullptr;
+        CONTRACT_OK(table.event_record(queue.get(), &handle));
+        return {handle, table.event_release};
+    }
+
+    void wait(const Queue &queue) const { CONTRACT_OK(table.queue_wait(queue.get())); }
+
+    Kernel kernel(const std::string &source, const char *name) const {
+        ep_program program = nullptr;
+        CONTRACT_OK(
+            table.program_build(context.get(), device, subject.dialect, source.data(), source.size(), "", nullptr, &program));
+        const Program keep(program, table.program_release);  // the kernel keeps its program: this reference may go
+        ep_kernel handle = nullptr;
+        CONTRACT_OK(table.program_kernel(program, name, &handle));
+        return {handle, table.kernel_release};
+    }
+
+    std::vector<ep_usm_kind> kinds() const {
+        std::vector<ep_usm_kind> kinds;
+        if (has(EP_USM_HOST_ALLOCATIONS))
+            kinds.push_back(EP_USM_HOST);
+        if (has(EP_USM_DEVICE_ALLOCATIONS))
+            kinds.push_back(EP_USM_DEVICE);
+        if (has(EP_USM_SHARED_ALLOCATIONS))
+            kinds.push_back(EP_USM_SHARED);
+        return kinds;
+    }
+};
+
+// One allocation, read and written from the host by copies whatever its kind.
+class Memory {
+public:
+    Memory(const Bench &bench, ep_usm_kind kind, std::size_t bytes, std::size_t alignment = 0) : bench_(bench), bytes_(bytes) {
+        // The queue is there for backends whose allocations are ordered; it is idle whenever a copy below has returned.
+        if (bench.has(EP_ORDERED_FREE))
+            queue_ = bench.queue().release();
+        CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, kind, bytes, alignment, queue_, &pointer_));
+        if (queue_)
+            CONTRACT_OK(bench.table.queue_wait(queue_));
+    }
+    Memory(const Memory &) = delete;
+    Memory &operator=(const Memory &) = delete;
+    ~Memory() {
+        CHECK(bench_.table.memory_free(bench_.context.get(), pointer_, queue_) == EP_OK);
+        if (queue_)
+            bench_.table.queue_release(queue_);
+    }
+
+    std::byte *at(std::ptrdiff_t offset = 0) const { return static_cast<std::byte *>(pointer_) + offset; }
+
+    template <class T> void write(const std::vector<T> &values) const {
+        REQUIRE(values.size() * sizeof(T) <= bytes_);
+        const Queue queue = bench_.queue();
+        CONTRACT_OK(bench_.table.memory_copy(queue.get(), pointer_, values.data(), values.size() * sizeof(T)));
+        bench_.wait(queue);
+    }
+    template <class T> std::vector<T> read(std::size_t count) const {
+        REQUIRE(count * sizeof(T) <= bytes_);
+        std::vector<T> values(count);
+        const Queue queue = bench_.queue();
+        CONTRACT_OK(bench_.table.memory_copy(queue.get(), values.data(), pointer_, count * sizeof(T)));
+        bench_.wait(queue);
+        return values;
+    }
+
+private:
+    const Bench &bench_;
+    std::size_t bytes_;
+    ep_queue queue_ = nullptr;
+    void *pointer_ = nullptr;
+};
+
+inline ep_argument pointer_argument(const void *pointer) { return {EP_ARG_POINTER, sizeof(void *), pointer}; }
+template <class T> ep_argument bytes_argument(const T &value) { return {EP_ARG_BYTES, sizeof(T), &value}; }
+inline ep_argument local_argument(std::size_t bytes) { return {EP_ARG_LOCAL, bytes, nullptr}; }
+
+inline void on_each_device(const Subject &subject, const std::function<void(const Bench &)> &body) {
+    for (const ep_device device : devices_of(subject)) {
+        const Bench bench(subject, device);
+        INFO("device ", bench.info.backend, ": ", bench.info.name);
+        body(bench);
+    }
+}
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The slow kernel, its length found by trying: so that "unfinished" can be seen on a fast device and a slow one alike.
+class Slow {
+public:
+    static constexpr double seconds = 0.4;
+
+    explicit Slow(const Bench &bench)
+        : bench_(bench), kernel_(bench.kernel(bench.subject.spin, "spin")),
+          out_(bench, bench.kinds().front(), 2 * sizeof(std::int64_t)) {
+        const Queue queue = bench.queue();
+        double taken = 0;
+        for (steps_ = 1 << 16; taken < 0.02; steps_ *= 2) {
+            const auto start = Clock::now();
+            submit(queue, 0);
+            bench.wait(queue);
+            taken = seconds_since(start);
+        }
+        steps_ = static_cast<std::int64_t>(static_cast<double>(steps_) / 2 * seconds / taken);
+    }
+
+    // Returns the seconds that the submission itself took.
+    double submit(const Queue &queue, std::int64_t value) const {
+        const ep_argument arguments[] = {pointer_argument(out_.at()), bytes_argument(steps_), bytes_argument(value)};
+        const ep_range range{1, {1, 1, 1}, {1, 1, 1}};
+        const auto start = Clock::now();
+        CONTRACT_OK(bench_.table.kernel_launch(queue.get(), kernel_.get(), &range, arguments, 3));
+        return seconds_since(start);
+    }
+
+    const std::byte *result() const { return out_.at(); }  // of the last that is done: an int64
+
+private:
+    const Bench &bench_;
+    Kernel kernel_;
+    Memory out_;
+    std::int64_t steps_ = 0;
+};
+
+// ---------------------------------------------------------------- devices
+
+inline void devices_describe_themselves(const Subject &subject) {
+    const ep_backend &table = *subject.table;
+    CHECK(table.size == sizeof(ep_backend));
+    CHECK(table.version == EP_BACKEND_VERSION);
+
+    const std::vector<ep_device> devices = devices_of(subject);
+    REQUIRE(!devices.empty());
+    for (std::uint32_t i = 0; i < devices.size(); ++i) {
+        ep_device again = nullptr;
+        CONTRACT_OK(table.device_at(i, &again));
+        CHECK_MESSAGE(again == devices[i], "a device has one handle");
+
+        const ep_device_info info = info_of(subject, devices[i]);
+        for (const char *word : {info.backend, info.name, info.vendor, info.driver}) {
+            REQUIRE(word != nullptr);
+            CHECK(*word != '\0');
+        }
+        CHECK(info.compute_units >= 1);
+        CHECK(info.max_work_group >= 1);
+        for (const std::uint64_t limit : info.max_work_items)
+            CHECK(limit >= 1);
+        CHECK(info.global_memory > 0);
+        CHECK(info.max_allocation > 0);
+
+        std::uint32_t number = 0;  // counted here as the header defines it
+        for (std::uint32_t j = 0; j < i; ++j) {
+            const ep_device_info other = info_of(subject, devices[j]);
+            number += std::strcmp(other.backend, info.backend) == 0 && other.type == info.type;
+        }
+        CHECK(info.number == number);
+
+        ep_device parent = devices[i];
+        CONTRACT_OK(table.device_parent(devices[i], &parent));
+        CHECK(parent == nullptr);
+
+        void *native = nullptr;
+        CONTRACT_OK(table.device_native(devices[i], &native));
+        CONTRACT_OK(table.device_from_native(native, &again));
+        CHECK_MESSAGE(again == devices[i], "a native device leads back to its handle");
+
+        std::int32_t can = 0;
+        CONTRACT_OK(table.peer_can_access(devices[i], devices[i], &can));
+        CHECK(can == 1);
+    }
+    ep_device none = nullptr;
+    CONTRACT_REFUSED_AS(EP_INVALID, table.device_at(static_cast<std::uint32_t>(devices.size()), &none));
+    CHECK(none == nullptr);
+}
+
+inline void devices_are_partitioned_or_refuse(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const std::uint32_t one = 1;
+        std::size_t count = 0;
+        if (!bench.has(EP_PARTITION_EQUALLY)) {
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.device_partition(bench.device, EP_EQUALLY, &one, 1, nullptr, &count));
+            return;
+        }
+        CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, nullptr, &count));
+        REQUIRE(count == bench.info.compute_units);
+        std::vector<ep_device> first(count), second(count);
+        CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, first.data(), &count));
+        CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, second.data(), &count));
+        CHECK_MESSAGE(first == second, "a sub-device has one handle");
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            ep_device parent = nullptr;
+            CONTRACT_OK(table.device_parent(first[i], &parent));
+            CHECK(parent == bench.device);
+            CHECK(info_of(bench.subject, first[i]).number == i);
+            CHECK(info_of(bench.subject, first[i]).compute_units == 1);
+        }
+        const std::uint32_t too_many = bench.info.compute_units + 1;
+        CONTRACT_REFUSED(table.device_partition(bench.device, EP_EQUALLY, &too_many, 1, nullptr, &count));
+    });
+}
+
+// ---------------------------------------------------------------- contexts
+
+inline void contexts_know_who_they_are(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        ep_context handle = nullptr;
+        CONTRACT_OK(table.device_default_context(bench.device, &handle));
+        const Context again(handle, table.context_release);
+        std::int32_t answer = 0;
+        CONTRACT_OK(table.context_equal(bench.context.get(), again.get(), &answer));
+        CHECK(answer == 1);
+        CONTRACT_OK(table.context_is_default(bench.context.get(), &answer));
+        CHECK(answer == 1);
+
+        CONTRACT_OK(table.context_create(&bench.device, 1, &handle));
+        const Context made(handle, table.context_release);
+        CONTRACT_OK(table.context_equal(made.get(), made.get(), &answer));
+        CHECK(answer == 1);
+        std::size_t count = 0;
+        CONTRACT_OK(table.context_devices(made.get(), nullptr, &count));
+        REQUIRE(count == 1);
+        ep_device device = nullptr;
+        CONTRACT_OK(table.context_devices(made.get(), &device, &count));
+        CHECK(device == bench.device);
+
+        void *native = nullptr;
+        CONTRACT_OK(table.context_native(made.get(), &native));
+        CONTRACT_OK(table.context_from_native(native, &handle));
+        const Context wrapped(handle, table.context_release);
+        CONTRACT_OK(table.context_equal(made.get(), wrapped.get(), &answer));
+        CHECK_MESSAGE(answer == 1, "a native context leads back to an equal one");
+
+        table.context_retain(made.get());
+        table.context_release(made.get());
+        CONTRACT_OK(table.context_devices(made.get(), nullptr, &count));
+        CHECK(count == 1);
+
+        CONTRACT_REFUSED(table.context_create(nullptr, 0, &handle));
+    });
+}
+
+// ---------------------------------------------------------------- queues
+
+inline void queues_know_who_they_are(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue queue = bench.queue(), other = bench.queue();
+        ep_context context = nullptr;
+        CONTRACT_OK(table.queue_context(queue.get(), &context));
+        const Context keep(context, table.context_release);
+        std::int32_t answer = 0;
+        CONTRACT_OK(table.context_equal(context, bench.context.get(), &answer));
+        CHECK(answer == 1);
+        ep_device device = nullptr;
+        CONTRACT_OK(table.queue_device(queue.get(), &device));
+        CHECK(device == bench.device);
+        std::uint32_t flags = 99;
+        CONTRACT_OK(table.queue_flags(queue.get(), &flags));
+        CHECK_MESSAGE(flags == 0, "queues are in order and untimed unless asked otherwise");
+        if (bench.has(EP_PROFILING)) {
+            const Queue timed = bench.queue(EP_QUEUE_PROFILING);
+            CONTRACT_OK(table.queue_flags(timed.get(), &flags));
+            CHECK(flags == EP_QUEUE_PROFILING);
+        }
+
+        CONTRACT_OK(table.queue_equal(queue.get(), queue.get(), &answer));
+        CHECK(answer == 1);
+        CONTRACT_OK(table.queue_equal(queue.get(), other.get(), &answer));
+        CHECK(answer == 0);
+        CONTRACT_OK(table.queue_is_idle(queue.get(), &answer));
+        CHECK(answer == 1);
+        bench.wait(queue);
+
+        void *native = nullptr;
+        CONTRACT_OK(table.queue_native(queue.get(), &native));
+        ep_queue handle = nullptr;
+        CONTRACT_OK(table.queue_from_native(native, &handle));
+        const Queue wrapped(handle, table.queue_release);
+        CONTRACT_OK(table.queue_equal(queue.get(), wrapped.get(), &answer));
+        CHECK_MESSAGE(answer == 1, "a native queue leads back to an equal one");
+        bench.wait(wrapped);
+
+        table.queue_retain(queue.get());
+        table.queue_release(queue.get());
+        bench.wait(queue);
+    });
+}
+
+inline void a_submission_returns_before_its_work_is_done(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Slow slow(bench);
+        const Queue queue = bench.queue();
+        const auto start = Clock::now();
+        const double submitting = slow.submit(queue, 1);
+        std::int32_t idle = 1;
+        CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
+        CHECK(idle == 0);
+        CHECK(submitting < Slow::seconds / 4);
+        bench.wait(queue);
+        CHECK(seconds_since(start) > Slow::seconds / 4);
+        CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
+        CHECK(idle == 1);
+    });
+}
+
+inline void a_queue_finishes_what_it_holds_after_its_last_reference(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Slow slow(bench);
+        Event done(nullptr, bench.table.event_release);
+        {
+            const Queue queue = bench.queue();
+            slow.submit(queue, 77);
+            done = bench.record(queue);
+        }
+        CONTRACT_OK(bench.table.event_wait(done.get()));
+        std::int64_t value = 0;
+        const Queue reader = bench.queue();
+        CONTRACT_OK(bench.table.memory_copy(reader.get(), &value, slow.result(), sizeof value));
+        bench.wait(reader);
+        CHECK(value == 77);
+    });
+}
+
+// ---------------------------------------------------------------- events
+
+inline void events_of_an_idle_queue_are_soon_done(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue queue = bench.queue(), other = bench.queue();
+        const Event event = bench.record(queue);
+        CONTRACT_OK(table.event_wait(event.get()));
+        std::int32_t done = 0;
+        CONTRACT_OK(table.event_is_done(event.get(), &done));
+        CHECK(done == 1);
+        CONTRACT_OK(table.event_wait_in_queue(other.get(), event.get()));
+        bench.wait(other);
+        table.event_retain(event.get());
+        table.event_release(event.get());
+
+        void *native = nullptr;
+        const ep_status status = table.event_native(event.get(), &native);
+        if (status == EP_UNSUPPORTED)
+            return;
+        REQUIRE(status == EP_OK);
+        ep_event handle = nullptr;
+        CONTRACT_OK(table.event_from_native(native, &handle));
+        const Event wrapped(handle, table.event_release);
+        CONTRACT_OK(table.event_is_done(wrapped.get(), &done));
+        CHECK(done == 1);
+    });
+}
+
+inline void events_order_work_across_queues(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Slow slow(bench);
+        const Queue producer = bench.queue(), consumer = bench.queue();
+        const Memory copied(bench, bench.kinds().front(), sizeof(std::int64_t));
+        copied.write(std::vector<std::int64_t>{-1});
+        for (std::int64_t value : {11, 12}) {  // the second time, the memory holds what a copy too early would read
+            slow.submit(producer, value);
+            const Event written = bench.record(producer);
+            std::int32_t done = 1;
+            CONTRACT_OK(table.event_is_done(written.get(), &done));
+            CHECK_MESSAGE(done == 0, "the slow kernel cannot be done already");
+            CONTRACT_OK(table.event_wait_in_queue(consumer.get(), written.get()));
+            CONTRACT_OK(table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
+            const Event read = bench.record(consumer);
+            CONTRACT_OK(table.event_is_done(read.get(), &done));
+            CHECK_MESSAGE(done == 0, "nor can what waits for it");
+            CONTRACT_OK(table.event_wait(read.get()));
+            CONTRACT_OK(table.event_is_done(written.get(), &done));
+            CHECK(done == 1);
+            CHECK(copied.read<std::int64_t>(1).front() == value);
+        }
+    });
+}
+
+inline void events_tell_time_on_profiling_queues(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        double seconds = -1;
+        {
+            const Queue untimed = bench.queue();
+            const Event from = bench.record(untimed), to = bench.record(untimed);
+            bench.wait(untimed);
+            CONTRACT_REFUSED(table.event_seconds(from.get(), to.get(), &seconds));
+        }
+        if (!bench.has(EP_PROFILING))
+            return;
+        const Slow slow(bench);
+        const Queue timed = bench.queue(EP_QUEUE_PROFILING);
+        const auto start = Clock::now();
+        const Event from = bench.record(timed);
+        slow.submit(timed, 1);
+        const Event to = bench.record(timed);
+        bench.wait(timed);
+        const double bound = seconds_since(start);
+        CONTRACT_OK(table.event_seconds(from.get(), to.get(), &seconds));
+        CHECK(seconds > Slow::seconds / 4);
+        CHECK(seconds < bound * 1.05 + 0.01);  // the device's clock is not the host's
+    });
+}
+
+// ---------------------------------------------------------------- memory
+
+inline void every_kind_allocates_with_every_alignment(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        REQUIRE(!bench.kinds().empty());
+        for (const ep_usm_kind kind : bench.kinds())
+            for (std::size_t alignment = 0; alignment <= 4096; alignment = alignment ? alignment * 2 : 1)
+                for (const std::size_t bytes : {1, 7, 4096, 100'000}) {
+                    const Memory memory(bench, kind, bytes, alignment);
+                    if (alignment != 0)
+                        CHECK(reinterpret_cast<std::uintptr_t>(memory.at()) % alignment == 0);
+                    if (kind != EP_USM_DEVICE)
+                        std::memset(memory.at(), 0xA5, bytes);  // what the host may touch, it may touch to the last byte
+                }
+    });
+}
+
+inline void queries_tell_what_a_pointer_is(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        constexpr std::size_t bytes = 10'000;
+        for (const ep_usm_kind kind : bench.kinds()) {
+            const Memory memory(bench, kind, bytes);
+            const auto query = [&](std::ptrdiff_t offset, std::size_t asked) {
+                ep_allocation found{};
+                CONTRACT_OK(
+                    table.memory_query(bench.context.get(), memory.at(offset), asked, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+                CHECK(found.kind == (bench.subject.query_tells_kind ? kind : EP_USM_HOST));
+                CHECK((found.device == nullptr || found.device == bench.device));
+                if (found.base != nullptr)
+                    CHECK(found.base == memory.at());
+                if (found.size != 0)
+                    CHECK(found.size >= bytes);
+                return found;
+            };
+            for (const auto &[offset, asked] : {std::pair{0, 1}, {0, 10'000}, {5'000, 1}, {5'000, 5'000}, {9'999, 1}})
+                CHECK(query(offset, asked).contained != 0);
+            // Far past any rounding of the size: only a backend that cannot tell may keep silent.
+            CHECK(query(5'000, std::size_t{1} << 30).contained != 1);
+        }
+        std::vector<int> foreign(1000);
+        ep_allocation found{};
+        CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_DEVICE, &found));
+        CHECK(found.kind == (bench.subject.query_tells_kind ? EP_USM_UNKNOWN : EP_USM_HOST));
+    });
+}
+
+inline void impossible_allocations_are_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue queue = bench.queue();
+        const ep_queue ordered = bench.has(EP_ORDERED_FREE) ? queue.get() : nullptr;
+        for (const ep_usm_kind kind : bench.kinds()) {
+            void *pointer = nullptr;
+            CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY, table.memory_allocate(bench.context.get(), bench.device, kind,
+                                                                        std::size_t{1} << 55, 0, ordered, &pointer));
+            CHECK_MESSAGE(last_error().find(std::to_string(std::size_t{1} << 55)) != std::string::npos,
+                          "the sentence names the bytes: ", last_error());
+            CONTRACT_REFUSED(
+                table.memory_allocate(bench.context.get(), bench.device, kind, ~std::size_t{0} - 7, 4096, ordered, &pointer));
+            CONTRACT_REFUSED_AS(EP_INVALID,
+                                table.memory_allocate(bench.context.get(), bench.device, kind, 64, 48, ordered, &pointer));
+            CHECK(pointer == nullptr);
+            const Memory memory(bench, kind, 64);  // and the device still works
+        }
+        void *pointer = nullptr;
+        CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, EP_USM_UNKNOWN, 64, 0, ordered, &pointer));
+    });
+}
+
+inline std::vector<std::uint8_t> random_bytes(std::mt19937 &random, std::size_t count) {
+    std::vector<std::uint8_t> bytes(count);
+    for (auto &byte : bytes)
+        byte = static_cast<std::uint8_t>(random());
+    return bytes;
+}
+
+inline void copies_move_every_byte(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        std::mt19937 random(1);
+        const Queue queue = bench.queue();
+        for (const ep_usm_kind from : bench.kinds())
+            for (const ep_usm_kind to : bench.kinds())
+                for (const std::size_t bytes : {0u, 1u, 3u, 4096u, (1u << 20) + 1, (9u << 20) + 5}) {
+                    const std::vector<std::uint8_t> expected = random_bytes(random, bytes);
+                    const Memory source(bench, from, bytes + 2), target(bench, to, bytes + 2);
+                    target.write(std::vector<std::uint8_t>(bytes + 2, 0x5A));
+                    CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(1), expected.data(), bytes));
+                    CONTRACT_OK(bench.table.memory_copy(queue.get(), target.at(1), source.at(1), bytes));
+                    bench.wait(queue);
+                    std::vector<std::uint8_t> guarded{0x5A};
+                    guarded.insert(guarded.end(), expected.begin(), expected.end());
+                    guarded.push_back(0x5A);
+                    CHECK(target.read<std::uint8_t>(bytes + 2) == guarded);
+                }
+    });
+}
+
+inline void fills_repeat_an_item(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        std::mt19937 random(2);
+        const Queue queue = bench.queue();
+        for (const ep_usm_kind kind : bench.kinds())
+            for (std::size_t itemsize = 1; itemsize <= 17; ++itemsize)
+                for (const std::size_t count : {0u, 1u, 2u, 33u, 5000u}) {
+                    const std::vector<std::uint8_t> item = random_bytes(random, itemsize);
+                    const Memory memory(bench, kind, (count + 1) * itemsize);
+                    std::vector<std::uint8_t> expected((count + 1) * itemsize, 0x77);
+                    memory.write(expected);
+                    for (std::size_t i = 0; i < count; ++i)
+                        std::copy(item.begin(), item.end(), expected.begin() + static_cast<std::ptrdiff_t>(i * itemsize));
+                    CONTRACT_OK(bench.table.memory_fill(queue.get(), memory.at(), item.data(), itemsize, count));
+                    bench.wait(queue);
+                    CHECK(memory.read<std::uint8_t>(expected.size()) == expected);
+                }
+        const Memory large(bench, bench.kinds().front(), 12u << 20);
+        const std::uint32_t item = 0x01020304;
+        CONTRACT_OK(bench.table.memory_fill(queue.get(), large.at(), &item, sizeof item, 3u << 20));
+        bench.wait(queue);
+        CHECK(large.read<std::uint32_t>(3u << 20) == std::vector<std::uint32_t>(3u << 20, item));
+    });
+}
+
+// A layout inside a buffer: strides in bytes, the first item `offset` bytes into it.
+struct Strided {
+    std::vector<std::int64_t> strides;
+    std::int64_t offset = 0;
+    std::size_t buffer = 0;
+};
+
+// Items that do not overlap: dimensions laid out in a random order, with gaps, some of them backwards.
+inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_t> &shape, std::size_t itemsize) {
+    std::vector<std::size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), random);
+    Strided layout;
+    layout.strides.resize(shape.size());
+    std::int64_t reach = static_cast<std::int64_t>(itemsize);
+    for (const std::size_t dimension : order) {
+        const std::int64_t stride = reach + static_cast<std::int64_t>(itemsize) * (random() % 3 == 0 ? random() % 3 : 0);
+        const bool backwards = random() % 3 == 0;
+        layout.strides[dimension] = backwards ? -stride : stride;
+        const std::int64_t extent = std::max<std::int64_t>(shape[dimension], 1);
+        if (backwards)
+            layout.offset += stride * (extent - 1);
+        reach = stride * extent;
+    }
+    layout.buffer = static_cast<std::size_t>(reach);
+    return layout;
+}
+
+inline void visit_items(const std::vector<std::int64_t> &shape,
+                        const std::function<void(const std::vector<std::int64_t> &)> &visit) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+        return;
+    std::vector<std::int64_t> index(shape.size(), 0);
+    while (true) {
+        visit(index);
+        std::size_t dimension = shape.size();
+        while (dimension > 0 && ++index[dimension - 1] == shape[dimension - 1])
+            index[--dimension] = 0;
+        if (dimension == 0)
+            return;
+    }
+}
+
+inline std::int64_t place(const Strided &layout, const std::vector<std::int64_t> &index) {
+    return std::inner_product(index.begin(), index.end(), layout.strides.begin(), layout.offset);
+}
+
+inline std::vector<std::int64_t> random_shape(std::mt19937 &random) {
+    std::vector<std::int64_t> shape(random() % 7);
+    for (auto &extent : shape)
+        extent = random() % 12 == 0 ? 0 : 1 + static_cast<std::int64_t>(random() % 5);
+    return shape;
+}
+
+// Copies (or, without `from`, fills) and compares the whole target buffer, gaps included, with a copy item by item.
+inline void check_strided(const Bench &bench, std::mt19937 &random, const std::vector<std::int64_t> &shape, std::size_t itemsize,
+                          const Strided &to, const Strided *from) {
+    const Queue queue = bench.queue();
+    const Memory target(bench, bench.kinds().back(), std::max<std::size_t>(to.buffer, 1));
+    std::vector<std::uint8_t> expected = random_bytes(random, to.buffer);
+    target.write(expected);
+    const ep_box box{shape.size(), itemsize, shape.data()};
+    if (from == nullptr) {
+        const std::vector<std::uint8_t> item = random_bytes(random, itemsize);
+        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &box, target.at(to.offset), to.strides.data(), item.data()));
+        bench.wait(queue);
+        visit_items(shape, [&](const auto &index) { std::copy(item.begin(), item.end(), expected.begin() + place(to, index)); });
+    } else {
+        const Memory source(bench, bench.kinds().back(), std::max<std::size_t>(from->buffer, 1));
+        const std::vector<std::uint8_t> values = random_bytes(random, from->buffer);
+        source.write(values);
+        CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, target.at(to.offset), to.strides.data(),
+                                                    source.at(from->offset), from->strides.data()));
+        bench.wait(queue);
+        visit_items(shape, [&](const auto &index) {
+            std::copy_n(values.begin() + place(*from, index), itemsize, expected.begin() + place(to, index));
+        });
+    }
+    CHECK(target.read<std::uint8_t>(to.buffer) == expected);
+}
+
+inline void strided_copies_follow_their_layouts(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        std::mt19937 random(3);
+        for (int round = 0; round < 400; ++round) {
+            const std::vector<std::int64_t> shape = random_shape(random);
+            const std::size_t itemsize = 1 + random() % 17;
+            const Strided to = random_layout(random, shape, itemsize);
+            Strided from = random_layout(random, shape, itemsize);
+            for (std::size_t dimension = 0; dimension < shape.size(); ++dimension)
+                if (random() % 5 == 0) {  // a broadcast dimension: every step reads the same items
+                    if (from.strides[dimension] < 0)
+                        from.offset += from.strides[dimension] * (std::max<std::int64_t>(shape[dimension], 1) - 1);
+                    from.strides[dimension] = 0;
+                }
+            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize, " bytes");
+            check_strided(bench, random, shape, itemsize, to, &from);
+        }
+        for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u, 12u}) {  // a transposition large enough to be worth a plan
+            const std::vector<std::int64_t> shape{701, 503};
+            const auto item = static_cast<std::int64_t>(itemsize);
+            const Strided rows{{503 * item, item}, 0, 701 * 503 * itemsize}, columns{{item, 701 * item}, 0, 701 * 503 * itemsize};
+            check_strided(bench, random, shape, itemsize, rows, &columns);
+            check_strided(bench, random, shape, itemsize, columns, &rows);
+        }
+        // Long in one dimension, split by a device that splits: every second item, read backwards.
+        const std::int64_t n = 2'000'003;
+        const Strided every_second{{8}, 0, static_cast<std::size_t>(8 * n)},
+            backwards{{-4}, 4 * (n - 1), static_cast<std::size_t>(4 * n)};
+        check_strided(bench, random, {n}, 4, every_second, &backwards);
+    });
+}
+
+inline void strided_fills_follow_their_layouts(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        std::mt19937 random(4);
+        for (int round = 0; round < 200; ++round) {
+            const std::vector<std::int64_t> shape = random_shape(random);
+            const std::size_t itemsize = 1 + random() % 17;
+            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize, " bytes");
+            check_strided(bench, random, shape, itemsize, random_layout(random, shape, itemsize), nullptr);
+        }
+    });
+}
+
+inline void impossible_boxes_are_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Queue queue = bench.queue();
+        const Memory memory(bench, bench.kinds().front(), 64);
+        const std::vector<std::int64_t> shape(EP_MAX_NDIM + 1, 1), strides(EP_MAX_NDIM + 1, 4);
+        const std::uint32_t item = 0;
+        const ep_box too_deep{EP_MAX_NDIM + 1, 4, shape.data()};
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            bench.table.memory_fill_strided(queue.get(), &too_deep, memory.at(), strides.data(), &item));
+        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.memory_copy_strided(queue.get(), &too_deep, memory.at(), strides.data(),
+                                                                        memory.at(), strides.data()));
+        const std::int64_t negative = -1;
+        const ep_box inside_out{1, 4, &negative};
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            bench.table.memory_fill_strided(queue.get(), &inside_out, memory.at(), strides.data(), &item));
+        const ep_box deep{EP_MAX_NDIM, 4, shape.data()};
+        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &deep, memory.at(), strides.data(), &item));
+        bench.wait(queue);
+    });
+}
+
+// ---------------------------------------------------------------- programs
+
+inline void programs_are_built_or_say_why_not(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        std::uint32_t mask = 0;
+        CONTRACT_OK(table.program_dialects(bench.device, &mask));
+        REQUIRE((mask & 1u << bench.subject.dialect) != 0);
+
+        const std::string nonsense = "this is not a program, whatever the dialect;";
+        std::string log;
+        const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) {
+                               static_cast<std::string *>(user)->append(text, length);
+                           }};
+        ep_program program = nullptr;
+        CONTRACT_REFUSED_AS(EP_BUILD_FAILED, table.program_build(bench.context.get(), bench.device, bench.subject.dialect,
+                                                                 nonsense.data(), nonsense.size(), "", &sink, &program));
+        CHECK_MESSAGE(!log.empty(), "a refused build leaves its reasons in the log");
+        CHECK(program == nullptr);
+
+        for (int dialect = 0; dialect < EP_DIALECT_COUNT; ++dialect)
+            if ((mask & 1u << dialect) == 0)
+                CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                                    table.program_build(bench.context.get(), bench.device, static_cast<ep_dialect>(dialect),
+                                                        nonsense.data(), nonsense.size(), "", nullptr, &program));
+
+        const std::string &source = bench.subject.indices;
+        CONTRACT_OK(table.program_build(bench.context.get(), bench.device, bench.subject.dialect, source.data(), source.size(),
+                                        "", &sink, &program));
+        const Program keep(program, table.program_release);
+        table.program_retain(program);
+        table.program_release(program);
+        ep_kernel kernel = nullptr;
+        CONTRACT_REFUSED(table.program_kernel(program, "no_such_kernel", &kernel));
+        CHECK(kernel == nullptr);
+
+        CONTRACT_OK(table.program_kernel(program, "indices", &kernel));
+        const Kernel owned(kernel, table.kernel_release);
+        ep_kernel_info info{};
+        CONTRACT_OK(table.kernel_info(kernel, bench.device, &info));
+        CHECK(info.max_work_group >= 1);
+        CHECK(info.max_work_group <= bench.info.max_work_group);
+        CHECK((info.argument_count == -1 || info.argument_count == 2));
+    });
+}
+
+inline void check_indices(const Bench &bench, const Kernel &kernel, const ep_range &range) {
+    std::uint64_t extent[3] = {1, 1, 1};  // slow, middle, fast
+    for (std::uint32_t i = 0; i < range.ndim; ++i)
+        extent[3 - range.ndim + i] = range.global[i];
+    const std::size_t items = extent[0] * extent[1] * extent[2];
+    const Memory out(bench, bench.kinds().back(), 3 * items * sizeof(std::int64_t));
+    out.write(std::vector<std::int64_t>(3 * items, -1));
+    const std::int64_t offset = 1'000'000'007'000;
+    const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset)};
+    const Queue queue = bench.queue();
+    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+    bench.wait(queue);
+
+    std::vector<std::int64_t> expected;
+    for (std::uint64_t slow = 0; slow < extent[0]; ++slow)
+        for (std::uint64_t middle = 0; middle < extent[1]; ++middle)
+            for (std::uint64_t fast = 0; fast < extent[2]; ++fast)
+                for (const std::uint64_t value : {slow, middle, fast + offset})
+                    expected.push_back(static_cast<std::int64_t>(value));
+    CHECK_MESSAGE(out.read<std::int64_t>(3 * items) == expected, range.ndim, " dimensions: ", range.global[0], ", ",
+                  range.global[1], ", ", range.global[2], " in groups of ", range.local[0]);
+}
+
+inline void launches_number_their_work_items(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
+        for (const ep_range &range :
+             {ep_range{1, {1}, {}}, ep_range{1, {1000}, {}}, ep_range{1, {1024}, {16}}, ep_range{1, {200'000}, {}},
+              ep_range{2, {7, 5}, {}}, ep_range{2, {6, 20}, {2, 5}}, ep_range{2, {300, 2}, {}}, ep_range{3, {2, 3, 5}, {}},
+              ep_range{3, {4, 6, 10}, {2, 3, 1}}, ep_range{3, {40, 3, 50}, {}}})
+            for (int repetition = 0; repetition < 3; ++repetition)  // a backend may run a kernel that it knows in another way
+                check_indices(bench, kernel, range);
+    });
+}
+
+inline void impossible_launches_are_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
+        const Memory out(bench, bench.kinds().back(), 3 * 64 * sizeof(std::int64_t));
+        const std::int64_t offset = 0;
+        const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset), bytes_argument(offset)};
+        const Queue queue = bench.queue();
+        const std::uint64_t too_many = bench.info.max_work_group * 2;
+        for (const ep_range &range : {ep_range{0, {64}, {}}, ep_range{4, {64}, {}}, ep_range{1, {64}, {48}},
+                                      ep_range{2, {8, 8}, {4, 0}}, ep_range{1, {too_many}, {too_many}}})
+            CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+
+        ep_kernel_info info{};
+        CONTRACT_OK(bench.table.kernel_info(kernel.get(), bench.device, &info));
+        const ep_range range{1, {64}, {}};
+        if (info.argument_count >= 0)
+            for (const std::size_t count : {0u, 1u, 3u})
+                CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, count));
+        const ep_argument excessive[] = {pointer_argument(out.at()), local_argument(std::size_t{1} << 50)};
+        CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, excessive, 2));
+
+        check_indices(bench, kernel, range);  // and a possible one still runs
+    });
+}
+
+inline void groups_share_local_memory(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Kernel kernel = bench.kernel(bench.subject.reverse, "reverse");
+        constexpr std::size_t items = 4096;
+        std::vector<std::int32_t> values(items);
+        std::iota(values.begin(), values.end(), 0);
+        const Memory in(bench, bench.kinds().back(), items * 4), out(bench, bench.kinds().back(), items * 4);
+        in.write(values);
+        const Queue queue = bench.queue();
+        for (const std::size_t group : {1u, 2u, 16u, 64u}) {
+            const ep_argument arguments[] = {pointer_argument(in.at()), pointer_argument(out.at()), local_argument(group * 4)};
+            const ep_range range{1, {items}, {group}};
+            CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 3));
+            bench.wait(queue);
+            std::vector<std::int32_t> expected = values;
+            for (std::size_t first = 0; first < items; first += group)
+                std::reverse(expected.begin() + static_cast<std::ptrdiff_t>(first),
+                             expected.begin() + static_cast<std::ptrdiff_t>(first + group));
+            CHECK(out.read<std::int32_t>(items) == expected);
+        }
+    });
+}
+
+// What a submission was given by value is its own: the caller's variables, arrays and names may go at once.
+inline void submissions_keep_what_they_were_given(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Slow slow(bench);
+        const ep_usm_kind kind = bench.kinds().back();
+        const Memory indices(bench, kind, 3 * sizeof(std::int64_t)), filled(bench, kind, 64), strided(bench, kind, 64),
+            copied(bench, kind, 64);
+        copied.write(std::vector<std::int32_t>(16, 5));
+        strided.write(std::vector<std::int32_t>(16, 0));
+        const Queue queue = bench.queue();
+        slow.submit(queue, 1);
+        {
+            Kernel kernel = bench.kernel(bench.subject.indices, "indices");
+            std::int64_t offset = 31;
+            std::vector<ep_argument> arguments{pointer_argument(indices.at()), bytes_argument(offset)};
+            ep_range range{1, {1}, {}};
+            CONTRACT_OK(table.kernel_launch(queue.get(), kernel.get(), &range, arguments.data(), 2));
+            std::int32_t item = 6;
+            CONTRACT_OK(table.memory_fill(queue.get(), filled.at(), &item, sizeof item, 16));
+            std::vector<std::int64_t> shape{4}, strides{8}, other{4};
+            const ep_box box{1, sizeof item, shape.data()};
+            CONTRACT_OK(table.memory_fill_strided(queue.get(), &box, strided.at(), strides.data(), &item));
+            CONTRACT_OK(table.memory_copy_strided(queue.get(), &box, strided.at(4), strides.data(), copied.at(), other.data()));
+            offset = item = -1;
+            range.global[0] = 1000;
+            arguments.assign(2, ep_argument{});
+            shape[0] = 1000;
+            strides[0] = other[0] = 1 << 20;
+        }
+        bench.wait(queue);
+        CHECK(indices.read<std::int64_t>(3) == std::vector<std::int64_t>{0, 0, 31});
+        CHECK(filled.read<std::int32_t>(16) == std::vector<std::int32_t>(16, 6));
+        CHECK(strided.read<std::int32_t>(9) == std::vector<std::int32_t>{6, 5, 6, 5, 6, 5, 6, 5, 0});
+    });
+}
+
+// ---------------------------------------------------------------- threads
+
+inline void threads_share_a_device(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue shared = bench.queue();
+        std::atomic<int> failures = 0;  // doctest's own asserts would serialise the threads
+        const auto body = [&](int number) {
+            const auto expect = [&](bool truth) { failures += !truth; };
+            std::mt19937 random(static_cast<unsigned>(number));
+            ep_queue queue = nullptr;
+            expect(table.queue_create(bench.context.get(), bench.device, 0, &queue) == EP_OK);
+            const ep_queue ordered = bench.has(EP_ORDERED_FREE) ? queue : nullptr;
+            for (int round = 0; round < 200; ++round) {
+                const std::size_t count = 1 + random() % 3000;
+                const ep_usm_kind kind = bench.kinds()[random() % bench.kinds().size()];
+                void *a = nullptr, *b = nullptr;
+                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 0, ordered, &a) == EP_OK);
+                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 64, ordered, &b) == EP_OK);
+                const auto item = static_cast<std::uint32_t>(random());
+                expect(table.memory_fill(queue, a, &item, 4, count) == EP_OK);
+                ep_event filled = nullptr, copied = nullptr;
+                expect(table.event_record(queue, &filled) == EP_OK);
+                expect(table.event_wait_in_queue(shared.get(), filled) == EP_OK);
+                expect(table.memory_copy(shared.get(), b, a, count * 4) == EP_OK);
+                expect(table.event_record(shared.get(), &copied) == EP_OK);
+                expect(table.event_wait_in_queue(queue, copied) == EP_OK);
+                std::vector<std::uint32_t> out(count);
+                expect(table.memory_copy(queue, out.data(), b, count * 4) == EP_OK);
+                expect(table.queue_wait(queue) == EP_OK);
+                expect(out == std::vector<std::uint32_t>(count, item));
+                table.event_release(filled);
+                table.event_release(copied);
+                expect(table.memory_free(bench.context.get(), a, ordered) == EP_OK);
+                expect(table.memory_free(bench.context.get(), b, ordered) == EP_OK);
+            }
+            table.queue_release(queue);
+        };
+        std::vector<std::thread> threads;
+        for (int number = 0; number < 8; ++number)
+            threads.emplace_back(body, number);
+        for (auto &thread : threads)
+            thread.join();
+        CHECK(failures == 0);
+    });
+}
+
+}  // namespace entrepot::contract
+
+// One test case for each promise, under the backend's name.
+#define ENTREPOT_BACKEND_CONTRACT(NAME, SUBJECT)                                                                                 \
+    CONTRACT_CASE(NAME, SUBJECT, devices_describe_themselves)                                                                    \
+    CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                                              \
+    CONTRACT_CASE(NAME, SUBJECT, contexts_know_who_they_are)                                                                     \
+    CONTRACT_CASE(NAME, SUBJECT, queues_know_who_they_are)                                                                       \
+    CONTRACT_CASE(NAME, SUBJECT, a_submission_returns_before_its_work_is_done)                                                   \
+    CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)                                        \
+    CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                                                          \
+    CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                                                \
+    CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                                                           \
+    CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                                                      \
+    CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                                                 \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                                                             \
+    CONTRACT_CASE(NAME, SUBJECT, copies_move_every_byte)                                                                         \
+    CONTRACT_CASE(NAME, SUBJECT, fills_repeat_an_item)                                                                           \
+    CONTRACT_CASE(NAME, SUBJECT, strided_copies_follow_their_layouts)                                                            \
+    CONTRACT_CASE(NAME, SUBJECT, strided_fills_follow_their_layouts)                                                             \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_boxes_are_refused)                                                                   \
+    CONTRACT_CASE(NAME, SUBJECT, programs_are_built_or_say_why_not)                                                              \
+    CONTRACT_CASE(NAME, SUBJECT, launches_number_their_work_items)                                                               \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                                                \
+    CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                                                      \
+    CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                                                          \
+    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)
+
+#define CONTRACT_CASE(NAME, SUBJECT, PROMISE)                                                                                    \
+    TEST_CASE(NAME " backend: " #PROMISE) { ::entrepot::contract::PROMISE(SUBJECT); }
