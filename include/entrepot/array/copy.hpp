@@ -8,7 +8,8 @@ namespace entrepot {
 // side that is on a device). The event is done when `to` has all elements; both memories stay alive until then. Small copies
 // between host-accessible, idle memories are done at once, by the calling thread. Between two contexts the bytes are staged
 // through the host, and the call blocks.
-// Throws ValueError: `to` is read-only, the dtypes differ, the shapes do not broadcast, the two overlap.
+// Throws ValueError: `to` is read-only, the dtypes differ, the shapes do not broadcast, the two overlap;
+// the destination overlaps itself.
 Event copy(const Array &to, const Array &from, const Queue &queue = {});
 
 // Sets every element to `item`, which has the itemsize of `to`. Throws ValueError where `to` is read-only.

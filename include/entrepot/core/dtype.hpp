@@ -39,6 +39,8 @@ struct Dtype {
 
     // Bytes of an element; a type of 4 or 6 bits takes a whole byte (DLPack's IS_SUBBYTE_TYPE_PADDED).
     constexpr std::int64_t itemsize() const noexcept { return (std::int64_t{bits} * lanes + 7) / 8; }
+    // Bytes that an element's address is a multiple of: of a complex number, those of its parts; of a vector, those of a lane.
+    constexpr std::int64_t alignment() const noexcept { return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8; }
     constexpr bool is_subbyte() const noexcept { return bits < 8; }
 
     constexpr bool operator==(const Dtype &) const noexcept = default;

@@ -95,7 +95,7 @@ class Queue {
         Event last_event;
         Position last_event_position = 0;
     };
-    const Record *record() const noexcept { return record_; }
+    const Record *identity() const noexcept { return record_; }
 
   private:
     explicit Queue(Record *record) noexcept : record_(record) {}

@@ -1,0 +1,44 @@
+#include <entrepot/array/launch.hpp>
+
+#include <vector>
+
+namespace entrepot {
+namespace {
+
+void check_reachable(const Kernel &kernel, const Queue &queue, const Array &array, std::size_t position) {
+    const bool reachable = array.context() == queue.context() || array.size() == 0 ||
+                           (array.is_host_accessible() && queue.device().has(EP_READS_HOST_MEMORY));
+    if (!reachable)
+        throw Error(ErrorKind::kernel, "launch of ", kernel.name(), ": argument ", position, " is ", array.kind(), " memory of ",
+                    array.context(), ", and the queue is of ", queue.context(),
+                    "; compute follows data: launch on the array's own queue, or move it with .to(device)");
+}
+
+Access access_of(const Array &array) { return array.read_only() ? Access::read : Access::write; }
+
+struct ToBackend {
+    ep_argument operator()(const Array *array) const { return {EP_ARG_POINTER, sizeof(void *), array->data()}; }
+    ep_argument operator()(const Scalar &scalar) const { return {EP_ARG_BYTES, scalar.size, scalar.bytes.data()}; }
+    ep_argument operator()(const LocalMemory &local) const { return {EP_ARG_LOCAL, local.bytes, nullptr}; }
+    ep_argument operator()(std::span<const std::byte> bytes) const { return {EP_ARG_BYTES, bytes.size(), bytes.data()}; }
+};
+
+}  // namespace
+
+void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments) {
+    std::vector<ep_argument> given(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        given[i] = std::visit(ToBackend{}, arguments[i]);
+        if (const auto *array = std::get_if<const Array *>(&arguments[i])) {
+            check_reachable(kernel, queue, **array, i);
+            (*array)->memory().before(access_of(**array), queue);
+        }
+    }
+    kernel.launch(queue, range, given);
+    const Queue::Position position = queue.submitted();
+    for (const LaunchArgument &argument : arguments)
+        if (const auto *array = std::get_if<const Array *>(&argument))
+            (*array)->memory().after(access_of(**array), queue, position);
+}
+
+}  // namespace entrepot
