@@ -159,7 +159,7 @@ Dtype dtype_from_typestr(std::string_view typestr) {
 
     const std::string_view kind_and_size = typestr.substr(1);
     const DtypeRow *const row =
-        find_row([&](const DtypeRow &row) { return !row.typestr.empty() && row.typestr.substr(1) == kind_and_size; });
+        find_row([&](const DtypeRow &each) { return !each.typestr.empty() && each.typestr.substr(1) == kind_and_size; });
     if (!row) {
         const std::string sizes = sizes_of_kind(kind);
         throw typestr_refusal(typestr, sizes.empty() ? "its kind is unknown; b, i, u, f and c are taken"
