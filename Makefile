@@ -1,13 +1,14 @@
-# The jobs of a working copy. Each target does all of its own set-up; on Debian and as root that includes apt-get.
+# The jobs of a working copy. Each target does all of its own set-up: the virtual environment, Python packages, and on
+# Debian as root also system packages.
 #
 #   make demo       the main job on real libraries: who can take whose memory, with addresses and times
 #   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones
-#   make bench      ours and the peers' times, side by side
+#   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
-#   make lint       formatting, ruff, mypy, stubtest          make format   applies the formatting
-#   make sanitize   C++ tests and contract suites under AddressSanitizer + UBSan, C++ tests under ThreadSanitizer
-#   make develop    for working on the sources: edits of python/entrepot/ count without installing again
-#   make clean      removes what was built, keeps .venv
+#   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting
+#   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
+#   make develop    for working on the sources: edits below python/entrepot/ count without installing again
+#   make clean      removes what was built; .venv stays
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
@@ -19,48 +20,109 @@ VENV ?= .venv
 PEERS ?= light
 JOBS ?= $(shell nproc)
 
-PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check -q
 BIN := $(abspath $(VENV))/bin
+PY := $(BIN)/python
+PIP := $(PY) -m pip --disable-pip-version-check -q
+PATH := $(BIN):$(PATH)
 
+export PATH
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 ifneq ($(shell command -v ccache),)
 export CMAKE_C_COMPILER_LAUNCHER ?= ccache
 export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
-peer_groups := $(if $(filter all,$(PEERS)),peers-all,peers)
-
-.PHONY: demo test bench docs lint format sanitize develop install clean
 .DEFAULT_GOAL := test
+.PHONY: demo test bench docs lint format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
 
 # ---------------------------------------------------------------- set-up
 
-# A stamp per dependency group: made again when pyproject.toml changes.
-stamp = $(VENV)/.installed-$(1)
+# A stamp for each dependency group of pyproject.toml; made again when that file changes.
+group = $(addprefix $(VENV)/.installed-,$(1))
+peers := $(if $(filter all,$(PEERS)),peers-all,peers)
 
-$(VENV)/bin/python:
-	tools/system_packages.sh compiler python
+$(PY):
+	PYTHON=$(PYTHON) tools/system_packages.sh compiler python
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install "pip>=25.1"
 
-$(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed-%: pyproject.toml | $(PY)
 	$(PIP) install --group $*
 	touch $@
 
 # ---------------------------------------------------------------- build
 
-# Without isolation, so that one build folder serves again: pip's isolated environment has another path each time.
-build_wheel = $(PIP) install --no-build-isolation --no-deps --force-reinstall . -Ccmake.define.ENTREPOT_TESTS=ON
+# Without isolation, so that a build folder serves again: pip's isolated environment has another path each time.
+pip_build = $(PIP) install --no-build-isolation --no-deps -Ccmake.define.ENTREPOT_TESTS=$(TESTS)
+TESTS := OFF
 
-install: $(call stamp,build)
-	tools/system_packages.sh compiler doctest
-	$(build_wheel)
+install: $(call group,build)
+	tools/system_packages.sh compiler
+	$(pip_build) --force-reinstall . -Cbuild-dir=build/wheel
 
-develop: $(call stamp,build) $(call stamp,test) $(call stamp,$(peer_groups))
+develop: TESTS := ON
+develop: $(call group,build test lint $(peers))
 	tools/system_packages.sh compiler doctest
-	$(PIP) install --no-build-isolation --no-deps -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false \
-	    -Ccmake.define.ENTREPOT_TESTS=ON -Ccmake.define.ENTREPOT_LTO=OFF
+	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false -Ccmake.define.ENTREPOT_LTO=OFF
 
 clean:
 	rm -rf build dist
+
+# ---------------------------------------------------------------- jobs
+
+demo: install $(call group,test $(peers))
+	$(PY) -m entrepot demo
+
+test: TESTS := ON
+test: system-test install $(call group,test $(peers))
+	ctest --test-dir build/wheel --output-on-failure
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+.PHONY: system-test
+system-test:
+	tools/system_packages.sh compiler doctest $(if $(filter all,$(PEERS)),mpi)
+
+bench: install $(call group,test bench $(peers))
+	$(PY) -m benchmarks $(BENCH_ARGS)
+
+docs: install $(call group,docs)
+	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
+
+# ---------------------------------------------------------------- gates
+
+cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
+
+lint: install $(call group,lint test)
+	$(cxx_files) | xargs -r clang-format --dry-run --Werror
+	ruff check
+	ruff format --check
+	mypy
+	if [[ -e python/entrepot/_core.pyi ]]; then stubtest entrepot; fi
+
+format: $(call group,lint)
+	$(cxx_files) | xargs -r clang-format -i
+	ruff check --fix-only
+	ruff format
+
+sanitize: sanitize-address sanitize-contract sanitize-thread
+
+# ccache serves here too; -Werror because this is the build that CI looks at.
+sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
+	tools/system_packages.sh compiler doctest
+	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=ON --log-level=NOTICE
+	cmake --build --preset $*
+	ctest --preset $*
+
+# The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
+# leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away.
+sanitize-contract: sanitize-address
+	rm -rf build/address/package
+	mkdir build/address/package
+	cp -r python/entrepot build/address/package
+	cmake --install build/address --prefix build/address/package > build/address/install.log
+	export PYTHONPATH=build/address/package PYTHONMALLOC=malloc
+	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
+	import sys, pytest
+	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
+	sys.exit(pytest.main(['tests/contract']))"

@@ -1,0 +1,104 @@
+"""What a test needs is written on it as markers: hardware (host, sycl, cuda, hip) and peers (numpy, dpctl, …).
+
+A test whose need this machine cannot meet is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl`` turns such skips
+into failures, for machines that are known to have these things; CI names everything it has.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+
+import pytest
+
+
+def _backend(*names: str) -> str | None:
+    """Why there is no device of these backends; None if there is one."""
+    import entrepot as ep
+
+    found = [str(device) for device in ep.devices()]
+    if any(device.split(":")[0] in names for device in found):
+        return None
+    return f"there is no {' or '.join(names)} device here, only {', '.join(found) or 'none at all'}"
+
+
+def _module(name: str) -> str | None:
+    """Why the module cannot be imported; None if it can."""
+    try:
+        importlib.import_module(name)
+    except Exception as error:  # a peer that breaks while being imported is as absent as one that is not installed
+        return f"import {name}: {type(error).__name__}: {error}"
+    return None
+
+
+def _cupy() -> str | None:
+    absent = _module("cupy")
+    if absent:
+        return absent
+    import cupy
+
+    return None if cupy.cuda.is_available() else "cupy is installed, but sees no CUDA device"
+
+
+# One row per marker: why what it names is absent, or None.
+NEEDS: dict[str, Callable[[], str | None]] = {
+    "host": lambda: _backend("host"),
+    "sycl": lambda: _backend("opencl", "level_zero"),
+    "cuda": lambda: _backend("cuda"),
+    "hip": lambda: _backend("hip"),
+    "cupy": _cupy,
+    **{
+        name: functools.partial(_module, module)
+        for name, module in {
+            "numpy": "numpy",
+            "ml_dtypes": "ml_dtypes",
+            "dpctl": "dpctl",
+            "dpnp": "dpnp",
+            "torch": "torch",
+            "jax": "jax",
+            "tvm_ffi": "tvm_ffi",
+            "mpi4py": "mpi4py.MPI",
+            "numba": "numba",
+            "triton": "triton",
+            "cuda_core": "cuda.core",
+            "hip_python": "hip.hip",
+        }.items()
+    },
+}
+
+
+@functools.cache
+def absence(need: str) -> str | None:
+    return NEEDS[need]()
+
+
+def required() -> set[str]:
+    return {name.strip() for name in os.environ.get("ENTREPOT_REQUIRE", "").split(",") if name.strip()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for need in NEEDS:
+        config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
+    unknown = required() - set(NEEDS)
+    if unknown:
+        raise pytest.UsageError(
+            f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}"
+        )
+
+
+def pytest_report_header() -> str:
+    return f"required: {', '.join(sorted(required())) or 'nothing (ENTREPOT_REQUIRE is empty)'}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for need in NEEDS:
+        if item.get_closest_marker(need) is None:
+            continue
+        reason = absence(need)
+        if reason is None:
+            continue
+        if need in required():
+            pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
+        pytest.skip(f"{need}: {reason}")

@@ -1,0 +1,163 @@
+"""Arrows point one way: every #include of the repository against the map of the rooms (CONTRIBUTING.md explains it)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Room → the rooms whose headers it may include besides its own. A room that is not a key may not exist.
+ROOMS = {
+    "core": (),
+    "device": ("core",),
+    "memory": ("core", "device"),
+    "array": ("core", "device", "memory"),
+    "exchange": ("core", "device", "memory", "array"),
+    "adapters": ("core", "device", "memory", "array", "exchange", "ffi"),
+    "ffi": ("core",),
+    "kernel/compiler": ("core",),
+    "kernel/runtime": ("core", "device", "memory", "array", "exchange", "adapters", "kernel/compiler"),
+    "python": ("core",),
+}
+CONTRACT = ("include/entrepot/device/backend.h", "src/backends/boundary.hpp")
+
+# Headers of other people → the only places that may include them.
+FOREIGN = {
+    r"Python\.h|structmember\.h|nanobind/|pybind11/": ("python/bind/", "include/entrepot/python/"),
+    r"sycl/|CL/|ze_|level_zero/": ("src/backends/sycl/",),
+    r"cuda|nvrtc": ("src/backends/cuda/",),
+    r"hip/": ("src/backends/hip/",),
+    r"ffi\.h": ("src/ffi/",),
+    r"clang-c/|clang/": ("tools/bindgen/",),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def room_of(path: str) -> str | None:
+    """The room that a path from the root belongs to; None where it belongs to none (the bindings, a backend, a tool)."""
+    inside = re.match(r"(?:include/entrepot|src)/((?:kernel/)?[^/]+)/", path)
+    return inside[1] if inside and inside[1] != "backends" else None
+
+
+def path_of(path: str, include: str) -> str:
+    """Where the header that the file at ``path`` includes would lie, from the root, if it is one of ours."""
+    if include.startswith("entrepot/"):
+        return f"include/{include}"
+    if include.startswith("."):
+        return posixpath.normpath(posixpath.join(posixpath.dirname(path), include))
+    if include.startswith(("bind/", "python/bind/")):
+        return f"python/bind/{include.rpartition('bind/')[2]}"
+    return f"src/{include}" if include.startswith((*(f"{room}/" for room in ROOMS), "backends/")) else include
+
+
+def refusal(path: str, include: str) -> str | None:
+    """Why the file at ``path`` (relative to the root) may not include ``include``; None where it may."""
+    for header, places in FOREIGN.items():
+        if re.match(header, include):
+            return None if path.startswith(places) else f"{path}: only {' and '.join(places)} may include <{include}>"
+
+    target = path_of(path, include)
+    if path.startswith("src/backends/"):
+        own = "/".join(path.split("/")[:3]) + "/"
+        ours = target.startswith(("include/entrepot/", "src/", "python/"))
+        if ours and not (target in CONTRACT or room_of(target) == "core" or target.startswith(own)):
+            return f"{path}: a backend sees {', '.join(CONTRACT)} and core, not <{include}>"
+        return None
+
+    room = room_of(path)
+    if room is None:
+        return None
+    if room not in ROOMS:
+        return f"{path}: no room is called {room!r}; if it is a new one, give it a row in ROOMS"
+    if target.startswith("src/backends/"):
+        return f"{path}: <{include}> is a backend's own; rooms know backends by their table"
+    if target.startswith("python/"):
+        return f"{path}: <{include}> belongs to the bindings, which stand above everything else"
+    there = room_of(target)
+    if there not in (None, room, *ROOMS[room]):
+        return f"{path}: {room} may include {', '.join(ROOMS[room]) or 'no other room'}, not <{include}>"
+    return None
+
+
+def sources(root: Path) -> list[Path]:
+    folders = (root / name for name in ("include", "src", "python", "tools"))
+    return [file for folder in folders for file in sorted(folder.rglob("*")) if file.suffix in {".h", ".hpp", ".c", ".cpp"}]
+
+
+def refusals(root: Path) -> list[str]:
+    found = []
+    for file in sources(root):
+        path = file.relative_to(root).as_posix()
+        includes = INCLUDE.findall(file.read_text(encoding="utf-8"))
+        found += [why for include in includes if (why := refusal(path, include))]
+    return found
+
+
+def test_every_include_points_down():
+    assert sources(ROOT), "the test must see the sources, or it can see nothing wrong in them"
+    assert refusals(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "include"),
+    [
+        ("include/entrepot/core/dtype.hpp", "entrepot/device/device.hpp"),
+        ("include/entrepot/device/queue.hpp", "entrepot/memory/memory.hpp"),
+        ("src/memory/pool.cpp", "entrepot/array/array.hpp"),
+        ("src/array/copy.cpp", "entrepot/exchange/suai.hpp"),
+        ("src/exchange/suai.cpp", "entrepot/adapters/pointer.hpp"),
+        ("src/memory/pool.cpp", "array/strided.hpp"),
+        ("src/memory/pool.cpp", "../array/strided.hpp"),
+        ("src/exchange/suai.cpp", "Python.h"),
+        ("src/array/array.cpp", "nanobind/nanobind.h"),
+        ("src/kernel/compiler/lower.cpp", "entrepot/device/device.hpp"),
+        ("src/ffi/call.cpp", "entrepot/memory/memory.hpp"),
+        ("src/memory/memory.cpp", "sycl/sycl.hpp"),
+        ("src/device/registry.cpp", "cuda.h"),
+        ("src/device/registry.cpp", "backends/host/host.hpp"),
+        ("src/backends/sycl/memory.cpp", "entrepot/memory/memory.hpp"),
+        ("src/backends/sycl/memory.cpp", "entrepot/device/device.hpp"),
+        ("src/backends/cuda/memory.cpp", "backends/hip/driver.hpp"),
+        ("src/backends/cuda/memory.cpp", "hip/hip_runtime_api.h"),
+        ("src/backends/host/memory.cpp", "Python.h"),
+        ("include/entrepot/python/array.hpp", "entrepot/array/array.hpp"),
+        ("src/core/layout.cpp", "bind/module.hpp"),
+        ("src/utils/strings.cpp", "string"),
+    ],
+)
+def test_a_wrong_include_is_refused(path, include):
+    assert refusal(path, include)
+
+
+@pytest.mark.parametrize(
+    ("path", "include"),
+    [
+        ("include/entrepot/core/dtype.hpp", "cstdint"),
+        ("src/array/copy.cpp", "entrepot/memory/memory.hpp"),
+        ("src/backends/sycl/memory.cpp", "sycl/sycl.hpp"),
+        ("src/backends/sycl/memory.cpp", "entrepot/core/error.hpp"),
+        ("src/backends/sycl/memory.cpp", "backends/sycl/native.hpp"),
+        ("src/backends/sycl/memory.cpp", "backends/boundary.hpp"),
+        ("src/backends/sycl/memory.cpp", "../boundary.hpp"),
+        ("src/backends/sycl/memory.cpp", "native.hpp"),
+        ("src/array/copy.cpp", "array/strided.hpp"),
+        ("src/array/copy.cpp", "sys/mman.h"),
+        ("python/bind/exchange/suai.cpp", "entrepot/exchange/suai.hpp"),
+        ("python/bind/exchange/suai.cpp", "Python.h"),
+        ("include/entrepot/python/caster.hpp", "nanobind/nanobind.h"),
+    ],
+)
+def test_a_right_include_is_let_through(path, include):
+    assert refusal(path, include) is None
+
+
+def test_a_wrong_include_is_found_in_a_tree(tmp_path):
+    bad = tmp_path / "src" / "memory" / "pool.cpp"
+    bad.parent.mkdir(parents=True)
+    bad.write_text("// The pool.\n#include <vector>\n  #  include <Python.h>\n")
+    assert [why.split(":")[0] for why in refusals(tmp_path)] == ["src/memory/pool.cpp"]

@@ -1,0 +1,75 @@
+"""The installed package: what an extension's author finds in it, and what it brings along."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command: object, **options) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def cmake_dir() -> Path:
+    return Path(run(sys.executable, "-m", "entrepot", "--cmake-dir").strip())
+
+
+def test_the_version_is_the_one_of_pyproject():
+    import entrepot
+
+    written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    assert entrepot.__version__ == importlib.metadata.version("entrepot") == written
+
+
+def test_find_package_from_the_wheel(cmake_dir, tmp_path):
+    """Every installed header compiles, alone, with what find_package(entrepot) gives."""
+    headers = sorted(path.relative_to(cmake_dir.parent / "include") for path in cmake_dir.parent.glob("include/entrepot/**/*.h*"))
+    assert Path("entrepot/python/array.hpp") in headers
+    for number, header in enumerate(headers):
+        (tmp_path / f"header{number}.cpp").write_text(f"#include <{header}>\n#include <{header}>\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        textwrap.dedent("""
+            cmake_minimum_required(VERSION 3.25)
+            project(consumer LANGUAGES CXX)
+            find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+            execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --include_dir
+                            OUTPUT_VARIABLE nanobind OUTPUT_STRIP_TRAILING_WHITESPACE)
+            find_package(entrepot 0.1 CONFIG REQUIRED)
+            file(GLOB sources *.cpp)
+            add_library(consumer OBJECT ${sources})
+            target_include_directories(consumer SYSTEM PRIVATE ${nanobind})
+            target_link_libraries(consumer PRIVATE entrepot::headers Python::Module)
+            target_compile_options(consumer PRIVATE -Wall -Wextra -Werror)
+        """)
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-Dentrepot_DIR={cmake_dir}",
+        f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
+    run("cmake", "--build", tmp_path / "build")
+
+
+def test_nothing_is_required_at_run_time():
+    required = [row for row in importlib.metadata.requires("entrepot") or [] if "extra ==" not in row]
+    assert required == []
+
+
+def test_import_alone_brings_no_array_library():
+    loaded = run(sys.executable, "-c", "import sys, entrepot; print(*sys.modules)").split()
+    assert not {"numpy", "dpctl", "dpnp", "torch", "jax", "cupy", "rich"} & set(loaded)
+
+
+@pytest.mark.sycl
+def test_the_plugin_lies_beside_the_extension():
+    import entrepot._core
+
+    assert (Path(entrepot._core.__file__).parent / "libentrepot_sycl9.so").is_file()
