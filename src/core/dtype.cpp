@@ -69,13 +69,9 @@ constexpr std::string_view ssize_format = sizeof(std::ptrdiff_t) == 8 ? "q" : "i
 constexpr std::string_view size_format = sizeof(std::size_t) == 8 ? "Q" : "I";
 
 constexpr FormatAlias format_aliases[] = {
-    {"c", "B", "B"},
-    {"l", "i", long_format},
-    {"L", "I", ulong_format},
-    {"n", "", ssize_format},
-    {"N", "", size_format},
-    {"P", size_format, size_format},  // ctypes writes `<P`, although struct has it in native mode only
-    {"F", "Zf", "Zf"},                // Python 3.14's own spelling of complex numbers
+    {"c", "B", "B"},        {"l", "i", long_format},         {"L", "I", ulong_format}, {"n", "", ssize_format},
+    {"N", "", size_format}, {"P", size_format, size_format},  // ctypes writes `<P`, although struct has it in native mode only
+    {"F", "Zf", "Zf"},                                        // Python 3.14's own spelling of complex numbers
     {"D", "Zd", "Zd"},
 };
 
@@ -128,7 +124,9 @@ std::string name_of(Dtype dtype) {
 }
 
 std::optional<Dtype> dtype_from_name(std::string_view name) noexcept {
-    const auto find_name = [](std::string_view wanted) { return find_row([&](const DtypeRow &row) { return row.name == wanted; }); };
+    const auto find_name = [](std::string_view wanted) {
+        return find_row([&](const DtypeRow &row) { return row.name == wanted; });
+    };
     if (const DtypeRow *const row = find_name(name))
         return row->dtype;
 

@@ -53,10 +53,18 @@ IndexCount count_axes(std::span<const IndexEntry> index, std::size_t ndim) {
     std::size_t integers = 0, slices = 0, new_axes = 0, ellipses = 0;
     for (const IndexEntry &entry : index) {
         switch (entry.kind) {
-        case IndexEntry::Kind::integer: ++integers; break;
-        case IndexEntry::Kind::slice: ++slices; break;
-        case IndexEntry::Kind::newaxis: ++new_axes; break;
-        case IndexEntry::Kind::ellipsis: ++ellipses; break;
+        case IndexEntry::Kind::integer:
+            ++integers;
+            break;
+        case IndexEntry::Kind::slice:
+            ++slices;
+            break;
+        case IndexEntry::Kind::newaxis:
+            ++new_axes;
+            break;
+        case IndexEntry::Kind::ellipsis:
+            ++ellipses;
+            break;
         }
         if (entry.kind == IndexEntry::Kind::slice && entry.step == 0)
             throw Error(ErrorKind::value, "slice step cannot be zero");
@@ -64,7 +72,8 @@ IndexCount count_axes(std::span<const IndexEntry> index, std::size_t ndim) {
     if (ellipses > 1)
         throw Error(ErrorKind::index, "an index can have only a single ellipsis ('...'), this one has ", ellipses);
     if (integers + slices > ndim)
-        throw Error(ErrorKind::index, "too many indices: the array is ", ndim, "-dimensional, but ", integers + slices, " were given");
+        throw Error(ErrorKind::index, "too many indices: the array is ", ndim, "-dimensional, but ", integers + slices,
+                    " were given");
     const std::size_t made = ndim - integers + new_axes;
     if (made > Layout::max_ndim)
         throw Error(ErrorKind::index, "the index makes ", made, " dimensions; at most ", Layout::max_ndim, " are supported");
@@ -106,8 +115,8 @@ using ShapeBuffer = std::array<std::int64_t, Layout::max_ndim>;
 // The shape asked of a reshape, with its -1 found. Refuses a size that differs.
 Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer) {
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot reshape an array of shape ", tuple_text(layout.shape()), " into ", tuple_text(shape), ": ",
-                     why...);
+        return Error(ErrorKind::value, "cannot reshape an array of shape ", tuple_text(layout.shape()), " into ",
+                     tuple_text(shape), ": ", why...);
     };
     if (shape.size() > Layout::max_ndim)
         throw refusal("at most ", Layout::max_ndim, " dimensions are supported");
@@ -150,14 +159,16 @@ Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer)
 
 void Layout::refuse(Extents shape, Extents strides) {
     if (shape.size() > max_ndim)
-        throw Error(ErrorKind::value, "an array of ", shape.size(), " dimensions was asked for; at most ", max_ndim, " are supported");
+        throw Error(ErrorKind::value, "an array of ", shape.size(), " dimensions was asked for; at most ", max_ndim,
+                    " are supported");
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
         if (shape[axis] < 0)
             throw Error(ErrorKind::value, "extents cannot be negative: axis ", axis, " of shape ", tuple_text(shape), " is");
     std::int64_t elements = 1;
     for (const std::int64_t extent : shape)
         if (extent != 0 && __builtin_mul_overflow(elements, extent, &elements))
-            throw Error(ErrorKind::overflow, "shape ", tuple_text(shape), " has too many elements: their number must fit 64 bits");
+            throw Error(ErrorKind::overflow, "shape ", tuple_text(shape),
+                        " has too many elements: their number must fit 64 bits");
     if (shape.size() != strides.size())
         throw Error(ErrorKind::value, "shape ", tuple_text(shape), " and strides ", tuple_text(strides), " differ in length");
     throw Error(ErrorKind::overflow, "strides ", tuple_text(strides), " (elements) with shape ", tuple_text(shape),
@@ -237,7 +248,8 @@ ByteRange Layout::byte_range(std::int64_t itemsize) const {
     overflow |= __builtin_add_overflow(last, itemsize, &range.end);
     overflow |= __builtin_sub_overflow(range.end, range.begin, &size);
     if (overflow)
-        throw Error(ErrorKind::overflow, "an array of ", *this, " and items of ", itemsize, " bytes reaches further than 64 bits can count");
+        throw Error(ErrorKind::overflow, "an array of ", *this, " and items of ", itemsize,
+                    " bytes reaches further than 64 bits can count");
     return range;
 }
 
@@ -278,8 +290,12 @@ Layout::View Layout::select(std::span<const IndexEntry> index) const {
             ++from;
             break;
         }
-        case IndexEntry::Kind::newaxis: make(1, 0); break;
-        case IndexEntry::Kind::ellipsis: make_whole(ndim_ - count.taken); break;
+        case IndexEntry::Kind::newaxis:
+            make(1, 0);
+            break;
+        case IndexEntry::Kind::ellipsis:
+            make_whole(ndim_ - count.taken);
+            break;
         }
     }
     make_whole(ndim_ - from);
@@ -345,7 +361,8 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
     if (old_itemsize == new_itemsize)
         return *this;
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot view items of ", old_itemsize, " bytes as items of ", new_itemsize, " bytes: ", why...);
+        return Error(ErrorKind::value, "cannot view items of ", old_itemsize, " bytes as items of ", new_itemsize,
+                     " bytes: ", why...);
     };
     if (ndim_ == 0)
         throw refusal("a 0-dimensional array has no axis to change; reshape it to (1,) first");
@@ -357,7 +374,8 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
         throw refusal("the old size must be a multiple of the new one");
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(extent, old_itemsize, &bytes))
-        throw Error(ErrorKind::overflow, "an axis of ", extent, " items of ", old_itemsize, " bytes is longer than 64 bits can count");
+        throw Error(ErrorKind::overflow, "an axis of ", extent, " items of ", old_itemsize,
+                    " bytes is longer than 64 bits can count");
     if (bytes % new_itemsize != 0)
         throw refusal("the ", bytes, " bytes of the last axis are no multiple of that");
 
@@ -381,7 +399,8 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
 
 Layout Layout::broadcast_to(Extents shape) const {
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot broadcast an array of shape ", tuple_text(this->shape()), " to ", tuple_text(shape), ": ", why...);
+        return Error(ErrorKind::value, "cannot broadcast an array of shape ", tuple_text(this->shape()), " to ",
+                     tuple_text(shape), ": ", why...);
     };
     if (shape.size() < ndim_)
         throw refusal("that has fewer dimensions");

@@ -26,9 +26,9 @@ enum class ErrorKind : std::uint8_t {
 
 struct ErrorRow {
     ErrorKind kind;
-    const char *name;   // in Python; of the package's own: an attribute of `entrepot`
-    const char *base;   // the package's base class, nullptr for Python's own
-    const char *also;   // a base of Python's, so that users of the peers catch what they always caught; nullptr: none
+    const char *name;  // in Python; of the package's own: an attribute of `entrepot`
+    const char *base;  // the package's base class, nullptr for Python's own
+    const char *also;  // a base of Python's, so that users of the peers catch what they always caught; nullptr: none
     const char *doc;
 };
 
@@ -62,13 +62,14 @@ inline std::ostream &operator<<(std::ostream &out, Hex hex) {
 }
 
 class Error : public std::runtime_error {
-  public:
+public:
     // The message is the parts streamed one after the other.
-    template <class... Parts> explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(join(parts...)), kind_(kind) {}
+    template <class... Parts>
+    explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(join(parts...)), kind_(kind) {}
 
     ErrorKind kind() const noexcept { return kind_; }
 
-  private:
+private:
     template <class... Parts> static std::string join(const Parts &...parts) {
         std::ostringstream out;
         out.imbue(std::locale::classic());  // a program's locale would group the digits of sizes and addresses

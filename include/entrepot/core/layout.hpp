@@ -31,7 +31,7 @@ struct IndexEntry {
 };
 
 class Layout {
-  public:
+public:
     static constexpr std::size_t inline_ndim = 4;  // up to here no heap is used
     static constexpr std::size_t max_ndim = 64;    // as NumPy 2
 
@@ -80,7 +80,7 @@ class Layout {
     // Of shapes and strides, those of extents of 1 included.
     bool operator==(const Layout &other) const noexcept;
 
-  private:
+private:
     const std::int64_t *data() const noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
     std::int64_t *data() noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
     std::int64_t *mutable_shape() noexcept { return data(); }
@@ -183,9 +183,10 @@ inline Layout &Layout::operator=(Layout &&other) noexcept {
 }
 
 inline void Layout::reserve(std::size_t ndim) {
-    if (ndim > inline_ndim) [[unlikely]]
+    const auto narrowed = static_cast<std::uint32_t>(ndim);
+    if (narrowed > inline_ndim) [[unlikely]]
         heap_ = new std::int64_t[2 * ndim];
-    ndim_ = static_cast<std::uint32_t>(ndim);
+    ndim_ = narrowed;  // last, because the destructor goes by it where the line above throws
 }
 
 inline void Layout::release() noexcept {

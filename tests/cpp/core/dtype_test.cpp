@@ -16,8 +16,9 @@ using namespace entrepot;
 
 namespace {
 
-constexpr Dtype boolean{TypeCode::boolean, 8}, int8{TypeCode::integer, 8}, int32{TypeCode::integer, 32}, uint32{TypeCode::unsigned_integer, 32},
-    uint64{TypeCode::unsigned_integer, 64}, complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
+constexpr Dtype boolean{TypeCode::boolean, 8}, int8{TypeCode::integer, 8}, int32{TypeCode::integer, 32},
+    uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64}, complex64{TypeCode::complex, 64},
+    complex128{TypeCode::complex, 128};
 
 }  // namespace
 
@@ -87,8 +88,8 @@ TEST_CASE("sizes are in bytes, rounded up for types below a byte") {
 }
 
 TEST_CASE("names that are none") {
-    for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0", "float32x04", "float32x65536", "float32x-2", "float32x4 ",
-                             "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
+    for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0", "float32x04", "float32x65536",
+                             "float32x-2", "float32x4 ", "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
         CAPTURE(name);
         CHECK(!dtype_from_name(name));
     }
@@ -120,7 +121,8 @@ TEST_CASE("typestrs are refused with the reason and a way out") {
     CHECK_REFUSED(kind, "view them as uint8", dtype_from_typestr("|S3"));
     CHECK_REFUSED(kind, "view them as uint32", dtype_from_typestr("<U3"));
     for (const char *malformed : {"", "<", "<f", "f4", "float32", "B", "4f<", " <f4"})
-        CHECK_REFUSED(kind, std::string("typestr '") + malformed + "' cannot be taken: byte order, kind and bytes", dtype_from_typestr(malformed));
+        CHECK_REFUSED(kind, std::string("typestr '") + malformed + "' cannot be taken: byte order, kind and bytes",
+                      dtype_from_typestr(malformed));
 }
 
 TEST_CASE("formats of native and of standard sizes") {
@@ -175,7 +177,9 @@ TEST_CASE("formats are refused with the reason") {
 }
 
 TEST_CASE("an itemsize that contradicts its format is refused") {
-    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8", dtype_from_format("f", 8));
-    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8", dtype_from_format("<l", 8));
+    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8",
+                  dtype_from_format("f", 8));
+    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8",
+                  dtype_from_format("<l", 8));
     CHECK_REFUSED(ErrorKind::exchange, "itemsize of 4", dtype_from_format(nullptr, 4));
 }

@@ -23,7 +23,8 @@ TEST_CASE("each kind finds its own row by its number, and bases come before what
 }
 
 TEST_CASE("a message is its parts in order, and an error keeps its kind") {
-    const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ', Hex(reinterpret_cast<void *>(0xbeef)), " ", 10);
+    const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ', Hex(reinterpret_cast<void *>(0xbeef)),
+                      " ", 10);
     CHECK(std::string(error.what()) == "index 7 of axis 0xbeef 10");
     CHECK(error.kind() == ErrorKind::index);
 }

@@ -40,10 +40,12 @@ Numbers addresses(const Layout &layout, std::int64_t offset = 0) {
 }
 
 class Random {
-  public:
+public:
     explicit Random(unsigned seed) : engine_(seed) {}
 
-    std::int64_t between(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
+    std::int64_t between(std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+    }
 
     // Small, so that all addresses can be listed; extents of 0 and 1, negative, broadcast and overlapping strides among them.
     Layout layout() {
@@ -68,7 +70,7 @@ class Random {
 
     std::mt19937 &engine() { return engine_; }
 
-  private:
+private:
     std::mt19937 engine_;
 };
 
@@ -77,7 +79,8 @@ Numbers positions(const IndexEntry &slice, std::int64_t extent) {
     const auto from_end = [&](std::int64_t bound) { return bound < 0 ? bound + extent : bound; };
     Numbers found;
     if (slice.step > 0)
-        for (std::int64_t i = std::max<std::int64_t>(from_end(slice.start), 0); i < extent && i < from_end(slice.stop); i += slice.step)
+        for (std::int64_t i = std::max<std::int64_t>(from_end(slice.start), 0); i < extent && i < from_end(slice.stop);
+             i += slice.step)
             found.push_back(i);
     else
         for (std::int64_t i = std::min(from_end(slice.start), extent - 1); i >= 0 && i > from_end(slice.stop); i += slice.step)
@@ -229,7 +232,8 @@ TEST_CASE("the byte range is that of the addresses") {
     }
     CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{largest}).byte_range(1));
     CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{largest / 2}).byte_range(4));
-    CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2, 2}, Numbers{largest / 2, -largest / 2}).byte_range(2));
+    CHECK_REFUSED(ErrorKind::overflow, "reaches further",
+                  Layout(Numbers{2, 2}, Numbers{largest / 2, -largest / 2}).byte_range(2));
     CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{-largest}).byte_range(1));
     CHECK(Layout(Numbers{2}, Numbers{1 - largest}).byte_range(1).size() == largest);
 }
@@ -304,9 +308,8 @@ TEST_CASE("an index names what Python's would") {
         while (taken.size() < layout.ndim() && !shortened) {
             const std::size_t axis = taken.size();
             const std::int64_t extent = layout.shape()[axis];
-            if (axis == ellipsis_at && skipped <= layout.ndim() - axis && std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) {
-                    return entry.kind == Kind::ellipsis;
-                })) {
+            if (axis == ellipsis_at && skipped <= layout.ndim() - axis &&
+                std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) { return entry.kind == Kind::ellipsis; })) {
                 index.push_back(ellipsis);
                 take_whole(skipped);
                 continue;
@@ -326,14 +329,18 @@ TEST_CASE("an index names what Python's would") {
                 break;
             case 3:
                 // Without an ellipsis the rest may be left out.
-                shortened = std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) { return entry.kind == Kind::ellipsis; });
+                shortened = std::none_of(index.begin(), index.end(),
+                                         [](const IndexEntry &entry) { return entry.kind == Kind::ellipsis; });
                 break;
             default: {
-                const auto bound = [&](std::int64_t sentinel) { return random.between(0, 3) == 0 ? sentinel : random.between(-6, 6); };
+                const auto bound = [&](std::int64_t sentinel) {
+                    return random.between(0, 3) == 0 ? sentinel : random.between(-6, 6);
+                };
                 std::int64_t step = random.between(-3, 3);
                 step = step == 0 ? (random.between(0, 1) == 0 ? largest : -largest) : step;
                 // The sentinels are those of PySlice_Unpack for None.
-                index.push_back(step > 0 ? slice(bound(0), bound(largest), step) : slice(bound(largest), bound(smallest), step));
+                const std::int64_t start = bound(step > 0 ? 0 : largest), stop = bound(step > 0 ? largest : smallest);
+                index.push_back(slice(start, stop, step));
                 // The reference steps by addition: a step over the whole axis is the same as the largest.
                 IndexEntry small = index.back();
                 small.step = std::clamp<std::int64_t>(step, -100, 100);
@@ -466,7 +473,8 @@ TEST_CASE("reshapes at the edges") {
     CHECK(Layout(Numbers{2}, Numbers{largest}).reshaped(Numbers{1, 2, 1})->size() == 2);
     CHECK(Layout(Numbers(64, 1)).reshaped(Numbers{1}) == Layout{1});
 
-    CHECK_REFUSED(ErrorKind::value, "cannot reshape an array of shape (2, 3) into (4,): it has 6 elements, not 4", Layout{2, 3}.reshaped(Numbers{4}));
+    CHECK_REFUSED(ErrorKind::value, "cannot reshape an array of shape (2, 3) into (4,): it has 6 elements, not 4",
+                  Layout{2, 3}.reshaped(Numbers{4}));
     CHECK_REFUSED(ErrorKind::value, "not a multiple of 4", Layout{6}.reshaped(Numbers{4, -1}));
     CHECK_REFUSED(ErrorKind::value, "only one extent can be -1", Layout{6}.reshaped(Numbers{-1, -1}));
     CHECK_REFUSED(ErrorKind::value, "cannot be negative", Layout{6}.reshaped(Numbers{-2, -3}));
