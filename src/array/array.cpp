@@ -12,34 +12,57 @@ Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
     return Array(std::move(memory), data, dtype, std::move(layout), false, queue);
 }
 
-Array Array::select(std::span<const IndexEntry> index) const {
-    Layout::View view = layout_.select(index);
-    return Array(memory_, data_ + view.offset * itemsize(), dtype_, std::move(view.layout), read_only_, queue_);
+// This array with other elements of the same memory.
+Array Array::with(void *data, Dtype dtype, Layout layout) const {
+    Array result(memory_, data, dtype, std::move(layout), read_only_, queue_);
+    result.host_view_ = host_view_;
+    return result;
 }
 
-Array Array::transposed(std::span<const std::int64_t> axes) const {
-    return Array(memory_, data_, dtype_, layout_.transposed(axes), read_only_, queue_);
+Array Array::select(std::span<const IndexEntry> index) const {
+    Layout::View view = layout_.select(index);
+    return with(data_ + view.offset * itemsize(), dtype_, std::move(view.layout));
 }
+
+Array Array::transposed(std::span<const std::int64_t> axes) const { return with(data_, dtype_, layout_.transposed(axes)); }
+
+Array Array::broadcast_to(Extents shape) const { return with(data_, dtype_, layout_.broadcast_to(shape)); }
 
 Array Array::reshaped(Extents shape) const {
     std::optional<Layout> layout = layout_.reshaped(shape);
     if (!layout)
         throw Error(ErrorKind::value, "reshape: ", layout_, " cannot become shape ", tuple_text(shape),
                     " without a copy; copy it first: array.to(array.device).reshape(…)");
-    return Array(memory_, data_, dtype_, *std::move(layout), read_only_, queue_);
+    return with(data_, dtype_, *std::move(layout));
 }
 
 Array Array::viewed_as(Dtype dtype) const {
-    const std::int64_t new_itemsize = dtype.itemsize();
-    Layout layout = layout_.viewed_as(itemsize(), new_itemsize);
+    Layout layout = layout_.viewed_as(itemsize(), dtype.itemsize());
     if (layout.size() != 0 && reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::uintptr_t>(dtype.alignment()) != 0)
         throw Error(ErrorKind::value, "view: the first element, at ", Hex(data_), ", is not aligned to the ", dtype.alignment(), " bytes of ",
                     dtype);
-    return Array(memory_, data_, dtype, std::move(layout), read_only_, queue_);
+    return with(data_, dtype, std::move(layout));
 }
 
-Array Array::as_read_only() const { return Array(memory_, data_, dtype_, layout_, true, queue_); }
+Array Array::as_read_only() const {
+    Array result = *this;
+    result.read_only_ = true;
+    return result;
+}
 
-Array Array::on(Queue queue) const { return Array(memory_, data_, dtype_, layout_, read_only_, std::move(queue)); }
+Array Array::on(Queue queue) const {
+    Array result = *this;
+    result.queue_ = std::move(queue);
+    return result;
+}
+
+Array Array::host() const {
+    if (!is_host_accessible())
+        throw Error(ErrorKind::value, "host: ", kind(), " memory of ", device(), " cannot be reached by the host; copy it with copy_to_host()");
+    Array result = *this;
+    result.host_view_ = true;
+    result.queue_ = {};
+    return result;
+}
 
 }  // namespace entrepot

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
-#include <string_view>
 
 namespace entrepot {
 namespace {
@@ -60,7 +59,7 @@ void check_copyable(const Array &to, const Array &from) {
         throw Error(ErrorKind::value, "copy: source and destination overlap in memory; copy through a third array");
 }
 
-bool is_host_memory(const Array &array) { return array.device().backend().name() == std::string_view("host"); }
+bool is_host_memory(const Array &array) { return array.device().backend().is_host(); }
 
 // Whether the queue's device may use the memory in work of its own.
 bool reaches(const Queue &queue, const Array &array) {
@@ -69,7 +68,7 @@ bool reaches(const Queue &queue, const Array &array) {
 
 // Copies of the calling thread's own: behind nobody else's work.
 const Queue &host_copy_queue() {
-    thread_local const Queue queue = Queue::create(registry::select("host"));
+    thread_local const Queue queue = Queue::create(registry::host());
     return queue;
 }
 
@@ -79,12 +78,11 @@ Event enqueue(const Queue &queue, const Array &to, const Array &from) {
     to.memory().before(Access::write, queue);
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous() && from.layout().is_c_contiguous()) {
-        backend.check(backend.api().memory_copy(queue.handle(), to.data(), from.data(), static_cast<std::size_t>(to.nbytes())));
+        backend.call(&ep_backend::memory_copy, queue.handle(), to.data(), from.data(), static_cast<std::size_t>(to.nbytes()));
     } else {
         const ByteStrides to_strides = byte_strides(to), from_strides = byte_strides(from);
         const ep_box box = box_of(to);
-        backend.check(
-            backend.api().memory_copy_strided(queue.handle(), &box, to.data(), to_strides.data(), from.data(), from_strides.data()));
+        backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(), to_strides.data(), from.data(), from_strides.data());
     }
     const Queue::Position position = queue.submitted();
     from.memory().after(Access::read, queue, position);
@@ -154,10 +152,8 @@ Event copy_between(const Array &to, const Array &from, const Queue &wanted) {
 }  // namespace
 
 Event copy(const Array &to, const Array &from, const Queue &queue) {
-    if (!std::ranges::equal(to.shape(), from.shape())) {
-        const Array stretched(from.memory(), from.data(), from.dtype(), from.layout().broadcast_to(to.shape()), from.read_only());
-        return copy(to, stretched.on(from.queue()), queue);
-    }
+    if (!std::ranges::equal(to.shape(), from.shape()))
+        return copy(to, from.broadcast_to(to.shape()), queue);
     if (to.size() == 0) {
         check_writable("copy", to);
         return {};
@@ -179,12 +175,12 @@ Event fill(const Array &to, const void *item, const Queue &wanted) {
     to.memory().before(Access::write, queue);
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous()) {
-        backend.check(backend.api().memory_fill(queue.handle(), to.data(), item, static_cast<std::size_t>(to.itemsize()),
-                                                static_cast<std::size_t>(to.size())));
+        backend.call(&ep_backend::memory_fill, queue.handle(), to.data(), item, static_cast<std::size_t>(to.itemsize()),
+                                                static_cast<std::size_t>(to.size()));
     } else {
         const ByteStrides strides = byte_strides(to);
         const ep_box box = box_of(to);
-        backend.check(backend.api().memory_fill_strided(queue.handle(), &box, to.data(), strides.data(), item));
+        backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item);
     }
     const Queue::Position position = queue.submitted();
     to.memory().after(Access::write, queue, position);

@@ -2,6 +2,7 @@
 #pragma once
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/layout.hpp>
+#include <entrepot/device/registry.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
@@ -35,25 +36,34 @@ class Array {
     std::int64_t itemsize() const noexcept { return dtype_.itemsize(); }
     std::int64_t nbytes() const { return layout_.nbytes(itemsize()); }
 
-    UsmKind kind() const noexcept { return memory_.kind(); }
-    const Device &device() const noexcept { return memory_.device(); }
-    const Context &context() const noexcept { return memory_.context(); }
+    // Where the array is. A host view is on the host, whatever its memory.
+    UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
+    const Device &device() const noexcept { return host_view_ ? registry::host() : memory_.device(); }
+    const Context &context() const { return host_view_ ? registry::host().default_context() : memory_.context(); }
     const Queue &queue() const { return queue_ ? queue_ : device().default_queue(); }
+    bool has_own_queue() const noexcept { return static_cast<bool>(queue_); }
     bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
 
     // Views. None copies; each throws ValueError or IndexError that says why it would have to.
     Array select(std::span<const IndexEntry> index) const;
     Array transposed(std::span<const std::int64_t> axes) const;
     Array reshaped(Extents shape) const;
+    Array broadcast_to(Extents shape) const;
     Array viewed_as(Dtype dtype) const;
     Array as_read_only() const;
     Array on(Queue queue) const;  // the same memory with another default queue
+    // The same memory seen as the host's. Work that devices still do on it is waited for where the view is used.
+    // Throws ValueError for memory that the host cannot reach.
+    Array host() const;
 
   private:
+    Array with(void *data, Dtype dtype, Layout layout) const;
+
     Memory memory_;
     std::byte *data_ = nullptr;
     Dtype dtype_;
     bool read_only_ = false;
+    bool host_view_ = false;
     Layout layout_;
     Queue queue_;
 };
