@@ -148,6 +148,10 @@ std::optional<std::string_view> typestr_of(Dtype dtype) noexcept {
 }
 
 Dtype dtype_from_typestr(std::string_view typestr) {
+    // Nearly everybody writes the table's spelling, and an import should not pay for the others.
+    if (const DtypeRow *const row =
+            typestr.empty() ? nullptr : find_row([&](const DtypeRow &each) { return each.typestr == typestr; }))
+        return row->dtype;
     if (typestr.size() < 3 || std::string_view("<>=|").find(typestr[0]) == std::string_view::npos)
         throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
     const char order = typestr[0], kind = typestr[1];

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <iosfwd>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -139,7 +140,8 @@ inline Layout::Layout(Extents shape, Extents strides) : Layout() {
         refuse(shape, strides);
     reserve(shape.size());
     std::int64_t *const own_extents = mutable_shape(), *const own_strides = mutable_strides();
-    std::int64_t elements = 1, reach = 0;
+    std::int64_t elements = 1;
+    std::uint64_t reach = 0;  // the distance between the outermost elements
     bool empty = false, refused = false, unreachable = false;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         const std::int64_t extent = shape[axis], stride = strides[axis];
@@ -148,10 +150,12 @@ inline Layout::Layout(Extents shape, Extents strides) : Layout() {
         empty |= extent == 0;
         refused |= extent < 0;
         refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
-        std::int64_t span = 0;
-        unreachable |= __builtin_mul_overflow(stride, (extent > 0 ? extent : 1) - 1, &span);
-        unreachable |= span < 0 ? __builtin_sub_overflow(reach, span, &reach) : __builtin_add_overflow(reach, span, &reach);
+        const auto steps = static_cast<std::uint64_t>(extent) - 1, step = static_cast<std::uint64_t>(stride);
+        std::uint64_t span = 0;
+        unreachable |= __builtin_mul_overflow(stride < 0 ? 0 - step : step, steps, &span);
+        unreachable |= __builtin_add_overflow(reach, span, &reach);
     }
+    unreachable |= reach > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (refused || (unreachable && !empty)) [[unlikely]]
         refuse(shape, strides);
     size_ = empty ? 0 : elements;

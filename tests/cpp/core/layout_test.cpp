@@ -470,6 +470,7 @@ TEST_CASE("reshapes at the edges") {
     CHECK(Layout{3}.broadcast_to(Numbers{2, 3}).reshaped(Numbers{6}) == std::nullopt);
     CHECK(Layout{1}.broadcast_to(Numbers{6}).reshaped(Numbers{2, 3}) == Layout(Numbers{2, 3}, Numbers{0, 0}));
     CHECK(Layout(Numbers{1, 3}, Numbers{55, 2}).reshaped(Numbers{1, 3}) == Layout(Numbers{1, 3}, Numbers{55, 2}));
+    CHECK(Layout(Numbers{3}, Numbers{2}).reshaped(Numbers{1, 3, 1}) == Layout(Numbers{1, 3, 1}, Numbers{6, 2, 1}));
     CHECK(Layout(Numbers{2}, Numbers{largest}).reshaped(Numbers{1, 2, 1})->size() == 2);
     CHECK(Layout(Numbers(64, 1)).reshaped(Numbers{1}) == Layout{1});
 
