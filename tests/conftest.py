@@ -83,9 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
     unknown = required() - set(NEEDS)
     if unknown:
-        raise pytest.UsageError(
-            f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}"
-        )
+        raise pytest.UsageError(f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}")
 
 
 def pytest_report_header() -> str:

@@ -6,7 +6,6 @@ above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py.
 
 from __future__ import annotations
 
-import doctest
 import re
 import subprocess
 import sys
@@ -73,17 +72,6 @@ def run(block: Block, namespace: dict) -> None:
 @pytest.mark.parametrize("block", cases("python"))
 def test_python_block_runs(block, programs):
     run(block, programs[block.document])
-
-
-@pytest.mark.parametrize("block", cases("pycon"))
-def test_session_prints_what_it_shows(block, programs):
-    examples = doctest.DocTestParser().get_doctest(
-        block.text, programs[block.document], block.document.name, str(block.document), block.line
-    )
-    report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    runner.run(examples, out=report.append, clear_globs=False)
-    assert not report, "".join(report)
 
 
 @pytest.mark.parametrize("block", cases(*EXAMPLES))

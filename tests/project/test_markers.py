@@ -1,0 +1,50 @@
+"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a test that needs ``host``, under our conftest, on a machine whose host is said to be away."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n")
+    (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n")
+
+    def run(require: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider"],
+            cwd=tmp_path,
+            env={**os.environ, "ENTREPOT_REQUIRE": require},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+
+    return run
+
+
+def test_an_absent_need_is_skipped_with_its_reason(run):
+    done = run("")
+    assert done.returncode == 0
+    assert "1 skipped" in done.stdout and "host: it is away" in done.stdout
+
+
+def test_a_required_need_fails_with_the_reason(run):
+    done = run("sycl,host")
+    assert done.returncode == 1
+    assert "1 error" in done.stdout and "ENTREPOT_REQUIRE names host, but it is away" in done.stdout
+
+
+def test_a_requirement_that_no_marker_has_is_refused(run):
+    done = run("host,syckl")
+    assert done.returncode == 4
+    assert "ENTREPOT_REQUIRE names syckl" in done.stderr
