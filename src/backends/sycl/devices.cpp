@@ -1,0 +1,303 @@
+// Devices: enumerated once in the runtime's order, and interned for ever, sub-devices included.
+#include "native.hpp"
+
+#include <algorithm>
+#include <array>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace entrepot::backends {
+
+namespace {
+
+using ::sycl::aspect;
+using ::sycl::info::partition_property;
+namespace of_device = ::sycl::info::device;
+
+// The roots are entered before anything else, whichever device is asked about first, so that their numbers are the runtime's.
+struct Registry {
+    Registry();
+
+    std::shared_mutex mutex;
+    std::unordered_map<::sycl::device, ep_device> known;
+    std::vector<ep_device> roots;
+};
+
+Registry &registry() {
+    static Registry *const only = new Registry;
+    return *only;
+}
+
+ep_device_type type_of(const ::sycl::device &device) {
+    switch (device.get_info<of_device::device_type>()) {
+    case ::sycl::info::device_type::cpu: return EP_CPU;
+    case ::sycl::info::device_type::gpu: return EP_GPU;
+    default: return EP_ACCELERATOR;
+    }
+}
+
+bool offers(const ::sycl::device &device, partition_property how) {
+    const auto all = device.get_info<of_device::partition_properties>();
+    return std::find(all.begin(), all.end(), how) != all.end();
+}
+
+std::uint32_t aspects_of(const ::sycl::device &device) {
+    static constexpr std::pair<aspect, ep_aspect> known[] = {
+        {aspect::fp16, EP_FP16},
+        {aspect::fp64, EP_FP64},
+        {aspect::atomic64, EP_ATOMIC64},
+        {aspect::usm_host_allocations, EP_USM_HOST_ALLOCATIONS},
+        {aspect::usm_device_allocations, EP_USM_DEVICE_ALLOCATIONS},
+        {aspect::usm_shared_allocations, EP_USM_SHARED_ALLOCATIONS},
+        {aspect::queue_profiling, EP_PROFILING},
+        {aspect::usm_system_allocations, EP_READS_HOST_MEMORY},
+    };
+    static constexpr std::pair<partition_property, ep_aspect> partitions[] = {
+        {partition_property::partition_equally, EP_PARTITION_EQUALLY},
+        {partition_property::partition_by_counts, EP_PARTITION_BY_COUNTS},
+        {partition_property::partition_by_affinity_domain, EP_PARTITION_BY_AFFINITY},
+    };
+    std::uint32_t aspects = 0;
+    for (const auto &[theirs, ours] : known)
+        if (device.has(theirs))
+            aspects |= ours;
+    for (const auto &[theirs, ours] : partitions)
+        if (offers(device, theirs))
+            aspects |= ours;
+    return aspects;
+}
+
+ep_device describe(const ::sycl::device &native) {
+    auto device = std::make_unique<ep_device_s>();
+    device->native = native;
+    device->name = native.get_info<of_device::name>();
+    device->vendor = native.get_info<of_device::vendor>();
+    device->driver = native.get_info<of_device::driver_version>();
+    if (native.get_backend() == ::sycl::backend::opencl)
+        device->cl = ::sycl::get_native<::sycl::backend::opencl>(native);
+    device->builds_sycl_source = device->native.ext_oneapi_can_build(syclex::source_language::sycl);
+    device->builds_spirv = device->native.ext_oneapi_can_build(syclex::source_language::spirv);
+
+    ep_device_info &info = device->info;
+    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();  // of literals, so immortal
+    info.type = type_of(native);
+    info.name = device->name.c_str();
+    info.vendor = device->vendor.c_str();
+    info.driver = device->driver.c_str();
+    info.global_memory = native.get_info<of_device::global_mem_size>();
+    info.local_memory = native.get_info<of_device::local_mem_size>();
+    info.max_allocation = native.get_info<of_device::max_mem_alloc_size>();
+    info.max_work_group = native.get_info<of_device::max_work_group_size>();
+    const ::sycl::id<3> items = native.get_info<of_device::max_work_item_sizes<3>>();
+    for (int dimension = 0; dimension < 3; ++dimension)
+        info.max_work_items[dimension] = items[dimension];
+    info.compute_units = native.get_info<of_device::max_compute_units>();
+    info.max_sub_devices = native.get_info<of_device::partition_max_sub_devices>();
+    info.aspects = aspects_of(native);
+    info.score = ::sycl::default_selector_v(native);
+    return device.release();
+}
+
+bool is_sub_device(const ::sycl::device &native) {
+    return native.get_info<of_device::partition_type_property>() != partition_property::no_partition;
+}
+
+// Enters a device that `known` lacks. The registry's lock is held exclusively.
+ep_device enter(Registry &registry, const ::sycl::device &native);
+
+ep_device find_or_enter(Registry &registry, const ::sycl::device &native) {
+    const auto found = registry.known.find(native);
+    return found != registry.known.end() ? found->second : enter(registry, native);
+}
+
+// The runtime may have made a second object for a sub-device that we know: the driver's handle tells.
+ep_device same_sub_device(const Registry &registry, ep_device parent, const ::sycl::device &native) {
+    if (native.get_backend() != ::sycl::backend::opencl)
+        return nullptr;
+    const cl_device_id cl = ::sycl::get_native<::sycl::backend::opencl>(native);
+    for (const auto &[object, device] : registry.known)
+        if (device->parent == parent && device->cl == cl)
+            return device;
+    return nullptr;
+}
+
+ep_device enter(Registry &registry, const ::sycl::device &native) {
+    if (!is_sub_device(native)) {
+        ep_device device = describe(native);
+        for (const auto &[object, other] : registry.known)
+            if (!other->parent && object.get_backend() == native.get_backend() && other->info.type == device->info.type)
+                ++device->info.number;
+        registry.known.emplace(native, device);
+        return device;
+    }
+    const ep_device parent = find_or_enter(registry, native.get_info<of_device::parent_device>());
+    ep_device device = same_sub_device(registry, parent, native);
+    if (!device) {
+        device = describe(native);
+        device->parent = parent;
+        device->info.number = parent->sub_device_count++;
+    }
+    registry.known.emplace(native, device);
+    return device;
+}
+
+Registry::Registry() {
+    for (const ::sycl::device &native : ::sycl::device::get_devices())
+        roots.push_back(enter(*this, native));
+}
+
+// ---------------------------------------------------------------- partition
+
+constexpr std::array affinity_domains = {
+    ::sycl::info::partition_affinity_domain::numa,     ::sycl::info::partition_affinity_domain::L4_cache,
+    ::sycl::info::partition_affinity_domain::L3_cache, ::sycl::info::partition_affinity_domain::L2_cache,
+    ::sycl::info::partition_affinity_domain::L1_cache, ::sycl::info::partition_affinity_domain::next_partitionable,
+};
+
+struct PartitionWords {
+    ep_aspect aspect;
+    const char *words;
+};
+constexpr PartitionWords partition_words[] = {
+    {EP_PARTITION_EQUALLY, "equally"},
+    {EP_PARTITION_BY_COUNTS, "by counts"},
+    {EP_PARTITION_BY_AFFINITY, "by affinity"},
+};
+
+void require_offered(ep_device device, ep_partition how) {
+    const PartitionWords &asked = partition_words[how];
+    if (device->info.aspects & asked.aspect)
+        return;
+    std::string offered;
+    for (const PartitionWords &one : partition_words)
+        if (device->info.aspects & one.aspect)
+            offered += (offered.empty() ? "" : ", ") + std::string(one.words);
+    refuse(EP_UNSUPPORTED, selector(device), " cannot be partitioned ", asked.words, "; what it offers: ",
+           offered.empty() ? "no partition at all" : offered);
+}
+
+void require_counts(ep_device device, const ep_device_s::Partition &partition) {
+    const auto &[how, counts] = partition;
+    if (counts.empty() || (how != EP_BY_COUNTS && counts.size() != 1))
+        refuse(EP_INVALID, "a partition ", partition_words[how].words, " takes ", how == EP_BY_COUNTS ? "one number or more" : "one number",
+               ", and ", counts.size(), " were given");
+    if (how == EP_BY_AFFINITY) {
+        if (counts[0] >= affinity_domains.size())
+            refuse(EP_INVALID, "affinity domain ", counts[0], " is not one of the ", affinity_domains.size(), " of ep_affinity");
+        return;
+    }
+    std::uint64_t units = 0;
+    for (const std::uint32_t count : counts) {
+        if (count == 0)
+            refuse(EP_INVALID, "a sub-device of 0 compute units was asked for");
+        units += count;
+    }
+    if (units > device->info.compute_units)
+        refuse(EP_INVALID, units, " compute units were asked for, and ", selector(device), " has ", device->info.compute_units);
+}
+
+std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device, const ep_device_s::Partition &partition) {
+    const auto &[how, counts] = partition;
+    switch (how) {
+    case EP_EQUALLY: return device.create_sub_devices<partition_property::partition_equally>(counts[0]);
+    case EP_BY_COUNTS:
+        return device.create_sub_devices<partition_property::partition_by_counts>(std::vector<size_t>(counts.begin(), counts.end()));
+    default: return device.create_sub_devices<partition_property::partition_by_affinity_domain>(affinity_domains[counts[0]]);
+    }
+}
+
+// The sub-devices of a partition, made at most once.
+const std::vector<ep_device> &sub_devices(ep_device device, ep_device_s::Partition partition) {
+    std::lock_guard lock(device->mutex);
+    const auto known = device->partitions.find(partition);
+    if (known != device->partitions.end())
+        return known->second;
+    std::vector<ep_device> handles;
+    for (const ::sycl::device &native : create_sub_devices(device->native, partition))
+        handles.push_back(device_of(native));
+    return device->partitions.emplace(std::move(partition), std::move(handles)).first->second;
+}
+
+// ---------------------------------------------------------------- functions
+
+ep_status device_count(std::uint32_t *count) {
+    return guarded_sycl([&] { *count = static_cast<std::uint32_t>(registry().roots.size()); });
+}
+
+ep_status device_at(std::uint32_t index, ep_device *device) {
+    return guarded_sycl([&] {
+        const std::vector<ep_device> &roots = registry().roots;
+        if (index >= roots.size())
+            refuse(EP_INVALID, "device ", index, " was asked for, and the SYCL runtime lists ", roots.size());
+        *device = roots[index];
+    });
+}
+
+ep_status device_info(ep_device device, ep_device_info *info) {
+    return guarded_sycl([&] { *info = device->info; });
+}
+
+ep_status device_parent(ep_device device, ep_device *parent) {
+    return guarded_sycl([&] { *parent = device->parent; });
+}
+
+ep_status device_partition(ep_device device, ep_partition how, const std::uint32_t *counts, size_t count, ep_device *sub,
+                           size_t *sub_count) {
+    return guarded_sycl([&] {
+        if (how < EP_EQUALLY || how > EP_BY_AFFINITY)
+            refuse(EP_INVALID, "partition ", static_cast<int>(how), " is not one of ep_partition");
+        const ep_device_s::Partition partition{how, {counts, counts + count}};
+        require_offered(device, how);
+        require_counts(device, partition);
+        const std::vector<ep_device> &made = sub_devices(device, partition);
+        if (sub)
+            std::copy_n(made.begin(), std::min(made.size(), *sub_count), sub);
+        *sub_count = made.size();
+    });
+}
+
+ep_status device_from_native(void *native, ep_device *device) {
+    return guarded_sycl([&] { *device = device_of(*static_cast<const ::sycl::device *>(native)); });
+}
+
+ep_status device_native(ep_device device, void **native) {
+    return guarded_sycl([&] { *native = &device->native; });
+}
+
+ep_status device_default_context(ep_device device, ep_context *context) {
+    return guarded_sycl([&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
+}
+
+}  // namespace
+
+ep_device device_of(const ::sycl::device &native) {
+    Registry &all = registry();
+    {
+        std::shared_lock lock(all.mutex);
+        const auto found = all.known.find(native);
+        if (found != all.known.end())
+            return found->second;
+    }
+    std::unique_lock lock(all.mutex);
+    return find_or_enter(all, native);
+}
+
+std::string selector(ep_device device) {
+    if (device->parent)
+        return selector(device->parent) + "/" + std::to_string(device->info.number);
+    static constexpr const char *types[] = {"cpu", "gpu", "accelerator"};
+    return device->info.backend + std::string(":") + types[device->info.type] + ":" + std::to_string(device->info.number);
+}
+
+void enter_devices(ep_backend &table) {
+    table.device_count = device_count;
+    table.device_at = device_at;
+    table.device_info = device_info;
+    table.device_parent = device_parent;
+    table.device_partition = device_partition;
+    table.device_from_native = device_from_native;
+    table.device_native = device_native;
+    table.device_default_context = device_default_context;
+}
+
+}  // namespace entrepot::backends

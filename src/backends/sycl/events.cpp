@@ -1,0 +1,106 @@
+// Events: marks in a queue that other queues, or the host, wait for.
+#include "native.hpp"
+
+namespace entrepot::backends {
+
+namespace {
+
+using ::sycl::info::event_command_status;
+
+bool is_done(const ::sycl::event &event) {
+    return event.get_info<::sycl::info::event::command_execution_status>() == event_command_status::complete;
+}
+
+::sycl::event mark(ep_queue queue) {
+    // The last event of an in-order queue costs less than a barrier, but belongs to the work: in a queue that measures time
+    // it would say when that was done, perhaps long ago, and not when the mark was reached.
+    if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING))
+        return queue->native.ext_oneapi_submit_barrier();
+    const auto last = queue->native.ext_oneapi_get_last_event();
+    return last ? *last : ::sycl::event{};  // a queue that never had work is done
+}
+
+ep_status event_record(ep_queue queue, ep_event *event) {
+    return guarded_sycl([&] { *event = new ep_event_s{{1}, mark(queue), retained(queue->context), queue->error}; });
+}
+
+ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
+    return guarded_sycl([&] {
+        if (is_done(event->native))
+            return;
+        if (event->context == queue->context) {
+            queue->native.ext_oneapi_submit_barrier({event->native});
+            return;
+        }
+        // Across contexts the shorter form throws; the runtime makes a dependency of this one.
+        syclex::submit(queue->native, [&](::sycl::handler &handler) {
+            handler.depends_on(event->native);
+            handler.ext_oneapi_barrier();
+        });
+    });
+}
+
+ep_status event_wait(ep_event event) {
+    return guarded_sycl([&] {
+        if (!event->error)  // see queue_wait
+            return event->native.wait();
+        event->native.wait_and_throw();
+        event->error->report();
+    });
+}
+
+ep_status event_is_done(ep_event event, std::int32_t *done) {
+    return guarded_sycl([&] { *done = is_done(event->native); });
+}
+
+ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
+    return guarded_sycl([&] {
+        if (!is_done(from->native) || !is_done(to->native))
+            refuse(EP_INVALID, "the time between two events was asked for, and ", is_done(from->native) ? "the later" : "the earlier",
+                   " is not done: wait for it first");
+        const auto ended = [](const ep_event event) {
+            try {
+                return static_cast<std::int64_t>(
+                    event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
+            } catch (const ::sycl::exception &error) {
+                refuse(EP_INVALID, "the event has no time: it must be recorded in a queue that was created for profiling (",
+                       error.what(), ")");
+            }
+        };
+        *seconds = static_cast<double>(ended(to) - ended(from)) * 1e-9;
+    });
+}
+
+ep_status event_native(ep_event event, void **native) {
+    return guarded_sycl([&] { *native = &event->native; });
+}
+
+ep_status event_from_native(void *native, ep_event *event) {
+    return guarded_sycl([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr}; });
+}
+
+void event_retain(ep_event event) { retained(event); }
+
+void event_release(ep_event event) {
+    if (!event || !dropped(event))
+        return;
+    const ep_context context = event->context;
+    delete event;
+    release(context);
+}
+
+}  // namespace
+
+void enter_events(ep_backend &table) {
+    table.event_record = event_record;
+    table.event_wait_in_queue = event_wait_in_queue;
+    table.event_wait = event_wait;
+    table.event_is_done = event_is_done;
+    table.event_seconds = event_seconds;
+    table.event_native = event_native;
+    table.event_from_native = event_from_native;
+    table.event_retain = event_retain;
+    table.event_release = event_release;
+}
+
+}  // namespace entrepot::backends

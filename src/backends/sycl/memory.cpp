@@ -1,0 +1,240 @@
+// Memory: allocation, what a pointer is, copies and fills.
+#include "strided.hpp"
+
+#include <CL/cl_ext.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace entrepot::backends {
+
+namespace {
+
+struct KindWords {
+    ep_aspect aspect;
+    ::sycl::usm::alloc native;
+    const char *words;
+};
+
+const KindWords &words_of(ep_usm_kind kind) {
+    static constexpr KindWords host = {EP_USM_HOST_ALLOCATIONS, ::sycl::usm::alloc::host, "host"};
+    static constexpr KindWords device = {EP_USM_DEVICE_ALLOCATIONS, ::sycl::usm::alloc::device, "device"};
+    static constexpr KindWords shared = {EP_USM_SHARED_ALLOCATIONS, ::sycl::usm::alloc::shared, "shared"};
+    switch (kind) {
+    case EP_USM_HOST: return host;
+    case EP_USM_DEVICE: return device;
+    case EP_USM_SHARED: return shared;
+    default: refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: it is host, device or shared");
+    }
+}
+
+// --------------------------------------------------------------- allocation
+
+void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
+    switch (kind) {
+    case EP_USM_HOST:
+        return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context->native) : ::sycl::malloc_host(bytes, context->native);
+    case EP_USM_DEVICE:
+        return alignment ? ::sycl::aligned_alloc_device(alignment, bytes, device->native, context->native)
+                         : ::sycl::malloc_device(bytes, device->native, context->native);
+    default:
+        return alignment ? ::sycl::aligned_alloc_shared(alignment, bytes, device->native, context->native)
+                         : ::sycl::malloc_shared(bytes, device->native, context->native);
+    }
+}
+
+// Says why the runtime gave nothing, which it does not.
+[[noreturn]] void explain(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
+    const KindWords &words = words_of(kind);
+    if (!(device->info.aspects & words.aspect))
+        refuse(EP_UNSUPPORTED, selector(device), " has no ", words.words, " memory (USM)");
+    if (alignment) {
+        if (void *const loose = allocate(context, device, kind, bytes, 0)) {
+            ::sycl::free(loose, context->native);
+            refuse(EP_UNSUPPORTED, selector(device), " cannot align ", words.words, " memory to ", alignment,
+                   " bytes: ask for a smaller alignment");
+        }
+    }
+    if (bytes > device->info.max_allocation)
+        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words.words, " memory were asked for, and ", selector(device), " allows ",
+               device->info.max_allocation, " in one allocation");
+    refuse(EP_OUT_OF_MEMORY, selector(device), " has no ", bytes, " bytes of ", words.words, " memory left");
+}
+
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment, ep_queue,
+                          void **pointer) {
+    return guarded_sycl([&] {
+        words_of(kind);
+        if (alignment & (alignment - 1))
+            refuse(EP_INVALID, "alignment ", alignment, " is not a power of two");
+        // The runtime gives NULL for no bytes; a pointer of its own is what callers can free like any other.
+        void *const block = allocate(context, device, kind, std::max<std::size_t>(bytes, 1), alignment);
+        if (!block)
+            explain(context, device, kind, bytes, alignment);
+        *pointer = block;
+    });
+}
+
+ep_status memory_free(ep_context context, void *pointer, ep_queue) {
+    return guarded_sycl([&] { ::sycl::free(pointer, context->native); });
+}
+
+// -------------------------------------------------------------------- query
+
+template <class Answer> Answer ask(ep_context context, const void *pointer, cl_uint what) {
+    Answer answer{};
+    check(context->query(context->cl, pointer, what, sizeof answer, &answer, nullptr), "clGetMemAllocInfoINTEL");
+    return answer;
+}
+
+ep_usm_kind kind_of(cl_unified_shared_memory_type_intel type) {
+    switch (type) {
+    case CL_MEM_TYPE_HOST_INTEL: return EP_USM_HOST;
+    case CL_MEM_TYPE_DEVICE_INTEL: return EP_USM_DEVICE;
+    case CL_MEM_TYPE_SHARED_INTEL: return EP_USM_SHARED;
+    default: return EP_USM_UNKNOWN;
+    }
+}
+
+ep_usm_kind kind_of(::sycl::usm::alloc type) {
+    switch (type) {
+    case ::sycl::usm::alloc::host: return EP_USM_HOST;
+    case ::sycl::usm::alloc::device: return EP_USM_DEVICE;
+    case ::sycl::usm::alloc::shared: return EP_USM_SHARED;
+    default: return EP_USM_UNKNOWN;
+    }
+}
+
+ep_device member_of(ep_context context, cl_device_id cl) {
+    for (const ep_device device : context->devices)
+        if (device->cl == cl)
+            return device;
+    return nullptr;
+}
+
+// Two questions are enough for the usual caller: what the first byte is, and where the allocation of the last byte starts.
+// If that is not behind the first byte, both are in it. (One past the end is often in a neighbour, and is not asked.)
+ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
+    ep_allocation found{};
+    found.kind = kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));
+    if (found.kind == EP_USM_UNKNOWN)
+        return found;
+    const char *const last = bytes > 1 ? first + (bytes - 1) : first;
+    const char *base = last < first ? nullptr : ask<const char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL);
+    found.contained = base && base <= first;
+    if (!found.contained)
+        base = ask<const char *>(context, first, CL_MEM_ALLOC_BASE_PTR_INTEL);
+    found.base = const_cast<char *>(base);
+    if (flags & EP_QUERY_SIZE)
+        found.size = ask<std::size_t>(context, first, CL_MEM_ALLOC_SIZE_INTEL);
+    if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST)
+        found.device = member_of(context, ask<cl_device_id>(context, first, CL_MEM_ALLOC_DEVICE_INTEL));
+    return found;
+}
+
+// SYCL itself tells the kind and the device, and nothing of the extent.
+ep_allocation query_runtime(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
+    ep_allocation found{};
+    found.kind = kind_of(::sycl::get_pointer_type(first, context->native));
+    if (found.kind == EP_USM_UNKNOWN)
+        return found;
+    found.contained = bytes <= 1 ? 1 : -1;
+    if (bytes > 1 && kind_of(::sycl::get_pointer_type(first + (bytes - 1), context->native)) != found.kind)
+        found.contained = 0;
+    if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST) {
+        const ::sycl::device device = ::sycl::get_pointer_device(first, context->native);
+        found.device = device_of(device);
+    }
+    return found;
+}
+
+ep_status memory_query(ep_context context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
+    return guarded_sycl([&] {
+        const auto first = static_cast<const char *>(pointer);
+        *found = context->query ? query_opencl(context, first, bytes, flags) : query_runtime(context, first, bytes, flags);
+    });
+}
+
+// --------------------------------------------------------- copies and fills
+
+ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
+    return guarded_sycl([&] {
+        if (bytes != 0)
+            in_order(queue, [&](::sycl::queue &native) { syclex::memcpy(native, to, from, bytes); });
+    });
+}
+
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+                              const std::int64_t *from_strides) {
+    return guarded_sycl([&] {
+        const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
+        if (walk.is_empty)
+            return;
+        in_order(queue, [&](::sycl::queue &native) {
+            if (walk.is_contiguous())
+                syclex::memcpy(native, walk.to, walk.from, walk.bytes());
+            else
+                submit_copy(queue, native, walk);
+        });
+    });
+}
+
+template <std::size_t Bytes> void fill_units(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+    std::array<unsigned char, Bytes> unit;
+    std::memcpy(unit.data(), value.data(), Bytes);
+    syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit, walk.bytes() / Bytes);
+}
+
+void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+    if (std::all_of(value.begin(), value.end(), [&](unsigned char byte) { return byte == value[0]; }))
+        return syclex::memset(native, walk.to, value[0], walk.bytes());
+    switch (walk.unit) {
+    case 2: return fill_units<2>(native, walk, value);
+    case 4: return fill_units<4>(native, walk, value);
+    case 8: return fill_units<8>(native, walk, value);
+    default: return fill_units<16>(native, walk, value);
+    }
+}
+
+void submit(ep_queue queue, const Fill &fill) {
+    in_order(queue, [&](::sycl::queue &native) {
+        for (std::size_t i = 0; i < fill.walks.size(); ++i) {
+            if (fill.walks[i].is_contiguous())
+                fill_contiguous(native, fill.walks[i], fill.values[i]);
+            else
+                submit_fill(queue, native, fill.walks[i], fill.values[i]);
+        }
+    });
+}
+
+ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+    return guarded_sycl([&] {
+        const auto extent = static_cast<std::int64_t>(count), step = static_cast<std::int64_t>(itemsize);
+        const Fill fill = plan_fill({1, itemsize, &extent}, to, &step, item);
+        if (count != 0)
+            submit(queue, fill);
+    });
+}
+
+ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
+    return guarded_sycl([&] {
+        const Fill fill = plan_fill(*box, to, to_strides, item);
+        if (!fill.walks.front().is_empty)
+            submit(queue, fill);
+    });
+}
+
+}  // namespace
+
+void enter_memory(ep_backend &table) {
+    table.memory_allocate = memory_allocate;
+    table.memory_free = memory_free;
+    table.memory_query = memory_query;
+    table.memory_copy = memory_copy;
+    table.memory_copy_strided = memory_copy_strided;
+    table.memory_fill = memory_fill;
+    table.memory_fill_strided = memory_fill_strided;
+}
+
+}  // namespace entrepot::backends

@@ -1,0 +1,208 @@
+// What the files of the SYCL backend share: the structs behind its handles, what is cached with them, and how the
+// runtime's errors become refusals.
+//
+// Nothing here is destroyed at exit: the runtime's own statics may be gone by then.
+#pragma once
+#include "../boundary.hpp"
+
+#include <sycl/backend.hpp>
+#include <sycl/sycl.hpp>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace entrepot::backends {
+
+namespace syclex = ::sycl::ext::oneapi::experimental;
+
+template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
+    std::ostringstream sentence;
+    (sentence << ... << parts);
+    throw Refusal(status, sentence.str());
+}
+
+ep_status status_of(const ::sycl::exception &error);
+
+// The boundary of this backend: as backends::guarded, with the runtime's error codes turned into statuses.
+template <class Body> ep_status guarded_sycl(Body &&body) noexcept {
+    return guarded([&] {
+        try {
+            body();
+        } catch (const ::sycl::exception &error) {
+            throw Refusal(status_of(error), error.what());
+        }
+    });
+}
+
+// ------------------------------------------------------------------ OpenCL
+
+using QueryAllocation = cl_int(CL_API_CALL *)(cl_context, const void *, cl_uint, size_t, void *, size_t *);
+
+// The OpenCL functions that SYCL has no words for. They are looked up in the copy that the runtime mapped and never linked:
+// linking the wheel's libOpenCL would load it before the runtime has set up what it needs.
+struct OpenCl {
+    decltype(&::clGetExtensionFunctionAddressForPlatform) extension_function = nullptr;
+    decltype(&::clReleaseContext) release_context = nullptr;
+    decltype(&::clCreateProgramWithSource) create_program_with_source = nullptr;
+    decltype(&::clBuildProgram) build_program = nullptr;
+    decltype(&::clGetProgramInfo) program_info = nullptr;
+    decltype(&::clGetProgramBuildInfo) program_build_info = nullptr;
+    decltype(&::clReleaseProgram) release_program = nullptr;
+    decltype(&::clCreateKernel) create_kernel = nullptr;
+    decltype(&::clGetKernelWorkGroupInfo) kernel_work_group_info = nullptr;
+    decltype(&::clReleaseKernel) release_kernel = nullptr;
+};
+
+// Refuses with EP_UNSUPPORTED where no OpenCL loader is mapped.
+const OpenCl &opencl();
+
+// Refuses with EP_DEVICE_ERROR unless `code` is CL_SUCCESS.
+void check(cl_int code, const char *function);
+
+}  // namespace entrepot::backends
+
+// ----------------------------------------------------------------- devices
+
+// Immortal, and interned: the runtime's own sub-devices do not compare equal when they are made again, ours do.
+struct ep_device_s {
+    ::sycl::device native;
+    ep_device_s *parent = nullptr;
+    std::string name, vendor, driver;
+    ep_device_info info{};
+    cl_device_id cl = nullptr;  // of OpenCL devices
+    bool builds_sycl_source = false, builds_spirv = false;
+
+    using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
+    std::mutex mutex;                                         // guards the two below
+    std::map<Partition, std::vector<ep_device_s *>> partitions;  // those that were asked for
+    std::uint32_t sub_device_count = 0;                       // sub-devices are numbered as they appear
+};
+
+namespace entrepot::backends {
+
+ep_device device_of(const ::sycl::device &native);
+// The selector that names the device, for sentences: "opencl:cpu:0", "opencl:cpu:0/1".
+std::string selector(ep_device device);
+
+}  // namespace entrepot::backends
+
+// Interned: while a handle lives, the same sycl::context has the same handle, so comparing handles is comparing contexts.
+struct ep_context_s {
+    explicit ep_context_s(const ::sycl::context &context);
+    ~ep_context_s();
+
+    std::atomic<std::uint32_t> references{1};
+    ::sycl::context native;
+    std::vector<ep_device> devices;
+    bool is_default = false;
+    cl_context cl = nullptr;                               // of OpenCL contexts; one reference is ours
+    entrepot::backends::QueryAllocation query = nullptr;   // of OpenCL contexts whose platform has it
+
+    // The kernels of strided copies and fills that this context has needed so far; see strided.cpp.
+    std::mutex mutex;
+    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> strided_kernels;
+};
+
+namespace entrepot::backends {
+
+// One reference to the handle of `native`, which is made if there is none.
+ep_context intern(const ::sycl::context &native);
+
+// The error that a queue's asynchronous work ended with, until a wait reports it. The runtime's default handler would end
+// the process; ours keeps the first error here.
+class AsyncError {
+  public:
+    void keep(const ::sycl::exception_list &errors) noexcept;
+    void report();  // throws a Refusal where there is one, and forgets it
+
+  private:
+    std::atomic<bool> pending_{false};
+    std::mutex mutex_;
+    std::string message_;
+};
+
+}  // namespace entrepot::backends
+
+struct ep_queue_s {
+    std::atomic<std::uint32_t> references{1};
+    ::sycl::queue native;
+    ep_context context;  // one reference
+    ep_device device;
+    std::uint32_t flags;
+    std::shared_ptr<entrepot::backends::AsyncError> error;  // of queues that we created; the others report in their own way
+
+    bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
+};
+
+struct ep_event_s {
+    std::atomic<std::uint32_t> references{1};
+    ::sycl::event native;
+    ep_context context;  // one reference; NULL of wrapped events
+    std::shared_ptr<entrepot::backends::AsyncError> error;  // its queue's, if that is ours
+};
+
+struct ep_program_s {
+    std::atomic<std::uint32_t> references{1};
+    ep_context context;  // one reference
+    ep_device device;
+    ep_dialect dialect;
+    cl_program cl = nullptr;  // of EP_OPENCL_C
+    std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;  // of the others
+};
+
+struct ep_kernel_s {
+    std::atomic<std::uint32_t> references{1};
+    ep_program program;  // one reference
+    std::string name;
+    ::sycl::kernel native;
+    ep_kernel_info info{};
+};
+
+namespace entrepot::backends {
+
+template <class Handle> Handle retained(Handle handle) noexcept {
+    if (handle)
+        handle->references.fetch_add(1, std::memory_order_relaxed);
+    return handle;
+}
+
+// Whether that was the last reference.
+template <class Handle> bool dropped(Handle handle) noexcept {
+    return handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+void release(ep_context context) noexcept;
+
+// Everything that we submit behaves as if its queue were in order. Queues that are not (dpctl's default, for one) get a
+// barrier before, so that the work follows what is there already, and one after, so that what others submit later follows it.
+// Submissions are made without an event where the runtime lets us: an event costs twice what the work does.
+template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
+    if (queue->is_in_order())
+        return submit(queue->native);
+    queue->native.ext_oneapi_submit_barrier();
+    submit(queue->native);
+    queue->native.ext_oneapi_submit_barrier();
+}
+
+// A kernel of ours, built for one device.
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source, const char *name);
+
+// -------------------------------------------------------------------- files
+
+// Each file of the backend enters its functions into the table.
+void enter_devices(ep_backend &table);
+void enter_contexts(ep_backend &table);
+void enter_queues(ep_backend &table);
+void enter_events(ep_backend &table);
+void enter_memory(ep_backend &table);
+void enter_programs(ep_backend &table);
+void enter_peer(ep_backend &table);
+
+}  // namespace entrepot::backends

@@ -1,0 +1,412 @@
+// Programs: OpenCL C through the driver, SYCL source and SPIR-V through the runtime; kernels and their launches.
+//
+// A range is slowest dimension first, as everywhere in SYCL. The runtime reverses it for OpenCL: what ep_range calls
+// dimension 0 of n is get_global_id(n - 1) in OpenCL C, and get_global_id(0) in SYCL source.
+//
+// SYCL source names its kernels extern "C", since nobody could spell their mangled names at run time. Its local memory is a
+// parameter of type work_group_memory<T[]>: a local_accessor, which counts elements, cannot be given a number of bytes.
+#include "native.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace entrepot::backends {
+
+namespace {
+
+struct DialectWords {
+    ep_dialect dialect;
+    const char *words;
+};
+constexpr DialectWords dialect_words[] = {{EP_OPENCL_C, "OpenCL C"}, {EP_SYCL_SOURCE, "SYCL source"}, {EP_SPIRV, "SPIR-V"}};
+
+const char *words_of(ep_dialect dialect) {
+    for (const DialectWords &known : dialect_words)
+        if (known.dialect == dialect)
+            return known.words;
+    return "that dialect";
+}
+
+std::uint32_t dialects_of(ep_device device) {
+    return (device->cl ? 1u << EP_OPENCL_C : 0u) | (device->builds_sycl_source ? 1u << EP_SYCL_SOURCE : 0u) |
+           (device->builds_spirv ? 1u << EP_SPIRV : 0u);
+}
+
+void require_dialect(ep_device device, ep_dialect dialect) {
+    const std::uint32_t offered = dialects_of(device);
+    if (dialect >= 0 && dialect < EP_DIALECT_COUNT && offered & (1u << dialect))
+        return;
+    std::string names;
+    for (const DialectWords &known : dialect_words)
+        if (offered & (1u << known.dialect))
+            names += (names.empty() ? "" : ", ") + std::string(known.words);
+    refuse(EP_UNSUPPORTED, selector(device), " builds no programs of ", words_of(dialect), "; what it builds: ",
+           names.empty() ? "nothing" : names);
+}
+
+void tell(const ep_sink *log, std::string_view text) {
+    if (log && !text.empty())
+        log->write(log->user, text.data(), text.size());
+}
+
+[[noreturn]] void refuse_build(ep_device device, ep_dialect dialect) {
+    refuse(EP_BUILD_FAILED, selector(device), " refused the program in ", words_of(dialect), ": the build log says why");
+}
+
+// ----------------------------------------------------------------- OpenCL C
+
+std::string build_log(cl_program program, cl_device_id device) {
+    std::size_t size = 0;
+    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size), "clGetProgramBuildInfo");
+    std::string log(size, '\0');
+    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr), "clGetProgramBuildInfo");
+    log.erase(std::find(log.begin(), log.end(), '\0'), log.end());
+    return log;
+}
+
+std::string kernel_names(cl_program program) {
+    std::size_t size = 0;
+    check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size), "clGetProgramInfo");
+    std::string names(size, '\0');
+    check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, size, names.data(), nullptr), "clGetProgramInfo");
+    names.erase(std::find(names.begin(), names.end(), '\0'), names.end());
+    return names;
+}
+
+void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+    cl_int code = CL_SUCCESS;
+    const char *text = source.data();
+    const std::size_t length = source.size();
+    program->cl = opencl().create_program_with_source(program->context->cl, 1, &text, &length, &code);
+    check(code, "clCreateProgramWithSource");
+    code = opencl().build_program(program->cl, 1, &program->device->cl, options, nullptr, nullptr);
+    if (code == CL_SUCCESS || code == CL_BUILD_PROGRAM_FAILURE)
+        tell(log, build_log(program->cl, program->device->cl));
+    if (code == CL_BUILD_PROGRAM_FAILURE)
+        refuse_build(program->device, EP_OPENCL_C);
+    if (code == CL_INVALID_BUILD_OPTIONS)
+        refuse(EP_INVALID, "the OpenCL compiler does not know the options \"", options, "\"");
+    check(code, "clBuildProgram");
+}
+
+::sycl::kernel opencl_kernel(ep_program program, const char *name) {
+    cl_int code = CL_SUCCESS;
+    const cl_kernel kernel = opencl().create_kernel(program->cl, name, &code);
+    if (code == CL_INVALID_KERNEL_NAME)
+        refuse(EP_INVALID, "the program has no kernel \"", name, "\"; it has: ", kernel_names(program->cl));
+    check(code, "clCreateKernel");
+    const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(kernel, opencl().release_kernel);
+    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);  // has a reference of its own
+}
+
+// ------------------------------------------------------ SYCL source, SPIR-V
+
+// `visit` for each identifier of C++ source, those of comments and literals left out.
+template <class Visit> void for_each_identifier(std::string_view source, Visit &&visit) {
+    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    std::size_t at = 0;
+    const auto skip_to = [&](std::string_view end) {
+        const std::size_t found = source.find(end, at);
+        at = found == std::string_view::npos ? source.size() : found + end.size();
+    };
+    const auto skip_literal = [&](char quote) {
+        for (++at; at < source.size() && source[at] != quote; ++at)
+            at += source[at] == '\\';
+        ++at;
+    };
+    while (at < source.size()) {
+        const std::string_view rest = source.substr(at);
+        if (rest.starts_with("//")) {
+            skip_to("\n");
+        } else if (rest.starts_with("/*")) {
+            at += 2;
+            skip_to("*/");
+        } else if (rest[0] == '"' || rest[0] == '\'') {
+            skip_literal(rest[0]);
+        } else if (is_word(rest[0])) {
+            const std::size_t begin = at;
+            while (at < source.size() && (is_word(source[at]) || (source[at] == '\'' && std::isdigit(static_cast<unsigned char>(source[begin])))))
+                ++at;
+            visit(source.substr(begin, at - begin));
+        } else {
+            ++at;
+        }
+    }
+}
+
+// The runtime's compiler (2026.2) ends the process over these, so they are refused before it sees them.
+void require_survivable(ep_device device, std::string_view source, const ep_sink *log) {
+    static constexpr std::string_view deadly[] = {"group_local_memory", "group_local_memory_for_overwrite",
+                                                  "get_work_group_scratch_memory", "work_group_scratch_size"};
+    for_each_identifier(source, [&](std::string_view identifier) {
+        if (std::find(std::begin(deadly), std::end(deadly), identifier) == std::end(deadly))
+            return;
+        tell(log, std::string(identifier) + " crashes the run-time SYCL compiler: use a work_group_memory parameter or work_group_static\n");
+        refuse_build(device, EP_SYCL_SOURCE);
+    });
+}
+
+std::vector<std::string> words_in(const char *options) {
+    std::istringstream stream(options ? options : "");
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;)
+        words.push_back(std::move(word));
+    return words;
+}
+
+using SourceBundle = ::sycl::kernel_bundle<::sycl::bundle_state::ext_oneapi_source>;
+
+void build_bundle(ep_program program, SourceBundle source, const char *options, const ep_sink *log) {
+    std::string text;
+    try {
+        const syclex::properties properties{syclex::build_options{words_in(options)}, syclex::save_log{&text}};
+        program->bundle = std::make_unique<::sycl::kernel_bundle<::sycl::bundle_state::executable>>(
+            syclex::build(source, std::vector<::sycl::device>{program->device->native}, properties));
+    } catch (const ::sycl::exception &error) {
+        if (error.code() != ::sycl::errc::build)
+            throw;
+        tell(log, text.empty() ? error.what() : text);
+        refuse_build(program->device, program->dialect);
+    }
+    tell(log, text);
+}
+
+void build_sycl_source(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+    require_survivable(program->device, source, log);
+    build_bundle(program,
+                 syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::sycl, std::string(source)),
+                 options, log);
+}
+
+void build_spirv(ep_program program, std::string_view module, const char *options, const ep_sink *log) {
+    constexpr unsigned char magic[] = {0x03, 0x02, 0x23, 0x07};
+    if (module.size() < 20 || module.size() % 4 != 0 || !std::equal(std::begin(magic), std::end(magic), module.begin(), [](auto a, char b) {
+            return a == static_cast<unsigned char>(b);
+        }))
+        refuse(EP_INVALID, "the ", module.size(), " bytes given are not a SPIR-V module: it starts with 0x07230203 and has whole words");
+    const auto *bytes = reinterpret_cast<const std::byte *>(module.data());
+    build_bundle(program,
+                 syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::spirv,
+                                                          std::vector<std::byte>(bytes, bytes + module.size())),
+                 options, log);
+}
+
+::sycl::kernel bundle_kernel(ep_program program, const char *name) {
+    if (!program->bundle->ext_oneapi_has_kernel(name))
+        refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
+               program->dialect == EP_SYCL_SOURCE ? ": is it an extern \"C\" function with the property nd_range_kernel or single_task_kernel?"
+                                                  : "");
+    return program->bundle->ext_oneapi_get_kernel(name);
+}
+
+// ----------------------------------------------------------------- programs
+
+void release(ep_program program) noexcept {
+    if (!program || !dropped(program))
+        return;
+    if (program->cl)
+        opencl().release_program(program->cl);
+    backends::release(program->context);
+    delete program;
+}
+
+struct ReleaseProgram {
+    void operator()(ep_program program) const noexcept { release(program); }
+};
+using OwnedProgram = std::unique_ptr<ep_program_s, ReleaseProgram>;
+
+OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect, std::string_view source, const char *options,
+                   const ep_sink *log) {
+    require_dialect(device, dialect);
+    OwnedProgram program(new ep_program_s{{1}, retained(context), device, dialect, nullptr, nullptr});
+    switch (dialect) {
+    case EP_OPENCL_C: build_opencl_c(program.get(), source, options, log); break;
+    case EP_SYCL_SOURCE: build_sycl_source(program.get(), source, options, log); break;
+    default: build_spirv(program.get(), source, options, log); break;
+    }
+    return program;
+}
+
+::sycl::kernel kernel_of(ep_program program, const char *name) {
+    return program->cl ? opencl_kernel(program, name) : bundle_kernel(program, name);
+}
+
+ep_status program_dialects(ep_device device, std::uint32_t *mask) {
+    return guarded_sycl([&] { *mask = dialects_of(device); });
+}
+
+ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
+                        const char *options, const ep_sink *log, ep_program *program) {
+    return guarded_sycl([&] { *program = build(context, device, dialect, {source, length}, options, log).release(); });
+}
+
+void program_retain(ep_program program) { retained(program); }
+
+void program_release(ep_program program) { release(program); }
+
+// ------------------------------------------------------------------ kernels
+
+std::uint64_t local_memory_of(const ::sycl::kernel &kernel, ep_device device) {
+    if (!device->cl)
+        return 0;
+    const cl_kernel native = ::sycl::get_native<::sycl::backend::opencl>(kernel);
+    cl_ulong bytes = 0;
+    const cl_int code = opencl().kernel_work_group_info(native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+    opencl().release_kernel(native);
+    check(code, "clGetKernelWorkGroupInfo");
+    return bytes;
+}
+
+ep_kernel_info describe(const ::sycl::kernel &kernel, ep_device device) {
+    namespace on_device = ::sycl::info::kernel_device_specific;
+    ep_kernel_info info{};
+    info.max_work_group = kernel.get_info<on_device::work_group_size>(device->native);
+    info.preferred_multiple = kernel.get_info<on_device::preferred_work_group_size_multiple>(device->native);
+    info.local_memory = local_memory_of(kernel, device);
+    info.private_memory = kernel.get_info<on_device::private_mem_size>(device->native);
+    info.argument_count = static_cast<std::int32_t>(kernel.get_info<::sycl::info::kernel::num_args>());
+    return info;
+}
+
+ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
+    return guarded_sycl([&] {
+        ::sycl::kernel native = kernel_of(program, name);
+        const ep_kernel_info info = describe(native, program->device);
+        *kernel = new ep_kernel_s{{1}, retained(program), name, std::move(native), info};
+    });
+}
+
+ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
+    return guarded_sycl([&] { *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device); });
+}
+
+void kernel_retain(ep_kernel kernel) { retained(kernel); }
+
+void kernel_release(ep_kernel kernel) {
+    if (!kernel || !dropped(kernel))
+        return;
+    const ep_program program = kernel->program;
+    delete kernel;
+    release(program);
+}
+
+// ------------------------------------------------------------------- launch
+
+bool is_local_chosen_by_runtime(const ep_range &range) {
+    return std::all_of(range.local, range.local + range.ndim, [](std::uint64_t items) { return items == 0; });
+}
+
+void require_place(ep_queue queue, ep_kernel kernel) {
+    const ep_program program = kernel->program;
+    if (program->context != queue->context)
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for another context than the queue's: build it for the context of the queue");
+    if (program->device != queue->device)
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for ", selector(program->device), ", and the queue is on ",
+               selector(queue->device));
+}
+
+void require_arguments(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
+    if (count != static_cast<std::size_t>(kernel->info.argument_count))
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count, " arguments, and ", count, " were given",
+               kernel->program->dialect == EP_SYCL_SOURCE ? " (a local_accessor counts as four: use work_group_memory)" : "");
+    for (std::size_t i = 0; i < count; ++i)
+        if (arguments[i].kind != EP_ARG_POINTER && arguments[i].size == 0)
+            refuse(EP_INVALID, "argument ", i, " of kernel \"", kernel->name, "\" has a size of 0 bytes");
+}
+
+void require_groups(ep_kernel kernel, const ep_device_info &device, const ep_range &range) {
+    std::uint64_t group = 1;
+    for (std::uint32_t i = 0; i < range.ndim; ++i) {
+        const std::uint64_t local = range.local[i], most = device.max_work_items[3 - range.ndim + i];
+        if (local == 0)
+            refuse(EP_INVALID, "dimension ", i, " of the work-group is 0 and another is not: give all of them, or none");
+        if (range.global[i] % local != 0)
+            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i], " work-items, which groups of ", local, " do not divide");
+        if (local > most)
+            refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local, " work-items, and the device allows ", most);
+        group *= local;
+    }
+    if (group > kernel->info.max_work_group)
+        refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"", kernel->name, "\" allows ",
+               kernel->info.max_work_group);
+}
+
+void require_range(const ep_range &range) {
+    if (range.ndim < 1 || range.ndim > 3)
+        refuse(EP_INVALID, "a range of ", range.ndim, " dimensions was given, and there may be 1 to 3");
+}
+
+void set_argument(::sycl::handler &handler, int index, const ep_argument &argument) {
+    switch (argument.kind) {
+    case EP_ARG_POINTER: return handler.set_arg(index, const_cast<void *>(argument.value));
+    case EP_ARG_BYTES: return handler.set_arg(index, syclex::raw_kernel_arg(argument.value, argument.size));
+    case EP_ARG_LOCAL: {
+        syclex::work_group_memory<char[]> local(argument.size, handler);
+        return handler.set_arg(index, local);
+    }
+    }
+    refuse(EP_INVALID, "argument ", index, " is of kind ", static_cast<int>(argument.kind), ", which ep_argument_kind has not");
+}
+
+template <int Dimensions> ::sycl::range<Dimensions> native_range(const std::uint64_t *items) {
+    if constexpr (Dimensions == 1)
+        return {items[0]};
+    else if constexpr (Dimensions == 2)
+        return {items[0], items[1]};
+    else
+        return {items[0], items[1], items[2]};
+}
+
+template <int Dimensions>
+void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
+    syclex::submit(native, [&](::sycl::handler &handler) {
+        for (std::size_t i = 0; i < count; ++i)
+            set_argument(handler, static_cast<int>(i), arguments[i]);
+        const auto global = native_range<Dimensions>(range.global);
+        if (is_local_chosen_by_runtime(range))
+            handler.parallel_for(global, kernel->native);
+        else
+            handler.parallel_for(::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)), kernel->native);
+    });
+}
+
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments, std::size_t count) {
+    return guarded_sycl([&] {
+        require_place(queue, kernel);
+        require_arguments(kernel, arguments, count);
+        require_range(*range);
+        if (!is_local_chosen_by_runtime(*range))
+            require_groups(kernel, queue->device->info, *range);
+        if (std::any_of(range->global, range->global + range->ndim, [](std::uint64_t items) { return items == 0; }))
+            return;  // no work-items, no work
+        in_order(queue, [&](::sycl::queue &native) {
+            switch (range->ndim) {
+            case 1: return submit<1>(native, kernel, *range, arguments, count);
+            case 2: return submit<2>(native, kernel, *range, arguments, count);
+            default: return submit<3>(native, kernel, *range, arguments, count);
+            }
+        });
+    });
+}
+
+}  // namespace
+
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source, const char *name) {
+    const ep_sink to_log{nullptr, [](void *, const char *text, std::size_t length) { loader->log(std::string(text, length).c_str()); }};
+    return kernel_of(build(context, device, dialect, source, "", &to_log).get(), name);
+}
+
+void enter_programs(ep_backend &table) {
+    table.program_dialects = program_dialects;
+    table.program_build = program_build;
+    table.program_retain = program_retain;
+    table.program_release = program_release;
+    table.program_kernel = program_kernel;
+    table.kernel_info = kernel_info;
+    table.kernel_retain = kernel_retain;
+    table.kernel_release = kernel_release;
+    table.kernel_launch = kernel_launch;
+}
+
+}  // namespace entrepot::backends

@@ -1,0 +1,142 @@
+// Queues: those that we create are in order and keep the errors of asynchronous work until a wait reports them.
+#include "native.hpp"
+
+#include <algorithm>
+
+namespace entrepot::backends {
+
+void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
+    for (const std::exception_ptr &error : errors) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const std::exception &known) {
+            std::lock_guard lock(mutex_);
+            if (!pending_.load(std::memory_order_relaxed))
+                message_ = known.what();
+        } catch (...) {
+            std::lock_guard lock(mutex_);
+            if (!pending_.load(std::memory_order_relaxed))
+                message_ = "something that is not a std::exception";
+        }
+        pending_.store(true, std::memory_order_release);
+    }
+}
+
+void AsyncError::report() {
+    if (!pending_.load(std::memory_order_acquire))
+        return;
+    std::lock_guard lock(mutex_);
+    if (pending_.exchange(false))
+        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", message_);
+}
+
+namespace {
+
+namespace property = ::sycl::property::queue;
+
+constexpr std::uint32_t every_flag = EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER;
+
+::sycl::queue create(ep_context context, ep_device device, std::uint32_t flags, const ::sycl::async_handler &handler) {
+    switch (flags) {
+    case 0: return {context->native, device->native, handler, {property::in_order{}}};
+    case EP_QUEUE_PROFILING: return {context->native, device->native, handler, {property::in_order{}, property::enable_profiling{}}};
+    case EP_QUEUE_OUT_OF_ORDER: return {context->native, device->native, handler};
+    default: return {context->native, device->native, handler, {property::enable_profiling{}}};
+    }
+}
+
+void require_usable(ep_context context, ep_device device, std::uint32_t flags) {
+    if (flags & ~every_flag)
+        refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
+    if ((flags & EP_QUEUE_PROFILING) && !(device->info.aspects & EP_PROFILING))
+        refuse(EP_UNSUPPORTED, selector(device), " cannot measure time: create the queue without profiling");
+    if (std::find(context->devices.begin(), context->devices.end(), device) == context->devices.end())
+        refuse(EP_INVALID, selector(device), " is not a device of the context", device->parent ? " (the default context has root devices only)" : "",
+               ": create a context of this device for the queue");
+}
+
+std::uint32_t flags_of(const ::sycl::queue &queue) {
+    return (queue.is_in_order() ? 0u : static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)) |
+           (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
+}
+
+ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
+    return guarded_sycl([&] {
+        require_usable(context, device, flags);
+        auto error = std::make_shared<AsyncError>();
+        const ::sycl::queue native =
+            create(context, device, flags, [error](::sycl::exception_list errors) { error->keep(errors); });
+        *queue = new ep_queue_s{{1}, native, retained(context), device, flags, std::move(error)};
+    });
+}
+
+ep_status queue_from_native(void *native, ep_queue *queue) {
+    return guarded_sycl([&] {
+        const auto &theirs = *static_cast<const ::sycl::queue *>(native);
+        const ep_device device = device_of(theirs.get_device());
+        const std::uint32_t flags = flags_of(theirs);
+        *queue = new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+    });
+}
+
+ep_status queue_native(ep_queue queue, void **native) {
+    return guarded_sycl([&] { *native = &queue->native; });
+}
+
+void queue_retain(ep_queue queue) { retained(queue); }
+
+void queue_release(ep_queue queue) {
+    if (!queue || !dropped(queue))
+        return;
+    const ep_context context = queue->context;
+    delete queue;
+    release(context);
+}
+
+ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
+    return guarded_sycl([&] { *equal = a == b || a->native == b->native; });
+}
+
+ep_status queue_context(ep_queue queue, ep_context *context) {
+    return guarded_sycl([&] { *context = retained(queue->context); });
+}
+
+ep_status queue_device(ep_queue queue, ep_device *device) {
+    return guarded_sycl([&] { *device = queue->device; });
+}
+
+ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
+    return guarded_sycl([&] { *flags = queue->flags; });
+}
+
+ep_status queue_wait(ep_queue queue) {
+    return guarded_sycl([&] {
+        // A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
+        if (!queue->error)
+            return queue->native.wait();
+        queue->native.wait_and_throw();
+        queue->error->report();
+    });
+}
+
+ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
+    return guarded_sycl([&] { *idle = queue->native.ext_oneapi_empty(); });
+}
+
+}  // namespace
+
+void enter_queues(ep_backend &table) {
+    table.queue_create = queue_create;
+    table.queue_from_native = queue_from_native;
+    table.queue_native = queue_native;
+    table.queue_retain = queue_retain;
+    table.queue_release = queue_release;
+    table.queue_equal = queue_equal;
+    table.queue_context = queue_context;
+    table.queue_device = queue_device;
+    table.queue_flags = queue_flags;
+    table.queue_wait = queue_wait;
+    table.queue_is_idle = queue_is_idle;
+}
+
+}  // namespace entrepot::backends

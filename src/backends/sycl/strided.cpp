@@ -1,0 +1,341 @@
+// Strided copies and fills: how a box is reduced, and the kernel that walks it, in both languages that kernels are built from.
+#include "strided.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+namespace entrepot::backends {
+
+namespace {
+
+constexpr std::size_t widest_unit = 16;
+
+// ----------------------------------------------------------------- planning
+
+void require_box(const ep_box &box) {
+    if (box.ndim > EP_MAX_NDIM)
+        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was given, and there may be ", EP_MAX_NDIM);
+    if (box.itemsize == 0)
+        refuse(EP_INVALID, "a box of items of 0 bytes was given");
+    for (std::size_t i = 0; i < box.ndim; ++i)
+        if (box.shape[i] < 0)
+            refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ", box.shape[i]);
+}
+
+// The loops over whole items, outermost first by the steps of `to`, each of them forwards and of more than one round.
+Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
+    require_box(box);
+    Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
+    for (std::size_t i = 0; i < box.ndim; ++i) {
+        Loop loop{box.shape[i], to_steps[i], from_steps[i]};
+        walk.is_empty |= loop.count == 0;
+        if (loop.count <= 1)
+            continue;
+        if (loop.to_step < 0) {
+            walk.to += (loop.count - 1) * loop.to_step;
+            walk.from += (loop.count - 1) * loop.from_step;
+            loop.to_step = -loop.to_step;
+            loop.from_step = -loop.from_step;
+        }
+        walk.loops.push_back(loop);
+    }
+    std::stable_sort(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
+    return walk;
+}
+
+// Joins each loop with the one inside it where one step of the outer is all rounds of the inner.
+void join_loops(Walk &walk) {
+    std::vector<Loop> joined;
+    for (const Loop &inner : walk.loops) {
+        if (!joined.empty()) {
+            Loop &outer = joined.back();
+            if (outer.to_step == inner.to_step * inner.count && outer.from_step == inner.from_step * inner.count) {
+                outer = {outer.count * inner.count, inner.to_step, inner.from_step};
+                continue;
+            }
+        }
+        joined.push_back(inner);
+    }
+    walk.loops = std::move(joined);
+}
+
+bool is_multiple(const Walk &walk, std::size_t bytes) {
+    std::uint64_t all = reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
+    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
+        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) | static_cast<std::uint64_t>(walk.loops[i].from_step);
+    return all % bytes == 0;
+}
+
+// Doubles the unit once, where the innermost loop is over neighbours and everything stays aligned.
+bool widen_unit(Walk &walk) {
+    if (walk.unit == widest_unit || walk.loops.empty())
+        return false;
+    Loop &inner = walk.loops.back();
+    const auto unit = static_cast<std::int64_t>(walk.unit);
+    if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 || !is_multiple(walk, 2 * walk.unit))
+        return false;
+    walk.unit *= 2;
+    inner = {inner.count / 2, 2 * unit, 2 * unit};
+    if (inner.count == 1)
+        walk.loops.pop_back();
+    return true;
+}
+
+// The shortest stretch at the start of the item of which the item is a repetition by a power of two.
+std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
+    std::size_t period = itemsize;
+    while (period % 2 == 0 && std::memcmp(item, item + period / 2, period / 2) == 0)
+        period /= 2;
+    return period;
+}
+
+// ------------------------------------------------------------------ kernels
+
+// What a kernel is told: `depth` outer loops flattened to `rows`, and the innermost, whose columns are dealt out to the
+// work-items of a row: one begins at `first` times its number, takes every `step`th, and stops after `reach`.
+template <std::size_t Depth> struct Path {
+    std::int64_t count[Depth], to[Depth], from[Depth];
+    std::int64_t depth, rows, columns, to_step, from_step, first, reach, step;
+};
+
+// Two sizes, because work-items are slower with a large one. 32 loops stay below the 1024 bytes of arguments that every
+// OpenCL device takes; boxes that need more are cut on the host.
+constexpr std::size_t usual_depth = 6;
+constexpr std::size_t greatest_depth = 32;
+
+constexpr const char *opencl_words = R"(
+#define KERNEL kernel
+#define GLOBAL global
+#define ROW get_global_id(1)
+#define COLUMN get_global_id(0)
+typedef uchar Unit1; typedef ushort Unit2; typedef uint Unit4; typedef ulong Unit8; typedef uint4 Unit16;
+)";
+
+constexpr const char *sycl_words = R"(
+#include <sycl/sycl.hpp>
+#define KERNEL extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<2>))
+#define GLOBAL
+#define ROW sycl::ext::oneapi::this_work_item::get_nd_item<2>().get_global_id(0)
+#define COLUMN sycl::ext::oneapi::this_work_item::get_nd_item<2>().get_global_id(1)
+typedef unsigned char Unit1; typedef unsigned short Unit2; typedef unsigned int Unit4; typedef unsigned long Unit8;
+struct alignas(16) Unit16 { unsigned long low, high; };
+)";
+
+// DEPTH, UNIT, ARGUMENT and VALUE are defined in front of it. Neighbours on both sides have a loop of their own, which
+// compilers turn into wide moves.
+constexpr const char *kernel_text = R"(
+typedef struct {
+    long count[DEPTH], to[DEPTH], from[DEPTH];
+    long depth, rows, columns, to_step, from_step, first, reach, step;
+} Path;
+
+KERNEL void walk(GLOBAL char *to, ARGUMENT, Path path) {
+    long row = ROW;
+    if (row >= path.rows)
+        return;
+    long from_offset = 0;
+    for (long loop = path.depth - 1; loop >= 0; --loop) {
+        const long outer = row / path.count[loop];
+        const long index = row - outer * path.count[loop];
+        row = outer;
+        to += index * path.to[loop];
+        from_offset += index * path.from[loop];
+    }
+    const long begin = COLUMN * path.first;
+    const long end = begin + path.reach < path.columns ? begin + path.reach : path.columns;
+    if (path.to_step == sizeof(UNIT) && path.from_step == sizeof(UNIT) && path.step == 1) {
+        for (long column = begin; column < end; ++column)
+            *(GLOBAL UNIT *)(to + column * sizeof(UNIT)) = VALUE(column * sizeof(UNIT));
+        return;
+    }
+    for (long column = begin; column < end; column += path.step)
+        *(GLOBAL UNIT *)(to + column * path.to_step) = VALUE(column * path.from_step);
+}
+)";
+
+struct Verb {
+    const char *name, *argument, *value;
+};
+constexpr Verb copy_verb = {"copy", "GLOBAL const char *from", "*(GLOBAL const UNIT *)(from + from_offset + (offset))"};
+constexpr Verb fill_verb = {"fill", "UNIT item", "item"};
+
+std::string source_of(const Verb &verb, std::size_t unit, std::size_t depth, ep_dialect dialect) {
+    std::ostringstream source;
+    source << (dialect == EP_OPENCL_C ? opencl_words : sycl_words) << "#define DEPTH " << depth << "\n#define UNIT Unit" << unit
+           << "\n#define ARGUMENT " << verb.argument << "\n#define VALUE(offset) " << verb.value << kernel_text;
+    return source.str();
+}
+
+::sycl::kernel kernel_for(ep_queue queue, const Verb &verb, std::size_t unit, std::size_t depth) {
+    ep_context context = queue->context;
+    const std::string form = verb.name + std::to_string(unit) + "x" + std::to_string(depth);
+    std::lock_guard lock(context->mutex);
+    const auto key = std::make_tuple(queue->device, form);
+    const auto known = context->strided_kernels.find(key);
+    if (known != context->strided_kernels.end())
+        return known->second;
+    const ep_dialect dialect = context->cl ? EP_OPENCL_C : EP_SYCL_SOURCE;
+    ::sycl::kernel built = build_kernel(context, queue->device, dialect, source_of(verb, unit, depth, dialect), "walk");
+    return context->strided_kernels.emplace(key, std::move(built)).first->second;
+}
+
+// How the rows and columns are dealt out to work-items.
+struct Geometry {
+    std::int64_t columns_at_once;  // work-items of a row
+    std::int64_t first, reach, step;
+    std::int64_t local_rows;
+};
+
+// A core of a CPU walks columns one after the other, so that it stays in its cache lines; rows are cut only to have enough
+// pieces for all cores.
+Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns) {
+    constexpr std::int64_t least_piece = 2048;
+    const std::int64_t pieces_wanted = (4 * static_cast<std::int64_t>(device.compute_units) + rows - 1) / rows;
+    const std::int64_t pieces = std::clamp<std::int64_t>(columns / least_piece, 1, pieces_wanted);
+    const std::int64_t piece = (columns + pieces - 1) / pieces;
+    return {pieces, piece, piece, 1, std::clamp<std::int64_t>(least_piece / columns, 1, 64)};
+}
+
+// Neighbouring work-items of other devices take neighbouring columns, so that their accesses become one.
+Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
+    const std::int64_t group = std::min<std::int64_t>(256, static_cast<std::int64_t>(device.max_work_group));
+    std::int64_t lanes = 1;
+    while (lanes < columns && 2 * lanes <= group)
+        lanes *= 2;
+    return {lanes, 1, columns, lanes, std::max<std::int64_t>(group / lanes, 1)};
+}
+
+template <std::size_t Depth, class SetArgument>
+void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &walk, SetArgument &&set_argument) {
+    const Loop inner = walk.loops.back();
+    Path<Depth> path{};
+    path.depth = static_cast<std::int64_t>(walk.loops.size()) - 1;
+    path.rows = 1;
+    for (std::int64_t i = 0; i < path.depth; ++i) {
+        path.count[i] = walk.loops[i].count;
+        path.to[i] = walk.loops[i].to_step;
+        path.from[i] = walk.loops[i].from_step;
+        path.rows *= walk.loops[i].count;
+    }
+    path.columns = inner.count;
+    path.to_step = inner.to_step;
+    path.from_step = inner.from_step;
+
+    const ep_device_info &device = queue->device->info;
+    const bool is_cpu = device.type == EP_CPU;
+    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns) : deal_to_lanes(device, path.columns);
+    geometry.local_rows = std::min(geometry.local_rows, path.rows);
+    const std::int64_t rows = (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
+    path.first = geometry.first;
+    path.reach = geometry.reach;
+    path.step = geometry.step;
+
+    const ::sycl::range<2> global(rows, geometry.columns_at_once);
+    const ::sycl::range<2> local(geometry.local_rows, is_cpu ? 1 : geometry.columns_at_once);
+    const ::sycl::kernel kernel = kernel_for(queue, verb, walk.unit, Depth);
+    syclex::submit(native, [&](::sycl::handler &handler) {
+        handler.set_arg(0, static_cast<void *>(walk.to));
+        set_argument(handler);
+        handler.set_arg(2, syclex::raw_kernel_arg(&path, sizeof path));
+        handler.parallel_for(::sycl::nd_range<2>(global, local), kernel);
+    });
+}
+
+// `submit(walk)` for each part of the walk that a kernel can take.
+template <class Submit> void cut_to_depth(const Walk &walk, Submit &&submit) {
+    if (walk.loops.size() <= greatest_depth + 1)
+        return submit(walk);
+    const Loop outermost = walk.loops.front();
+    Walk part = walk;
+    part.loops.erase(part.loops.begin());
+    for (std::int64_t i = 0; i < outermost.count; ++i) {
+        cut_to_depth(part, submit);
+        part.to += outermost.to_step;
+        part.from += outermost.from_step;
+    }
+}
+
+template <class SetArgument>
+void submit_walk(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &whole, SetArgument &&set_argument) {
+    cut_to_depth(whole, [&](const Walk &walk) {
+        const auto set = [&](::sycl::handler &handler) { set_argument(handler, walk); };
+        if (walk.loops.size() <= usual_depth + 1)
+            submit_path<usual_depth>(queue, native, verb, walk, set);
+        else
+            submit_path<greatest_depth>(queue, native, verb, walk, set);
+    });
+}
+
+}  // namespace
+
+bool Walk::is_contiguous() const noexcept {
+    const auto step = static_cast<std::int64_t>(unit);
+    return loops.empty() || (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
+}
+
+std::size_t Walk::bytes() const noexcept {
+    std::size_t all = unit;
+    for (const Loop &loop : loops)
+        all *= static_cast<std::size_t>(loop.count);
+    return all;
+}
+
+Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
+    Walk walk = walk_of_items(box, to, to_steps, from, from_steps);
+    if (box.itemsize > 1)
+        walk.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});
+    join_loops(walk);
+    while (widen_unit(walk)) {
+    }
+    return walk;
+}
+
+Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item) {
+    const auto *bytes = static_cast<const unsigned char *>(item);
+    const std::size_t period = period_of(bytes, box.itemsize);
+    Walk items = walk_of_items(box, to, to_steps, to, to_steps);
+    if (box.itemsize > period) {
+        const auto step = static_cast<std::int64_t>(period);
+        items.loops.push_back({static_cast<std::int64_t>(box.itemsize / period), step, step});
+    }
+    join_loops(items);
+
+    std::size_t unit = 1;
+    std::uint64_t aligned = reinterpret_cast<std::uintptr_t>(items.to) | period;
+    for (const Loop &loop : items.loops)
+        aligned |= static_cast<std::uint64_t>(loop.to_step);
+    while (unit < widest_unit && aligned % (2 * unit) == 0)
+        unit *= 2;
+
+    Fill fill;
+    for (std::size_t offset = 0; offset < period; offset += unit) {
+        Walk walk = items;
+        walk.unit = unit;
+        walk.to += offset;
+        walk.from = walk.to;
+        while (widen_unit(walk)) {
+        }
+        Fill::Value value;
+        for (std::size_t i = 0; i < value.size(); ++i)
+            value[i] = bytes[offset + i % unit];
+        fill.walks.push_back(std::move(walk));
+        fill.values.push_back(value);
+    }
+    return fill;
+}
+
+void submit_copy(ep_queue queue, ::sycl::queue &native, const Walk &walk) {
+    submit_walk(queue, native, copy_verb, walk, [](::sycl::handler &handler, const Walk &part) {
+        handler.set_arg(1, const_cast<void *>(static_cast<const void *>(part.from)));
+    });
+}
+
+void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+    submit_walk(queue, native, fill_verb, walk, [&](::sycl::handler &handler, const Walk &part) {
+        handler.set_arg(1, syclex::raw_kernel_arg(value.data(), part.unit));
+    });
+}
+
+}  // namespace entrepot::backends
