@@ -11,7 +11,7 @@ namespace entrepot::backends {
 
 // A refusal with the status that it becomes at the boundary.
 struct Refusal : std::runtime_error {
-    Refusal(ep_status status, const std::string &message) : std::runtime_error(message), status(status) {}
+    Refusal(ep_status code, const std::string &message) : std::runtime_error(message), status(code) {}
     ep_status status;
 };
 
