@@ -10,9 +10,10 @@
 namespace entrepot {
 
 class Context {
-  public:
+public:
     Context() noexcept = default;
 
+    // Throws ValueError for no devices and for devices of two backends.
     static Context create(std::span<const Device> devices);
     // Wraps the runtime's own (`sycl::context *`, copied; `CUcontext`). The same native context gives an equal Context.
     static Context from_native(const Backend &backend, void *native);
@@ -34,7 +35,11 @@ class Context {
     void *native() const;
 
     // What the pointer is, for the whole range [pointer, pointer + bytes). `flags` of ep_query_flag.
-    ep_allocation query(const void *pointer, std::size_t bytes, std::uint32_t flags = 0) const;
+    ep_allocation query(const void *pointer, std::size_t bytes, std::uint32_t flags = 0) const {
+        ep_allocation found{};
+        backend().call(&ep_backend::memory_query, record_->handle, pointer, bytes, flags, &found);
+        return found;
+    }
 
     explicit operator bool() const noexcept { return record_ != nullptr; }
     bool operator==(const Context &) const noexcept = default;
@@ -44,12 +49,12 @@ class Context {
         bool immortal = false;  // default contexts are; their handles are copied on the hottest paths
         bool is_default = false;
         const Backend *backend = nullptr;
-        ep_context handle = nullptr;
+        ep_context handle = nullptr;  // one reference
         std::vector<Device> devices;
     };
     const Record *record() const noexcept { return record_; }
 
-  private:
+private:
     explicit Context(Record *record) noexcept : record_(record) {}
     void retain() const noexcept {
         if (record_ && !record_->immortal)

@@ -1,8 +1,9 @@
 // Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as long as the process.
 #pragma once
 #include <entrepot/core/error.hpp>
-#include <entrepot/device/backend.h>
+#include <entrepot/device/backend.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -12,12 +13,11 @@
 
 namespace entrepot {
 
-class Backend;
 class Context;
 class Queue;
 
 class Device {
-  public:
+public:
     Device() noexcept = default;  // none; every question but == and bool is undefined
 
     // The selector that finds this device again: `opencl:cpu:0`, `cuda:1`, `host`; a sub-device is `opencl:cpu:0/1`,
@@ -27,9 +27,9 @@ class Device {
     const Backend &backend() const noexcept;
     ep_device handle() const noexcept;
 
-    bool has(ep_aspect aspect) const noexcept { return (info().aspects & aspect) != 0; }
+    bool has(ep_aspect aspect) const noexcept;
     Device parent() const noexcept;  // none for a root device
-    Device root() const noexcept;
+    Device root() const noexcept;    // itself, of a root device
 
     // Throws DeviceError: the device cannot be divided that way; ValueError: counts that it does not have.
     std::vector<Device> partition_equally(std::uint32_t compute_units_each) const;
@@ -51,9 +51,39 @@ class Device {
     explicit Device(const Record *record) noexcept : record_(record) {}
     const Record *record() const noexcept { return record_; }
 
-  private:
+private:
+    std::vector<Device> partition(ep_partition how, std::span<const std::uint32_t> counts) const;
+    const Context &make_default_context() const;
+    const Queue &make_default_queue() const;
+
     const Record *record_ = nullptr;
 };
+
+// What is known of a device; made when its handle is first seen, and never freed.
+struct Device::Record {
+    const Backend *backend = nullptr;
+    ep_device handle = nullptr;
+    ep_device_info info{};
+    std::string selector;
+    Device parent;
+    mutable std::atomic<const Context *> default_context{nullptr};
+    mutable std::atomic<const Queue *> default_queue{nullptr};
+};
+
+inline const std::string &Device::selector() const noexcept { return record_->selector; }
+inline const ep_device_info &Device::info() const noexcept { return record_->info; }
+inline const Backend &Device::backend() const noexcept { return *record_->backend; }
+inline ep_device Device::handle() const noexcept { return record_->handle; }
+inline bool Device::has(ep_aspect aspect) const noexcept { return (record_->info.aspects & aspect) != 0; }
+inline Device Device::parent() const noexcept { return record_->parent; }
+inline const Context &Device::default_context() const {
+    const Context *made = record_->default_context.load(std::memory_order_acquire);
+    return made ? *made : make_default_context();
+}
+inline const Queue &Device::default_queue() const {
+    const Queue *made = record_->default_queue.load(std::memory_order_acquire);
+    return made ? *made : make_default_queue();
+}
 
 std::ostream &operator<<(std::ostream &out, const Device &device);
 

@@ -12,7 +12,7 @@ namespace entrepot {
 
 struct DialectRow {
     ep_dialect dialect;
-    const char *name;    // in Python: ep.Program(source, device, dialect="opencl-c")
+    const char *name;  // in Python: ep.Program(source, device, dialect="opencl-c")
     const char *doc;
 };
 inline constexpr DialectRow dialect_table[] = {
@@ -29,12 +29,12 @@ inline constexpr DialectRow dialect_table[] = {
 class Kernel;
 
 class Program {
-  public:
+public:
     // Builds for the device, in `context` (none: its default one). Without a dialect, the device's only or first one in the
     // order of dialect_table. Blocks for as long as the compiler takes.
     // Throws KernelError with the build log; DeviceError where the device does not speak the dialect, naming those it does.
-    Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect = {}, const std::string &options = {},
-            const Context &context = {});
+    Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect = {},
+            const std::string &options = {}, const Context &context = {});
 
     Kernel kernel(const std::string &name) const;  // throws KernelError naming the kernel
     const std::string &log() const noexcept;
@@ -42,23 +42,28 @@ class Program {
     const Context &context() const noexcept;
     ep_dialect dialect() const noexcept;
 
-  private:
+    Program() noexcept = default;
+
+private:
     friend class Kernel;
     struct Record;
     std::shared_ptr<Record> record_;
 };
 
 class Kernel {
-  public:
+public:
     const std::string &name() const noexcept;
     const Program &program() const noexcept;
     const ep_kernel_info &info() const noexcept;
 
-    // Hands the kernel to the queue; the memory that arguments point to is ordered by the array room, not here.
-    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named.
-    void launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const;
+    Kernel() noexcept = default;
 
-  private:
+    // Hands the kernel to the queue and returns its position there; the memory that arguments point to is ordered by the
+    // array room, not here.
+    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named.
+    Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const;
+
+private:
     friend class Program;
     struct Record;
     std::shared_ptr<const Record> record_;

@@ -13,7 +13,7 @@
 namespace entrepot {
 
 class Event {
-  public:
+public:
     Event() noexcept = default;  // done
     static Event adopt(const Backend &backend, ep_event handle);
     static Event from_native(const Backend &backend, void *native);
@@ -27,13 +27,15 @@ class Event {
     const Backend *backend() const noexcept;
     ep_event handle() const noexcept;
 
-  private:
+    explicit operator bool() const noexcept { return record_ != nullptr; }  // false: the done event
+
+private:
     struct Record;
     std::shared_ptr<Record> record_;
 };
 
 class Queue {
-  public:
+public:
     using Position = std::uint64_t;
 
     Queue() noexcept = default;
@@ -45,7 +47,8 @@ class Queue {
     static Queue create(const Device &device) { return create(device, Options{}); }
     static Queue create(const Device &device, Options options);
     static Queue create(const Context &context, const Device &device, Options options);
-    // Wraps the runtime's own (`sycl::queue *`, copied; `const CUstream *`), in order or not.
+    // Wraps the runtime's own (`sycl::queue *`, copied; `const CUstream *`), in order or not. Where the backend knows the
+    // native queue again and gives the same handle, so is the Queue.
     static Queue from_native(const Backend &backend, void *native);
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
@@ -60,44 +63,51 @@ class Queue {
     const Context &context() const noexcept { return record_->context; }
     const Backend &backend() const noexcept { return record_->context.backend(); }
     ep_queue handle() const noexcept { return record_->handle; }
+    // Gives the runtime's queue out; the queue is foreign from then on. Lives as long as this Queue.
     void *native() const;
     bool is_in_order() const noexcept { return !(record_->flags & EP_QUEUE_OUT_OF_ORDER); }
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
-    bool is_foreign() const noexcept { return record_->foreign; }
+    bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
     void wait() const;  // blocks; throws DeviceError for errors of asynchronous work
     bool is_idle() const;
-    Event record() const;                 // an event for all that the queue holds now
+    Event record() const;                     // done when all that the queue holds now is done
     void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
 
     // Positions. `submitted` is called once after each piece of work of ours was handed over.
     Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
-    bool is_done(Position position) const;
+    bool is_done(Position position) const {  // false may be late, true never is; does not block
+        return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
+    }
     Event event_at(Position position) const;
-    void wait_at(Position position) const { event_at(position).wait(); }
+    void wait_at(Position position) const {
+        if (position > record_->completed.load(std::memory_order_acquire))
+            wait_until(position);
+    }
 
     explicit operator bool() const noexcept { return record_ != nullptr; }
     bool operator==(const Queue &) const noexcept = default;  // the same Queue of ours
 
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        bool immortal = false;  // default queues of devices
-        bool foreign = false;
+        bool immortal = false;  // default queues of devices are; their handles are copied on the hottest paths
+        const Backend *backend = nullptr;
+        std::atomic<bool> foreign{false};  // wrapped, or given out
         std::uint32_t flags = 0;
-        ep_queue handle = nullptr;
+        ep_queue handle = nullptr;  // one reference
         Device device;
         Context context;
         std::atomic<Position> submitted{0};
         std::atomic<Position> completed{0};
         std::mutex mutex;  // guards the two below
-        Event last_event;
+        Event last_event;  // serves every position up to this one
         Position last_event_position = 0;
     };
     const Record *identity() const noexcept { return record_; }
 
-  private:
+private:
     explicit Queue(Record *record) noexcept : record_(record) {}
     void retain() const noexcept {
         if (record_ && !record_->immortal)
@@ -107,7 +117,13 @@ class Queue {
         if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
-    static void destroy(Record *record) noexcept;
+    friend class Device;
+    friend std::vector<Queue> live_queues(const Context &context);
+    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
+    static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
+    bool ask_done(Position position) const;
+    void wait_until(Position position) const;
+    const Event &mark(const std::unique_lock<std::mutex> &locked) const;
 
     Record *record_ = nullptr;
 };

@@ -8,29 +8,6 @@
 
 namespace entrepot {
 
-// A loaded backend. Every call into its table goes through `check`, the one place where a status becomes an exception.
-class Backend {
-  public:
-    const char *name() const noexcept { return api_->name; }
-    const ep_backend &api() const noexcept { return *api_; }
-
-    // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
-    void check(ep_status status) const {
-        if (status != EP_OK) [[unlikely]]
-            raise(status);
-    }
-
-    // The device of a handle that the backend gave out.
-    Device device(ep_device handle) const;
-
-    explicit Backend(const ep_backend *api) noexcept : api_(api) {}
-
-  private:
-    [[noreturn]] void raise(ep_status status) const;
-
-    const ep_backend *api_;
-};
-
 struct BackendReport {
     std::string name;
     bool present;
@@ -39,13 +16,17 @@ struct BackendReport {
 
 namespace registry {
 
+// Where the runtimes' own libraries may lie (for Python `<prefix>/lib`), searched in the order of the calls before the
+// system's places. Counts for backends that are not loaded yet.
+void add_library_directory(std::string directory);
+
 // Loads backends on first use and lists them all; never throws for an absent one.
 std::vector<BackendReport> report();
 
 // Throws DeviceError with the reason where the backend is absent.
 const Backend &backend(std::string_view name);
 
-// All root devices of all present backends, the host last, in each backend's own order.
+// All root devices of all present backends, the host last, in each backend's own order. Loads every backend.
 std::vector<Device> devices();
 
 // Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's filter selector), plus
@@ -59,10 +40,14 @@ Device select(std::string_view selector);
 const Queue &current_queue();
 Device current_device();
 
+// The host; always there.
+const Device &host() noexcept;
+
 // SYCL's default device: what its default selector finds. Throws DeviceError where there is none.
 Device default_sycl_device();
 
-// Puts a backend of the caller's own in the list (tests use it); throws ValueError where the name is taken or the version differs.
+// Puts a backend of the caller's own in the list (tests use it); throws ValueError where the name is taken or the version
+// differs.
 const Backend &add(const ep_backend *api);
 // What every backend is given when it is loaded.
 const ep_loader *loader() noexcept;
@@ -72,11 +57,5 @@ void push_current(const Queue &queue);
 void pop_current() noexcept;
 
 }  // namespace registry
-
-// After fork the runtimes hang or corrupt memory: in the child every device entry is refused, the host backend excepted.
-namespace fork_guard {
-bool is_child() noexcept;  // of a process that had loaded a backend other than the host's
-void require_usable(const Backend &backend);  // throws DeviceError in a child
-}  // namespace fork_guard
 
 }  // namespace entrepot

@@ -1,0 +1,66 @@
+// Backend: a loaded backend's table, and the one place where its statuses become exceptions.
+#pragma once
+#include <entrepot/core/error.hpp>
+#include <entrepot/device/backend.h>
+#include <entrepot/device/fork_guard.hpp>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace entrepot {
+
+class Device;
+
+// Lives as long as the process.
+class Backend {
+public:
+    explicit Backend(const ep_backend *api);
+    ~Backend();
+    Backend(const Backend &) = delete;
+    Backend &operator=(const Backend &) = delete;
+
+    const char *name() const noexcept { return api_->name; }
+    const ep_backend &api() const noexcept { return *api_; }
+    bool is_host() const noexcept { return is_host_; }
+
+    // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
+    void check(ep_status status) const {
+        if (status != EP_OK) [[unlikely]]
+            raise(status);
+    }
+
+    // Calls a function of the table: `backend.call(&ep_backend::queue_wait, queue)`. Refused in a forked child.
+    template <class... Parameters>
+    void call(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+        fork_guard::require_usable(*this);
+        check((api_->*function)(arguments...));
+    }
+
+    // Lets go of a handle: `backend.drop(&ep_backend::queue_release, queue)`. In a forked child it leaks instead.
+    template <class Handle> void drop(void (*ep_backend::*release)(Handle), std::type_identity_t<Handle> handle) const noexcept {
+        if (!fork_guard::is_child() || is_host_)
+            (api_->*release)(handle);
+    }
+
+    // The device of a handle that the backend gave out; none for nullptr.
+    Device device(ep_device handle) const;
+    // The sub-device of that number that the parent has handed out in this process; none if it has not.
+    Device sub_device(const Device &parent, std::uint32_t number) const;
+
+    // The sentence that the backend set last on this thread.
+    static const std::string &last_error() noexcept;
+
+private:
+    [[noreturn]] void raise(ep_status status) const;
+
+    struct DeviceTable;
+
+    const ep_backend *api_;
+    bool is_host_;
+    std::unique_ptr<DeviceTable> devices_;
+};
+
+inline bool fork_guard::is_usable(const Backend &backend) noexcept { return !is_child() || backend.is_host(); }
+
+}  // namespace entrepot

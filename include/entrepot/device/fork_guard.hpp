@@ -1,0 +1,42 @@
+// The fork guard: in a child of a process that had used a device, every device entry is an error instead of a hang.
+//
+// After fork the vendors' runtimes report nothing: polling an event waits for ever, inherited work never finishes. The
+// mark is set by a handler of pthread_atfork, so reading it costs one load.
+#pragma once
+#include <atomic>
+
+namespace entrepot {
+
+class Backend;
+
+namespace fork_guard {
+
+// Set in the child of a process that had loaded a backend other than the host's.
+inline std::atomic<bool> in_child{false};
+
+inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed); }
+
+// Whether calls into the backend still mean anything: always, except in such a child; the host's always do.
+bool is_usable(const Backend &backend) noexcept;
+
+[[noreturn]] void refuse(const Backend &backend);
+
+// Throws DeviceError where the backend cannot be used in this process any more.
+inline void require_usable(const Backend &backend) {
+    if (is_child() && !is_usable(backend)) [[unlikely]]
+        refuse(backend);
+}
+
+// From now on a fork marks its child. Called when the first backend other than the host's is loaded.
+void arm();
+
+// Locks that the child will need are taken before the fork and let go on both sides; otherwise a lock that another thread
+// holds at that moment would stay locked in the child for ever. `take` must not block for long.
+struct Hold {
+    void (*take)() noexcept;
+    void (*let_go)() noexcept;
+};
+void hold_over_fork(Hold hold);
+
+}  // namespace fork_guard
+}  // namespace entrepot

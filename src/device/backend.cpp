@@ -1,0 +1,86 @@
+#include <entrepot/device/device.hpp>
+
+#include "device/loader.hpp"
+#include "device/selector.hpp"
+
+#include <mutex>
+#include <vector>
+
+namespace entrepot {
+namespace {
+
+ErrorKind kind_of(ep_status status) noexcept {
+    switch (status) {
+    case EP_INVALID:
+        return ErrorKind::value;
+    case EP_OUT_OF_MEMORY:
+        return ErrorKind::allocation;
+    case EP_BUILD_FAILED:
+        return ErrorKind::kernel;
+    default:
+        return ErrorKind::device;
+    }
+}
+
+}  // namespace
+
+// The devices that the backend has handed out. Readers take a snapshot without a lock: a row once written never changes,
+// and a snapshot that was replaced is kept, because a reader may still be in it. Machines have few devices.
+struct Backend::DeviceTable {
+    struct Snapshot {
+        std::vector<const Device::Record *> rows;
+    };
+    std::atomic<const Snapshot *> current{new Snapshot};
+    std::mutex mutex;
+
+    const Device::Record *find(ep_device handle) const noexcept {
+        for (const Device::Record *row : current.load(std::memory_order_acquire)->rows)
+            if (row->handle == handle)
+                return row;
+        return nullptr;
+    }
+
+    const Device::Record *insert(std::unique_ptr<Device::Record> record) {
+        const std::lock_guard locked(mutex);
+        if (const Device::Record *earlier = find(record->handle))
+            return earlier;
+        auto next = std::make_unique<Snapshot>(*current.load(std::memory_order_relaxed));
+        next->rows.push_back(record.get());
+        current.store(next.release(), std::memory_order_release);
+        return record.release();
+    }
+};
+
+Backend::Backend(const ep_backend *api)
+    : api_(api), is_host_(std::string_view(api->name) == "host"), devices_(std::make_unique<DeviceTable>()) {}
+Backend::~Backend() = default;
+
+Device Backend::device(ep_device handle) const {
+    if (!handle)
+        return Device();
+    if (const Device::Record *known = devices_->find(handle))
+        return Device(known);
+
+    auto record = std::make_unique<Device::Record>();
+    record->backend = this;
+    record->handle = handle;
+    call(&ep_backend::device_info, handle, &record->info);
+    ep_device parent = nullptr;
+    call(&ep_backend::device_parent, handle, &parent);
+    record->parent = device(parent);
+    record->selector = selector_of(*this, record->info, record->parent);
+    return Device(devices_->insert(std::move(record)));
+}
+
+Device Backend::sub_device(const Device &parent, std::uint32_t number) const {
+    for (const Device::Record *row : devices_->current.load(std::memory_order_acquire)->rows)
+        if (row->parent == parent && row->info.number == number)
+            return Device(row);
+    return Device();
+}
+
+const std::string &Backend::last_error() noexcept { return lent_error(); }
+
+void Backend::raise(ep_status status) const { throw Error(kind_of(status), last_error()); }
+
+}  // namespace entrepot

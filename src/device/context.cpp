@@ -1,0 +1,117 @@
+#include <entrepot/device/context.hpp>
+
+#include "device/live_table.hpp"
+
+#include <ostream>
+
+namespace entrepot {
+namespace {
+
+using Table = LiveTable<Context::Record>;
+
+Table &live() {
+    static Table *table = [] {
+        fork_guard::hold_over_fork({[]() noexcept { live().mutex.lock(); }, []() noexcept { live().mutex.unlock(); }});
+        return new Table;
+    }();
+    return *table;
+}
+
+bool asks_default(const Backend &backend, ep_context handle) {
+    std::int32_t is_default = 0;
+    backend.call(&ep_backend::context_is_default, handle, &is_default);
+    return is_default != 0;
+}
+
+std::vector<Device> devices_of(const Backend &backend, ep_context handle) {
+    std::size_t count = 0;
+    backend.call(&ep_backend::context_devices, handle, nullptr, &count);
+    std::vector<ep_device> handles(count);
+    backend.call(&ep_backend::context_devices, handle, handles.data(), &count);
+    std::vector<Device> devices;
+    for (ep_device device : handles)
+        devices.push_back(backend.device(device));
+    return devices;
+}
+
+}  // namespace
+
+Context Context::create(std::span<const Device> devices) {
+    if (devices.empty())
+        throw Error(ErrorKind::value, "a context needs at least one device");
+    std::vector<ep_device> handles;
+    for (const Device &device : devices) {
+        if (&device.backend() != &devices.front().backend())
+            throw Error(ErrorKind::value, "a context cannot hold devices of two backends: ", devices.front(), " and ", device);
+        handles.push_back(device.handle());
+    }
+    const Backend &backend = devices.front().backend();
+    ep_context handle;
+    backend.call(&ep_backend::context_create, handles.data(), handles.size(), &handle);
+    return adopt(backend, handle);
+}
+
+Context Context::from_native(const Backend &backend, void *native) {
+    ep_context handle;
+    backend.call(&ep_backend::context_from_native, native, &handle);
+    return adopt(backend, handle);
+}
+
+Context Context::adopt(const Backend &backend, ep_context handle) {
+    {
+        const std::lock_guard locked(live().mutex);
+        if (Record *known = live().find(backend, handle)) {
+            backend.drop(&ep_backend::context_release, handle);  // the record has its own reference
+            return Context(known);
+        }
+    }
+    // Asked without the lock, because the answers may come from a driver.
+    auto record = std::make_unique<Record>();
+    try {
+        record->backend = &backend;
+        record->handle = handle;
+        record->is_default = asks_default(backend, handle);
+        record->immortal = record->is_default;
+        record->devices = devices_of(backend, handle);
+    } catch (...) {
+        backend.drop(&ep_backend::context_release, handle);
+        throw;
+    }
+    const std::lock_guard locked(live().mutex);
+    if (Record *known = live().find(backend, handle)) {  // another thread was faster
+        backend.drop(&ep_backend::context_release, handle);
+        return Context(known);
+    }
+    live().insert(record.get());
+    return Context(record.release());
+}
+
+void Context::destroy(Record *record) noexcept {
+    {
+        const std::lock_guard locked(live().mutex);
+        if (!live().remove_if_dead(record))
+            return;
+    }
+    record->backend->drop(&ep_backend::context_release, record->handle);
+    delete record;
+}
+
+void *Context::native() const {
+    void *native;
+    backend().call(&ep_backend::context_native, handle(), &native);
+    return native;
+}
+
+std::ostream &operator<<(std::ostream &out, const Context &context) {
+    if (!context)
+        return out << "no context";
+    out << (context.is_default() ? "the default context of " : "a context of ");
+    const char *separator = "";
+    for (const Device &device : context.devices()) {
+        out << separator << device;
+        separator = ", ";
+    }
+    return out;
+}
+
+}  // namespace entrepot

@@ -1,0 +1,65 @@
+#include <entrepot/device/backend.hpp>
+
+#include <pthread.h>
+
+#include <mutex>
+#include <vector>
+
+namespace entrepot::fork_guard {
+namespace {
+
+std::atomic<bool> armed{false};
+
+// Filled when the first records are made, read by forks. Never freed: a fork may come at any time.
+struct Holds {
+    std::mutex mutex;
+    std::vector<Hold> rows;
+};
+Holds &holds() {
+    static Holds *all = new Holds;
+    return *all;
+}
+
+void before_fork() {
+    holds().mutex.lock();
+    for (const Hold &hold : holds().rows)
+        hold.take();
+}
+
+void after_fork() {
+    for (auto hold = holds().rows.rbegin(); hold != holds().rows.rend(); ++hold)
+        hold->let_go();
+    holds().mutex.unlock();
+}
+
+void after_fork_in_child() {
+    after_fork();
+    if (armed.load(std::memory_order_relaxed))
+        in_child.store(true, std::memory_order_relaxed);
+}
+
+void install() {
+    static const int installed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    (void)installed;
+}
+
+}  // namespace
+
+void refuse(const Backend &backend) {
+    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend.name(),
+                " runtime does not survive a fork: use the 'spawn' or 'forkserver' start method "
+                "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here");
+}
+
+void arm() {
+    install();
+    armed.store(true, std::memory_order_relaxed);
+}
+
+void hold_over_fork(Hold hold) {
+    install();
+    const std::lock_guard locked(holds().mutex);
+    holds().rows.push_back(hold);
+}
+
+}  // namespace entrepot::fork_guard

@@ -1,0 +1,24 @@
+// The shared libraries that are mapped in this process, by SONAME: who came first decides which copy everybody gets.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace entrepot {
+
+struct MappedLibrary {
+    std::string soname;  // libsycl.so.9
+    std::string path;
+};
+
+// Those whose SONAME begins with `prefix`.
+std::vector<MappedLibrary> mapped_libraries(std::string_view prefix);
+std::optional<MappedLibrary> mapped_library(std::string_view soname);
+
+// The directory of the library that this code is in.
+std::string own_directory();
+// Without its last part; `.` where there is none.
+std::string directory_of(const std::string &path);
+
+}  // namespace entrepot

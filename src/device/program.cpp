@@ -1,0 +1,175 @@
+#include <entrepot/device/program.hpp>
+
+#include <algorithm>
+#include <sstream>
+
+namespace entrepot {
+
+struct Program::Record {
+    Device device;
+    Context context;
+    ep_dialect dialect = EP_OPENCL_C;
+    std::string log;
+    ep_program handle = nullptr;
+
+    ~Record() {
+        if (handle)
+            device.backend().drop(&ep_backend::program_release, handle);
+    }
+};
+
+struct Kernel::Record {
+    Program program;
+    std::string name;
+    ep_kernel_info info{};
+    ep_kernel handle = nullptr;
+
+    ~Record() {
+        if (handle)
+            program.device().backend().drop(&ep_backend::kernel_release, handle);
+    }
+};
+
+namespace {
+
+const DialectRow &row_of(ep_dialect dialect) { return *std::ranges::find(dialect_table, dialect, &DialectRow::dialect); }
+
+std::uint32_t dialects_of(const Device &device) {
+    std::uint32_t mask = 0;
+    device.backend().call(&ep_backend::program_dialects, device.handle(), &mask);
+    return mask;
+}
+
+std::string names_of(std::uint32_t mask) {
+    std::string names;
+    for (const DialectRow &row : dialect_table)
+        if (mask & (1u << row.dialect))
+            names += (names.empty() ? "'" : ", '") + std::string(row.name) + "'";
+    return names.empty() ? "none" : names;
+}
+
+ep_dialect choose_dialect(const Device &device, std::optional<ep_dialect> asked) {
+    const std::uint32_t mask = dialects_of(device);
+    for (const DialectRow &row : dialect_table)
+        if (mask & (1u << row.dialect) && asked.value_or(row.dialect) == row.dialect)
+            return row.dialect;
+    if (asked)
+        throw Error(ErrorKind::device, device, " does not build ", row_of(*asked).doc, " (dialect '", row_of(*asked).name,
+                    "'); the dialects it builds: ", names_of(mask));
+    throw Error(ErrorKind::device, device, " builds no programs");
+}
+
+const ep_sink sink_into(std::string &log) {
+    return {&log,
+            [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+}
+
+std::uint64_t items_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+    std::uint64_t items = 1;
+    for (std::uint32_t axis = 0; axis < ndim; ++axis)
+        items *= extents[axis];
+    return items;
+}
+
+std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+    std::ostringstream out;
+    for (std::uint32_t axis = 0; axis < ndim; ++axis)
+        out << (axis ? " x " : "") << extents[axis];
+    return std::move(out).str();
+}
+
+void check_group(const Kernel &kernel, const ep_range &range) {
+    const std::uint64_t items = items_of(range.local, range.ndim);
+    if (items == 0) {
+        if (std::ranges::any_of(range.local, [](std::uint64_t extent) { return extent != 0; }))
+            throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
+                        " has no work-items; give every extent, or none and the backend chooses");
+        return;
+    }
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+        if (range.global[axis] % range.local[axis] != 0)
+            throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
+                        " do not divide the ", text_of(range.global, range.ndim), " work-items");
+    const std::uint64_t most = kernel.info().max_work_group;
+    if (most && items > most)
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", items, " work-items, the most on ",
+                    kernel.program().device(), " is ", most);
+}
+
+void check_arguments(const Kernel &kernel, std::span<const ep_argument> arguments) {
+    const std::int32_t wanted = kernel.info().argument_count;
+    if (wanted >= 0 && arguments.size() != static_cast<std::size_t>(wanted))
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' takes ", wanted, " arguments, ", arguments.size(),
+                    " were given");
+    std::uint64_t local = kernel.info().local_memory;
+    for (const ep_argument &argument : arguments)
+        if (argument.kind == EP_ARG_LOCAL)
+            local += argument.size;
+    const std::uint64_t most = kernel.program().device().info().local_memory;
+    if (local > most)
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' needs ", local, " bytes of local memory, ",
+                    kernel.program().device(), " has ", most);
+}
+
+}  // namespace
+
+Program::Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect, const std::string &options,
+                 const Context &context)
+    : record_(std::make_shared<Record>()) {
+    record_->device = device;
+    record_->context = context ? context : device.default_context();
+    record_->dialect = choose_dialect(device, dialect);
+    const ep_sink sink = sink_into(record_->log);
+    const ep_status status =
+        device.backend().api().program_build(record_->context.handle(), device.handle(), record_->dialect, source.data(),
+                                             source.size(), options.c_str(), &sink, &record_->handle);
+    if (status == EP_BUILD_FAILED)
+        throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n", record_->log);
+    device.backend().check(status);
+}
+
+Kernel Program::kernel(const std::string &name) const {
+    auto record = std::make_shared<Kernel::Record>();
+    record->program = *this;
+    record->name = name;
+    const Backend &backend = device().backend();
+    fork_guard::require_usable(backend);
+    const ep_status status = backend.api().program_kernel(record_->handle, name.c_str(), &record->handle);
+    if (status == EP_INVALID)
+        throw Error(ErrorKind::kernel, Backend::last_error());
+    backend.check(status);
+    backend.call(&ep_backend::kernel_info, record->handle, device().handle(), &record->info);
+    Kernel kernel;
+    kernel.record_ = std::move(record);
+    return kernel;
+}
+
+const std::string &Program::log() const noexcept { return record_->log; }
+const Device &Program::device() const noexcept { return record_->device; }
+const Context &Program::context() const noexcept { return record_->context; }
+ep_dialect Program::dialect() const noexcept { return record_->dialect; }
+
+const std::string &Kernel::name() const noexcept { return record_->name; }
+const Program &Kernel::program() const noexcept { return record_->program; }
+const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
+
+Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const {
+    if (range.ndim < 1 || range.ndim > 3)
+        throw Error(ErrorKind::kernel, "kernel '", name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);
+    if (queue.context() != program().context())
+        throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(), ", the queue is in ",
+                    queue.context(), ": build the program for the queue's context");
+    check_group(*this, range);
+    check_arguments(*this, arguments);
+    if (items_of(range.global, range.ndim) == 0)
+        return queue.position();  // no work-items: nothing to do, as for a loop over nothing
+    fork_guard::require_usable(queue.backend());
+    const ep_status status =
+        queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, arguments.data(), arguments.size());
+    if (status == EP_INVALID)
+        throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
+    queue.backend().check(status);
+    return queue.submitted();
+}
+
+}  // namespace entrepot

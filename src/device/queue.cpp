@@ -1,0 +1,303 @@
+#include <entrepot/device/queue.hpp>
+
+#include "device/live_table.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace entrepot {
+
+// ------------------------------------------------------------------ events
+
+struct Event::Record {
+    const Backend *backend;
+    ep_event handle;
+    std::atomic<bool> done{false};
+
+    Record(const Backend &of, ep_event adopted) noexcept : backend(&of), handle(adopted) {}
+    ~Record() { backend->drop(&ep_backend::event_release, handle); }
+};
+
+Event Event::adopt(const Backend &backend, ep_event handle) {
+    Event event;
+    try {
+        event.record_ = std::make_shared<Record>(backend, handle);
+    } catch (...) {
+        backend.drop(&ep_backend::event_release, handle);
+        throw;
+    }
+    return event;
+}
+
+Event Event::from_native(const Backend &backend, void *native) {
+    ep_event handle;
+    backend.call(&ep_backend::event_from_native, native, &handle);
+    return adopt(backend, handle);
+}
+
+bool Event::is_done() const {
+    if (!record_ || record_->done.load(std::memory_order_acquire))
+        return true;
+    std::int32_t done = 0;
+    record_->backend->call(&ep_backend::event_is_done, record_->handle, &done);
+    if (done)
+        record_->done.store(true, std::memory_order_release);
+    return done != 0;
+}
+
+void Event::wait() const {
+    if (!record_ || record_->done.load(std::memory_order_acquire))
+        return;
+    record_->backend->call(&ep_backend::event_wait, record_->handle);
+    record_->done.store(true, std::memory_order_release);
+}
+
+double Event::seconds_until(const Event &later) const {
+    if (!record_ || !later.record_)
+        throw Error(ErrorKind::device, "an event that marks nothing has no time: record it in a queue created with profiling");
+    if (record_->backend != later.record_->backend)
+        throw Error(ErrorKind::device, "events of two backends (", record_->backend->name(), ", ", later.record_->backend->name(),
+                    ") have no common clock");
+    if (!is_done() || !later.is_done())
+        throw Error(ErrorKind::device, "the time between two events is known when both are done: wait for the later one first");
+    double seconds = 0;
+    record_->backend->call(&ep_backend::event_seconds, record_->handle, later.record_->handle, &seconds);
+    return seconds;
+}
+
+void *Event::native() const {
+    if (!record_)
+        return nullptr;
+    void *native;
+    record_->backend->call(&ep_backend::event_native, record_->handle, &native);
+    return native;
+}
+
+const Backend *Event::backend() const noexcept { return record_ ? record_->backend : nullptr; }
+ep_event Event::handle() const noexcept { return record_ ? record_->handle : nullptr; }
+
+// ------------------------------------------------------------ live queues
+
+namespace {
+
+using Table = LiveTable<Queue::Record>;
+
+Table &live();
+
+// The child goes on using the host's queues, so their locks go over the fork too; a device's are of no use there.
+template <class Visit> void for_each_of_host(Visit &&visit) {
+    live().for_each([&](Queue::Record &record) {
+        if (record.backend->is_host())
+            visit(record);
+    });
+}
+
+void take_locks() noexcept {
+    live().mutex.lock();
+    for_each_of_host([](Queue::Record &record) { record.mutex.lock(); });
+}
+
+void let_locks_go() noexcept {
+    for_each_of_host([](Queue::Record &record) { record.mutex.unlock(); });
+    live().mutex.unlock();
+}
+
+Table &live() {
+    static Table *table = [] {
+        fork_guard::hold_over_fork({take_locks, let_locks_go});
+        return new Table;
+    }();
+    return *table;
+}
+
+void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position) noexcept {
+    Queue::Position seen = completed.load(std::memory_order_relaxed);
+    while (seen < position && !completed.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
+    }
+}
+
+Event record_event(const Backend &backend, ep_queue queue) {
+    ep_event event;
+    backend.call(&ep_backend::event_record, queue, &event);
+    return Event::adopt(backend, event);
+}
+
+}  // namespace
+
+std::vector<Queue> live_queues(const Context &context) {
+    std::vector<Queue> queues;
+    const std::lock_guard locked(live().mutex);
+    live().for_each([&](Queue::Record &record) {
+        if (record.context == context)
+            queues.push_back(Queue(Table::hold(&record)));
+    });
+    return queues;
+}
+
+// ------------------------------------------------------------------ queues
+
+Queue Queue::create(const Device &device, Options options) { return create(device.default_context(), device, options); }
+
+Queue Queue::create(const Context &context, const Device &device, Options options) {
+    if (&context.backend() != &device.backend())
+        throw Error(ErrorKind::value, "a queue of ", device, " cannot live in ", context, ": they belong to two backends");
+    if (options.profiling && !device.has(EP_PROFILING))
+        throw Error(ErrorKind::device, device, " cannot time its work: create the queue without profiling");
+    const std::uint32_t flags = (options.profiling ? std::uint32_t{EP_QUEUE_PROFILING} : 0) |
+                                (options.out_of_order ? std::uint32_t{EP_QUEUE_OUT_OF_ORDER} : 0);
+    ep_queue handle;
+    device.backend().call(&ep_backend::queue_create, context.handle(), device.handle(), flags, &handle);
+    return adopt(device.backend(), handle, false);
+}
+
+Queue Queue::from_native(const Backend &backend, void *native) {
+    ep_queue handle;
+    backend.call(&ep_backend::queue_from_native, native, &handle);
+    return adopt(backend, handle, true);
+}
+
+Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal) {
+    {
+        const std::lock_guard locked(live().mutex);
+        if (Record *known = live().find(backend, handle)) {
+            backend.drop(&ep_backend::queue_release, handle);  // the record has its own reference
+            if (foreign)
+                known->foreign.store(true, std::memory_order_relaxed);
+            return Queue(known);
+        }
+    }
+    auto record = std::make_unique<Record>();
+    try {
+        record->backend = &backend;
+        record->handle = handle;
+        record->immortal = immortal;
+        record->foreign.store(foreign, std::memory_order_relaxed);
+        ep_context context;
+        backend.call(&ep_backend::queue_context, handle, &context);
+        record->context = Context::adopt(backend, context);
+        ep_device device;
+        backend.call(&ep_backend::queue_device, handle, &device);
+        record->device = backend.device(device);
+        backend.call(&ep_backend::queue_flags, handle, &record->flags);
+    } catch (...) {
+        backend.drop(&ep_backend::queue_release, handle);
+        throw;
+    }
+    const std::lock_guard locked(live().mutex);
+    if (Record *known = live().find(backend, handle)) {  // another thread was faster
+        backend.drop(&ep_backend::queue_release, handle);
+        return Queue(known);
+    }
+    live().insert(record.get());
+    return Queue(record.release());
+}
+
+void Queue::destroy(Record *record) noexcept {
+    {
+        const std::lock_guard locked(live().mutex);
+        if (!live().remove_if_dead(record))
+            return;
+    }
+    record->last_event = Event();
+    record->backend->drop(&ep_backend::queue_release, record->handle);
+    delete record;
+}
+
+void *Queue::native() const {
+    void *native;
+    backend().call(&ep_backend::queue_native, handle(), &native);
+    record_->foreign.store(true, std::memory_order_relaxed);
+    return native;
+}
+
+void Queue::wait() const {
+    const Position before = position();
+    backend().call(&ep_backend::queue_wait, handle());
+    raise_to(record_->completed, before);
+}
+
+bool Queue::is_idle() const {
+    const Position before = position();
+    if (!is_foreign() && before <= record_->completed.load(std::memory_order_acquire))
+        return true;
+    std::int32_t idle = 0;
+    backend().call(&ep_backend::queue_is_idle, handle(), &idle);
+    if (idle)
+        raise_to(record_->completed, before);
+    return idle != 0;
+}
+
+// Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
+const Event &Queue::mark(const std::unique_lock<std::mutex> &) const {
+    const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
+    record_->last_event = record_event(backend(), handle());
+    record_->last_event_position = covered;
+    return record_->last_event;
+}
+
+Event Queue::record() const {
+    // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
+    if (is_foreign() || is_profiling()) {
+        std::unique_lock locked(record_->mutex);
+        return mark(locked);
+    }
+    return event_at(position());
+}
+
+Event Queue::event_at(Position position) const {
+    fork_guard::require_usable(backend());
+    if (position <= record_->completed.load(std::memory_order_acquire))
+        return Event();
+    std::unique_lock locked(record_->mutex);
+    return position <= record_->last_event_position ? record_->last_event : mark(locked);
+}
+
+bool Queue::ask_done(Position position) const {
+    fork_guard::require_usable(backend());
+    std::unique_lock locked(record_->mutex);
+    // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
+    if (record_->last_event) {
+        if (!record_->last_event.is_done())
+            return false;
+        raise_to(record_->completed, record_->last_event_position);
+        record_->last_event = Event();
+        if (position <= record_->completed.load(std::memory_order_acquire))
+            return true;
+    }
+    if (is_idle())
+        return true;
+    mark(locked);
+    return false;
+}
+
+void Queue::wait_until(Position position) const {
+    fork_guard::require_usable(backend());
+    // The last submission of a queue that is all ours: waiting for the queue is cheaper than an event.
+    if (!is_foreign() && position == this->position()) {
+        wait();
+        return;
+    }
+    Event event;
+    Position covered;
+    {
+        std::unique_lock locked(record_->mutex);
+        event = position <= record_->last_event_position ? record_->last_event : mark(locked);
+        covered = record_->last_event_position;
+    }
+    event.wait();
+    raise_to(record_->completed, covered);
+}
+
+void Queue::wait_for(const Event &event) const {
+    fork_guard::require_usable(backend());
+    if (event.is_done())
+        return;
+    if (event.backend() != &backend()) {
+        event.wait();
+        return;
+    }
+    backend().call(&ep_backend::event_wait_in_queue, handle(), event.handle());
+    submitted();  // later events of this queue are not the earlier ones: they come after the wait
+}
+
+}  // namespace entrepot

@@ -1,0 +1,285 @@
+#include <entrepot/device/registry.hpp>
+
+#include <entrepot/device/queue.hpp>
+
+#include "device/loader.hpp"
+#include "device/selector.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <list>
+#include <mutex>
+#include <sstream>
+
+namespace entrepot {
+namespace {
+
+// ---------------------------------------------------------------- the rows
+
+struct Row {
+    std::string name;
+    Loaded (*load)(const std::vector<std::string> &library_directories);
+    std::atomic<bool> asked{false};  // guards what follows
+    std::unique_ptr<Backend> backend;
+    std::vector<Device> devices;
+    std::string reason;
+
+    Row(std::string_view of, decltype(load) how) : name(of), load(how) {}
+};
+
+Loaded not_in_this_build(const std::vector<std::string> &) { return {nullptr, "not part of this build"}; }
+
+// Never freed: devices live as long as the process. The lock is recursive because a runtime that is being loaded may come
+// back to us, for example by an `import` in a callback.
+struct Registry {
+    std::recursive_mutex mutex;
+    std::vector<std::string> library_directories;
+    std::list<Row> rows;
+
+    Registry() {
+        rows.emplace_back("sycl", load_sycl);
+        rows.emplace_back("cuda", not_in_this_build);
+        rows.emplace_back("hip", not_in_this_build);
+        rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
+    }
+};
+
+Registry &all() {
+    static auto *registry = [] {
+        fork_guard::hold_over_fork({[]() noexcept { all().mutex.lock(); }, []() noexcept { all().mutex.unlock(); }});
+        return new Registry;
+    }();
+    return *registry;
+}
+
+std::vector<Device> root_devices(const Backend &backend) {
+    std::uint32_t count = 0;
+    backend.call(&ep_backend::device_count, &count);
+    std::vector<Device> devices;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        ep_device device;
+        backend.call(&ep_backend::device_at, i, &device);
+        devices.push_back(backend.device(device));
+    }
+    return devices;
+}
+
+// What a row becomes: a backend with its devices, or a reason.
+void fill(Row &row, const ep_backend *api, std::string reason) {
+    row.backend = std::make_unique<Backend>(api);
+    if (!row.backend->is_host())
+        fork_guard::arm();
+    row.devices = root_devices(*row.backend);
+    row.reason = std::move(reason);
+}
+
+Row &asked(Row &row) {
+    if (row.asked.load(std::memory_order_acquire))
+        return row;
+    const std::lock_guard locked(all().mutex);
+    if (row.asked.load(std::memory_order_relaxed))
+        return row;
+    try {
+        const Loaded loaded = row.load(all().library_directories);
+        row.reason = loaded.reason;
+        if (loaded.api)
+            fill(row, loaded.api, loaded.reason);
+        if (row.name == "sycl" && loaded.api && row.devices.empty())
+            row.reason += "; it lists no device: " + explain_no_sycl_device(all().library_directories);
+    } catch (const std::exception &error) {
+        row.reason = error.what();
+        row.devices.clear();
+    }
+    row.asked.store(true, std::memory_order_release);
+    return row;
+}
+
+Row *find_row(std::string_view name) {
+    const std::lock_guard locked(all().mutex);
+    auto row = std::ranges::find(all().rows, name, &Row::name);
+    return row == all().rows.end() ? nullptr : &*row;
+}
+
+std::vector<Row *> every_row() {
+    const std::lock_guard locked(all().mutex);
+    std::vector<Row *> rows;
+    for (Row &row : all().rows)
+        rows.push_back(&row);
+    return rows;
+}
+
+// ------------------------------------------------------------- selection
+
+bool uses_word(const Row &row, std::string_view word) {
+    return std::ranges::any_of(row.devices, [&](const Device &device) { return device.info().backend == word; });
+}
+
+bool some_row_uses_word(std::string_view word) {
+    return std::ranges::any_of(every_row(),
+                               [&](Row *row) { return row->asked.load(std::memory_order_acquire) && uses_word(*row, word); });
+}
+
+// The backends to ask, in order. Without a word all but the host, which is a device of its own kind and answers to its name.
+std::vector<Row *> rows_of(const Selector &selector) {
+    std::vector<Row *> rows;
+    if (!selector.backend.empty())
+        for (std::string_view name : backends_of_word(selector.backend))
+            rows.push_back(find_row(name));
+    if (rows.empty())
+        for (Row *row : every_row())
+            if (row->name != "host")
+                rows.push_back(row);
+    return rows;
+}
+
+bool matches(const Selector &selector, const ep_device_info &info) {
+    return (selector.backend.empty() || selector.backend == info.backend) && (!selector.type || *selector.type == info.type);
+}
+
+std::vector<Device> matching(const Selector &selector, const std::vector<Row *> &rows) {
+    std::vector<Device> found;
+    for (Row *row : rows) {
+        std::ranges::copy_if(asked(*row).devices, std::back_inserter(found),
+                             [&](const Device &device) { return matches(selector, device.info()); });
+        if (!selector.backend.empty() && !found.empty())
+            break;  // cuda:N counts the driver's own devices, not those and SYCL's
+    }
+    return found;
+}
+
+// The highest score, and of those the first. None where all scores are below `least`.
+Device best_of(const std::vector<Device> &devices, std::int32_t least) {
+    Device best;
+    for (const Device &device : devices)
+        if (device.info().score >= least && (!best || device.info().score > best.info().score))
+            best = device;
+    return best;
+}
+
+Device host_device() { return asked(*find_row("host")).devices.at(0); }
+
+[[noreturn]] void refuse(std::string_view selector, const std::vector<Row *> &rows) {
+    std::ostringstream out;
+    out << "no device matches '" << selector << "'; there ";
+    const std::vector<Device> devices = registry::devices();
+    out << (devices.size() == 1 ? "is " : "are ");
+    const char *separator = "";
+    for (const Device &device : devices) {
+        out << separator << device;
+        separator = ", ";
+    }
+    for (Row *row : rows)
+        if (row->devices.empty())
+            out << "; " << row->name << ": " << row->reason;
+    throw Error(ErrorKind::device, out.str());
+}
+
+Device root_of(const Selector &selector, std::string_view text) {
+    const std::vector<Row *> rows = rows_of(selector);
+    const std::vector<Device> found = matching(selector, rows);
+    if (selector.is_default) {
+        const Device best = best_of(found, 0);
+        return best ? best : host_device();
+    }
+    if (found.empty() || (selector.number && *selector.number >= found.size()))
+        refuse(text, rows);
+    return selector.number ? found[*selector.number] : best_of(found, INT32_MIN);
+}
+
+// ------------------------------------------------------- the current queue
+
+thread_local std::vector<Queue> current;
+
+// Read once: what programs change in between is the context, not the variable.
+const Queue &initial_queue() {
+    static const Queue &queue = []() -> const Queue & {
+        const char *named = std::getenv("ENTREPOT_DEVICE");
+        if (!named || !*named)
+            return host_device().default_queue();
+        try {
+            return registry::select(named).default_queue();
+        } catch (const Error &error) {
+            throw Error(error.kind(), "ENTREPOT_DEVICE: ", error.what());
+        }
+    }();
+    return queue;
+}
+
+}  // namespace
+
+namespace registry {
+
+void add_library_directory(std::string directory) {
+    const std::lock_guard locked(all().mutex);
+    all().library_directories.push_back(std::move(directory));
+}
+
+std::vector<BackendReport> report() {
+    std::vector<BackendReport> rows;
+    for (Row *row : every_row())
+        rows.push_back({asked(*row).name, row->backend != nullptr, row->reason});
+    return rows;
+}
+
+const Backend &backend(std::string_view name) {
+    Row *row = find_row(name);
+    if (!row)
+        throw Error(ErrorKind::device, "there is no backend '", name, "': ", "the names are sycl, cuda, hip and host");
+    if (!asked(*row).backend)
+        throw Error(ErrorKind::device, "the ", name, " backend is absent: ", row->reason);
+    return *row->backend;
+}
+
+std::vector<Device> devices() {
+    std::vector<Device> devices;
+    for (Row *row : every_row())
+        std::ranges::copy(asked(*row).devices, std::back_inserter(devices));
+    return devices;
+}
+
+Device select(std::string_view text) {
+    const Selector selector = parse_selector(text, some_row_uses_word);
+    Device device = root_of(selector, text);
+    for (const std::uint32_t number : selector.path) {
+        const Device sub = device.backend().sub_device(device, number);
+        if (!sub)
+            throw Error(ErrorKind::device, device, " has handed out no sub-device ", number,
+                        " in this process: divide it first (device.sub_devices), they are numbered as they are handed out");
+        device = sub;
+    }
+    return device;
+}
+
+const Queue &current_queue() { return current.empty() ? initial_queue() : current.back(); }
+
+Device current_device() { return current_queue().device(); }
+
+Device default_sycl_device() {
+    Row &row = asked(*find_row("sycl"));
+    const Device best = best_of(row.devices, 0);
+    if (!best)
+        throw Error(ErrorKind::device, "there is no SYCL device: ", row.reason);
+    return best;
+}
+
+const Backend &add(const ep_backend *api) {
+    const std::lock_guard locked(all().mutex);
+    if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
+        throw Error(ErrorKind::value, "the backend is of version ", api->version, " and ", api->size,
+                    " bytes, this library wants version ", EP_BACKEND_VERSION, " and ", sizeof(ep_backend));
+    if (find_row(api->name))
+        throw Error(ErrorKind::value, "there is a backend '", api->name, "' already");
+    std::list<Row> added;
+    Row &row = added.emplace_back(api->name, nullptr);
+    fill(row, api, "added by the program");
+    row.asked.store(true, std::memory_order_release);
+    all().rows.splice(std::prev(all().rows.end()), added);  // the host stays the last
+    return *row.backend;
+}
+
+void push_current(const Queue &queue) { current.push_back(queue); }
+
+void pop_current() noexcept { current.pop_back(); }
+
+}  // namespace registry
+}  // namespace entrepot
