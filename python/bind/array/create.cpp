@@ -1,0 +1,115 @@
+// empty, zeros, full, fill and copy.
+#include "create.hpp"
+
+#include "../convert.hpp"
+#include "../dtype.hpp"
+#include "../exchange/routes.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "../placement.hpp"
+#include "../scalar.hpp"
+#include "array.hpp"
+
+#include <entrepot/array/copy.hpp>
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+namespace {
+
+std::int64_t extent_from(PyObject *object) {
+    const Py_ssize_t extent = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    if (extent == -1 && PyErr_Occurred())
+        throw PythonError{};
+    return extent;
+}
+
+Array new_array(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+    drain_released();
+    const Placement where = placement_from(device.ptr(), kind.ptr(), queue.ptr());
+    const std::vector<std::int64_t> extents = extents_from(shape.ptr());
+    const Dtype type = dtype_from(dtype.ptr());
+    const ReleaseGil released;  // a full pool waits for the driver
+    return Array::empty(extents, type, where.kind, where.queue);
+}
+
+nb::object filled(Array array, const Scalar &item) {
+    {
+        const ReleaseGil released;
+        fill(array, item.bytes.data());
+    }
+    return nb::steal(wrap(std::move(array)));
+}
+
+nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+    return nb::steal(wrap(new_array(shape, dtype, device, kind, queue)));
+}
+
+nb::object zeros(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+    return filled(new_array(shape, dtype, device, kind, queue), Scalar{});
+}
+
+nb::object full(nb::handle shape, nb::handle value, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+    const Scalar item = scalar_from(value.ptr(), dtype_from(dtype.ptr()));
+    return filled(new_array(shape, dtype, device, kind, queue), item);
+}
+
+Array operand(nb::handle object) { return is_array(object.ptr()) ? array_of(object.ptr()) : import_array(object.ptr(), {}); }
+
+Queue queue_or_none(nb::handle queue) { return queue.is_none() ? Queue{} : queue_from(queue.ptr()); }
+
+Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
+    const Array to = operand(array);
+    const Scalar item = scalar_from(value.ptr(), to.dtype());
+    const Queue where = queue_or_none(queue);
+    const ReleaseGil released;
+    return fill(to, item.bytes.data(), where);
+}
+
+Event copy_arrays(nb::handle to, nb::handle from, nb::handle queue) {
+    const Array destination = operand(to), source = operand(from);
+    const Queue where = queue_or_none(queue);
+    const ReleaseGil released;
+    return copy(destination, source, where);
+}
+
+constexpr const char *placement_doc =
+    "\n\n``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then\n"
+    "``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.\n\n"
+    "Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.";
+
+}  // namespace
+
+std::vector<std::int64_t> extents_from(PyObject *shape) {
+    if (PyIndex_Check(shape))
+        return {extent_from(shape)};
+    const nb::object sequence = nb::steal(PySequence_Fast(shape, "a shape is an int or a sequence of ints"));
+    if (!sequence.is_valid())
+        throw PythonError{};
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence.ptr())));
+    for (std::size_t i = 0; i < extents.size(); ++i)
+        extents[i] = extent_from(PySequence_Fast_GET_ITEM(sequence.ptr(), static_cast<Py_ssize_t>(i)));
+    return extents;
+}
+
+void init_create(nb::module_ &m) {
+    using namespace nb::literals;
+    const std::string place = placement_doc;
+    m.def("empty", &empty, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
+          ("An Array of new, uninitialised memory, C-contiguous." + place).c_str());
+    m.def("zeros", &zeros, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
+          ("An Array of new memory, all bits zero." + place).c_str());
+    m.def("full", &full, "shape"_a, "value"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
+          ("An Array of new memory, every element ``value``." + place).c_str());
+    m.def("fill", &fill_array, "array"_a, "value"_a, nb::kw_only(), "queue"_a = nb::none(),
+          "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.\n\n"
+          "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.");
+    m.def("copy", &copy_arrays, "dst"_a, "src"_a, "queue"_a = nb::none(),
+          "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all elements.\n\n"
+          "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.\n"
+          "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.");
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,134 @@
+// The methods of entrepot.Array: views without a copy, the ways to another place, and the hand-over to NumPy.
+#include "methods.hpp"
+
+#include "../convert.hpp"
+#include "../device.hpp"
+#include "../dtype.hpp"
+#include "../errors.hpp"
+#include "../exchange/exports.hpp"
+#include "../exchange/routes.hpp"
+#include "../gil.hpp"
+#include "../placement.hpp"
+#include "array.hpp"
+#include "create.hpp"
+
+#include <entrepot/array/copy.hpp>
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+namespace {
+
+// Runs a method's body on the array of `self`; the only place where its exceptions become Python's.
+template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
+    try {
+        return body(array_of(self));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+// The extents of a method that takes them one by one or as one tuple.
+std::vector<std::int64_t> extents_from_args(PyObject *args) {
+    return extents_from(PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args);
+}
+
+PyObject *transpose(PyObject *self, PyObject *args) {
+    return method(self, [&](const Array &array) { return wrap(array.transposed(extents_from_args(args))); });
+}
+
+PyObject *reshape(PyObject *self, PyObject *args) {
+    return method(self, [&](const Array &array) { return wrap(array.reshaped(extents_from_args(args))); });
+}
+
+PyObject *view(PyObject *self, PyObject *dtype) {
+    return method(self, [&](const Array &array) { return wrap(array.viewed_as(dtype_from(dtype))); });
+}
+
+PyObject *host(PyObject *self, PyObject *) {
+    return method(self, [](const Array &array) { return wrap(array.host()); });
+}
+
+PyObject *to(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *device = nullptr, *kind = nullptr, *queue = nullptr;
+    static const char *names[] = {"device", "kind", "queue", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OO:to", const_cast<char **>(names), &device, &kind, &queue))
+        return nullptr;
+    return method(self, [&](const Array &array) {
+        const bool stays = (!device || device == Py_None) && (!queue || queue == Py_None);
+        const Placement where = stays ? Placement{array.queue(), kind && kind != Py_None ? kind_from(kind) : array.kind()}
+                                      : placement_from(device, kind, queue);
+        return wrap(without_gil([&] { return copy_to(array, where.kind, where.queue); }));
+    });
+}
+
+PyObject *copy_to_host(PyObject *self, PyObject *) {
+    return method(self, [](const Array &array) {
+        return wrap(without_gil([&] {
+            Array result = copy_to(array, UsmKind::host, registry::host().default_queue());
+            result.memory().wait_for_host(Access::read);
+            return result;
+        }));
+    });
+}
+
+PyObject *copy_from_host(PyObject *self, PyObject *source) {
+    return method(self, [&](const Array &array) {
+        const Array from = is_array(source) ? array_of(source) : import_array(source, {});
+        without_gil([&] { copy(array, from).wait(); });
+        return Py_NewRef(Py_None);
+    });
+}
+
+// NumPy's array over the same memory. Types that only ml_dtypes names travel as bits and are viewed there.
+PyObject *numpy(PyObject *self, PyObject *) {
+    return method(self, [&](const Array &array) {
+        const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
+        if (typestr_of(array.dtype()))
+            return asarray(nb::handle(self)).release().ptr();
+        const char *bits = array.itemsize() == 1 ? "uint8" : array.itemsize() == 2 ? "uint16" : "uint32";
+        const nb::object carrier = nb::steal(wrap(array.viewed_as(*dtype_from_name(bits))));
+        const nb::object named = nb::module_::import_("ml_dtypes").attr(name_of(array.dtype()).c_str());
+        return asarray(carrier).attr("view")(named).release().ptr();
+    });
+}
+
+PyObject *broadcast_to(PyObject *self, PyObject *args) {
+    return method(self, [&](const Array &array) { return wrap(array.broadcast_to(extents_from_args(args)).as_read_only()); });
+}
+
+}  // namespace
+
+PyMethodDef array_methods[] = {
+    {"transpose", transpose, METH_VARARGS,
+     "transpose(*axes)\n--\n\nThe axes in another order, without a copy; without arguments reversed. Raises ValueError unless a permutation."},
+    {"reshape", reshape, METH_VARARGS,
+     "reshape(*shape)\n--\n\nThe same elements in another shape, without a copy; one extent may be -1.\n\n"
+     "Raises ValueError where the sizes differ, or where only a copy could do it."},
+    {"broadcast_to", broadcast_to, METH_VARARGS,
+     "broadcast_to(*shape)\n--\n\nA read-only view with axes of extent 1 stretched, without a copy. Raises ValueError where the shapes do not broadcast."},
+    {"view", view, METH_O,
+     "view(dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
+     "Raises ValueError where the last axis or the alignment does not allow it."},
+    {"to", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to)), METH_VARARGS | METH_KEYWORDS,
+     "to(device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, not waited for.\n\n"
+     "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
+    {"host", host, METH_NOARGS,
+     "host()\n--\n\nThe same memory seen as the host's, without a copy. Raises ValueError for device memory."},
+    {"numpy", numpy, METH_NOARGS,
+     "numpy()\n--\n\nA numpy.ndarray over the same memory, after waiting for work that writes it.\n\n"
+     "bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach."},
+    {"copy_to_host", copy_to_host, METH_NOARGS, "copy_to_host()\n--\n\nA copy in ordinary host memory, complete on return."},
+    {"copy_from_host", copy_from_host, METH_O,
+     "copy_from_host(obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack_export)), METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory (DLPack 1.3, array API).\n\n"
+     "Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, "__dlpack_device__()\n--\n\n(device type, device id) as DLPack numbers them."},
+    {},
+};
+
+}  // namespace entrepot::python

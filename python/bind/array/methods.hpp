@@ -1,0 +1,31 @@
+// The methods of entrepot.Array and the functions that make arrays, by the file that has them.
+#pragma once
+#include <Python.h>
+
+namespace entrepot::python {
+
+// methods.cpp
+extern PyMethodDef array_methods[];
+
+// index.cpp
+PyObject *array_subscript(PyObject *self, PyObject *index);
+Py_ssize_t array_length(PyObject *self);
+
+// repr.cpp
+PyObject *array_repr(PyObject *self);
+
+// asarray.cpp
+PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+// create.cpp
+PyObject *empty(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *zeros(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *full(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *fill(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *copy(PyObject *module, PyObject *args, PyObject *kwargs);
+
+// type.cpp
+bool init_array_type(PyObject *module);
+
+}  // namespace entrepot::python

@@ -1,0 +1,211 @@
+// The type entrepot.Array: creation and destruction from a free list, garbage collection, attributes.
+#include "array.hpp"
+
+#include "../device.hpp"
+#include "../dtype.hpp"
+#include "../errors.hpp"
+#include "../exchange/exports.hpp"
+#include "../owner.hpp"
+#include "methods.hpp"
+
+#include <new>
+#include <structmember.h>
+
+namespace entrepot::python {
+
+PyTypeObject *array_type = nullptr;
+
+namespace {
+
+struct ArrayObject {
+    PyObject_HEAD
+    PyObject *weak_references;
+    alignas(Array) std::byte storage[sizeof(Array)];
+
+    Array &array() noexcept { return *std::launder(reinterpret_cast<Array *>(storage)); }
+};
+
+// Objects of dead arrays, kept for the next ones: creating and destroying one costs a third of what the allocator asks.
+class FreeList {
+  public:
+    PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
+    bool give(PyObject *object) noexcept {
+        if (count_ == capacity)
+            return false;
+        objects_[count_++] = object;
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t capacity = 64;
+    PyObject *objects_[capacity];
+    std::size_t count_ = 0;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    FreeList free_list;  // guarded by the GIL, where there is one
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    const Memory &memory = array_of(self).memory();
+    // An owner that several arrays share is visited by none: the collector would count its one reference several times.
+    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+        Py_VISIT(kept_object(memory.owner()));
+    return 0;
+}
+
+int clear(PyObject *self) {
+    reinterpret_cast<ArrayObject *>(self)->array() = Array();
+    return 0;
+}
+
+void dealloc(PyObject *self) {
+    auto *object = reinterpret_cast<ArrayObject *>(self);
+    PyObject_GC_UnTrack(self);
+    if (object->weak_references)
+        PyObject_ClearWeakRefs(self);
+    object->array().~Array();
+    PyTypeObject *type = Py_TYPE(self);
+    if (!free_list.give(self))
+        PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
+    try {
+        return get(array_of(self));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+PyObject *tuple_of(Extents extents) {
+    PyObject *tuple = PyTuple_New(static_cast<Py_ssize_t>(extents.size()));
+    if (!tuple)
+        throw PythonError{};
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        PyObject *item = PyLong_FromLongLong(extents[i]);
+        if (!item) {
+            Py_DECREF(tuple);
+            throw PythonError{};
+        }
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), item);
+    }
+    return tuple;
+}
+
+template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
+
+PyObject *get_shape(const Array &a) { return tuple_of(a.shape()); }
+PyObject *get_strides(const Array &a) { return tuple_of(a.strides()); }
+PyObject *get_dtype(const Array &a) { return wrap_dtype(a.dtype()); }
+PyObject *get_ndim(const Array &a) { return PyLong_FromSize_t(a.ndim()); }
+PyObject *get_size(const Array &a) { return PyLong_FromLongLong(a.size()); }
+PyObject *get_nbytes(const Array &a) { return PyLong_FromLongLong(a.nbytes()); }
+PyObject *get_itemsize(const Array &a) { return PyLong_FromLongLong(a.itemsize()); }
+PyObject *get_device(const Array &a) { return wrap_device(a.device()); }
+PyObject *get_context(const Array &a) { return wrap_context(a.context()); }
+PyObject *get_queue(const Array &a) { return wrap_queue(a.queue()); }
+PyObject *get_kind(const Array &a) {
+    const std::string_view name = name_of(a.kind());
+    return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+PyObject *get_read_only(const Array &a) { return PyBool_FromLong(a.read_only()); }
+PyObject *get_data_ptr(const Array &a) { return PyLong_FromVoidPtr(a.data()); }
+PyObject *get_owner(const Array &a) {
+    PyObject *owner = a.memory().is_borrowed() ? kept_object(a.memory().owner()) : nullptr;
+    return Py_NewRef(owner ? owner : Py_None);
+}
+PyObject *get_transposed(const Array &a) { return wrap(a.transposed({})); }
+
+PyGetSetDef attributes[] = {
+    {"shape", getter<get_shape>, nullptr, "Extent of each axis, in elements.", nullptr},
+    {"strides", getter<get_strides>, nullptr, "Distance between neighbours along each axis, in elements (not bytes).", nullptr},
+    {"dtype", getter<get_dtype>, nullptr, "The type of an element, an entrepot.Dtype.", nullptr},
+    {"ndim", getter<get_ndim>, nullptr, "Number of axes, 0 to 64.", nullptr},
+    {"size", getter<get_size>, nullptr, "Number of elements.", nullptr},
+    {"nbytes", getter<get_nbytes>, nullptr, "Bytes of all elements, each counted once.", nullptr},
+    {"itemsize", getter<get_itemsize>, nullptr, "Bytes of an element.", nullptr},
+    {"device", getter<get_device>, nullptr, "The device that the memory is on.", nullptr},
+    {"context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
+    {"queue", getter<get_queue>, nullptr, "Where operations on the array run unless they name another queue.", nullptr},
+    {"kind", getter<get_kind>, nullptr, "'host', 'device' or 'shared': who may touch the memory.", nullptr},
+    {"read_only", getter<get_read_only>, nullptr, "Whether the elements may not be changed through this array.", nullptr},
+    {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
+    {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
+    {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
+    {"__sycl_usm_array_interface__", getter<suai_export>, nullptr, "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
+    {"__array_interface__", getter<array_interface_export>, nullptr,
+     "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
+    {"__array_struct__", getter<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.", nullptr},
+    {},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
+    {},
+};
+
+constexpr const char *type_doc =
+    "Array\n--\n\n"
+    "Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.\n\n"
+    "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.\n"
+    "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.";
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char *>(type_doc)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(clear)},
+    {Py_tp_getset, attributes},
+    {Py_tp_members, members},
+    {Py_tp_methods, array_methods},
+    {Py_tp_repr, reinterpret_cast<void *>(array_repr)},
+    {Py_mp_subscript, reinterpret_cast<void *>(array_subscript)},
+    {Py_mp_length, reinterpret_cast<void *>(array_length)},
+    {Py_bf_getbuffer, reinterpret_cast<void *>(buffer_export)},
+    {Py_bf_releasebuffer, reinterpret_cast<void *>(buffer_release)},
+    {},
+};
+
+PyType_Spec spec = {"entrepot.Array", sizeof(ArrayObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+const Array &array_of(PyObject *object) noexcept { return reinterpret_cast<ArrayObject *>(object)->array(); }
+
+PyObject *wrap(Array &&array) noexcept {
+    PyObject *self = free_list.take();
+    if (self) [[likely]] {
+        PyObject_Init(self, array_type);
+    } else {
+        self = reinterpret_cast<PyObject *>(PyObject_GC_New(ArrayObject, array_type));
+        if (!self)
+            return nullptr;
+    }
+    auto *object = reinterpret_cast<ArrayObject *>(self);
+    object->weak_references = nullptr;
+    new (object->storage) Array(std::move(array));
+    PyObject_GC_Track(self);
+    return self;
+}
+
+bool init_array_type(PyObject *module) {
+    array_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+    if (!array_type)
+        return false;
+    PyObject *capsule = c_exchange_api_capsule();
+    if (!capsule)
+        return false;
+    // Read from the type by consumers of the C exchange API, so it lies in the type's dict, not among the attributes of instances.
+    const int stored = PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
+    Py_DECREF(capsule);
+    PyType_Modified(array_type);
+    return stored == 0 && PyModule_AddObjectRef(module, "Array", reinterpret_cast<PyObject *>(array_type)) == 0;
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,139 @@
+// entrepot.Dtype: one Python object per row of the core's table, equal to every spelling of the same type.
+#include "dtype.hpp"
+
+#include "errors.hpp"
+#include "exchange/protocol.hpp"
+#include "init.hpp"
+
+#include <entrepot/core/error.hpp>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+namespace {
+
+// The rows' objects, made once and never destroyed; the types outside the table get an object each time.
+std::array<PyObject *, dtype_table.size()> dtype_objects{};
+
+std::string_view text_of(PyObject *object) {
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(object, &length);
+    if (!text)
+        throw PythonError{};
+    return {text, static_cast<std::size_t>(length)};
+}
+
+// "<f4" and "|u1" are typestrs, everything else is a name.
+Dtype dtype_from_text(std::string_view text) {
+    if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
+        return dtype_from_typestr(text);
+    if (const std::optional<Dtype> dtype = dtype_from_name(text))
+        return *dtype;
+    throw Error(ErrorKind::type, "dtype '", text, "' is unknown; NumPy's names (float32), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
+}
+
+struct BuiltinRow {
+    PyTypeObject *type;
+    std::string_view name;
+};
+
+std::optional<Dtype> dtype_from_builtin(PyObject *object) {
+    const BuiltinRow rows[] = {{&PyBool_Type, "bool"}, {&PyLong_Type, "int64"}, {&PyFloat_Type, "float64"}, {&PyComplex_Type, "complex128"}};
+    for (const BuiltinRow &row : rows)
+        if (object == reinterpret_cast<PyObject *>(row.type))
+            return dtype_from_name(row.name);
+    return std::nullopt;
+}
+
+// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, the last word of "torch.float32".
+std::optional<Dtype> dtype_from_foreign(PyObject *object) {
+    for (const char *attribute : {"name", "__name__"}) {
+        nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
+        if (!name.is_valid()) {
+            PyErr_Clear();
+            continue;
+        }
+        if (nb::isinstance<nb::str>(name))
+            if (const auto dtype = dtype_from_name(text_of(name.ptr())))
+                return dtype;
+    }
+    const nb::object text = nb::steal(PyObject_Str(object));
+    if (!text.is_valid())
+        throw PythonError{};
+    const std::string_view words = text_of(text.ptr());
+    return dtype_from_name(words.substr(words.rfind('.') + 1));
+}
+
+// Byte order is not in a numpy.dtype's name: a swapped one is refused by its typestr.
+void refuse_swapped(PyObject *object) {
+    const nb::object order = nb::steal(PyObject_GetAttrString(object, "byteorder"));
+    if (!order.is_valid())
+        PyErr_Clear();
+    else if (nb::isinstance<nb::str>(order) && text_of(order.ptr()) == ">")
+        throw Error(ErrorKind::type, "dtype: items in big-endian byte order are not supported; convert with astype(dtype.newbyteorder('='))");
+}
+
+bool is_equal(Dtype self, nb::handle other) {
+    try {
+        return self == dtype_from(other.ptr());
+    } catch (const Error &) {
+        return false;
+    } catch (const PythonError &) {
+        PyErr_Clear();
+        return false;
+    }
+}
+
+}  // namespace
+
+PyObject *wrap_dtype(Dtype dtype) {
+    if (const DtypeRow *row = find_dtype(dtype))
+        return Py_NewRef(dtype_objects[static_cast<std::size_t>(row - dtype_table.data())]);
+    return nb::cast(dtype).release().ptr();
+}
+
+Dtype dtype_from(PyObject *object) {
+    Dtype dtype;
+    if (nb::try_cast(nb::handle(object), dtype))
+        return dtype;
+    if (PyUnicode_Check(object))
+        return dtype_from_text(text_of(object));
+    if (const auto builtin = dtype_from_builtin(object))
+        return *builtin;
+    if (const auto foreign = dtype_from_foreign(object)) {
+        refuse_swapped(object);
+        return *foreign;
+    }
+    throw Error(ErrorKind::type, "a dtype was expected (a name, numpy.dtype, torch.dtype …), not a ", Py_TYPE(object)->tp_name);
+}
+
+void init_dtype(nb::module_ &m) {
+    nb::class_<Dtype>(m, "Dtype", "The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.")
+        .def("__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); }, nb::arg("spelling"),
+             "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.")
+        .def_prop_ro("name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
+        .def_prop_ro("itemsize", &Dtype::itemsize, "Bytes of an element; types of 4 and 6 bits take a whole byte.")
+        .def_prop_ro("code", [](Dtype d) { return static_cast<int>(d.code); }, "DLPack's type code.")
+        .def_prop_ro("bits", [](Dtype d) { return d.bits; }, "Bits of a lane.")
+        .def_prop_ro("lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
+        .def_prop_ro("typestr", &typestr_of, "The array interface's type string, None where the type has none.")
+        .def_prop_ro("format", &format_of, "The buffer protocol's format, None where the type has none.")
+        .def("__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
+        .def("__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); }, "Of the name, so that equal names are equal keys.")
+        .def("__str__", [](Dtype d) { return name_of(d); })
+        .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
+        .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });
+    for (std::size_t i = 0; i < dtype_table.size(); ++i)
+        dtype_objects[i] = nb::cast(dtype_table[i].dtype).release().ptr();
+    nb::list names;
+    for (const DtypeRow &row : dtype_table)
+        names.append(nb::str(row.name.data(), row.name.size()));
+    m.attr("dtype_names") = nb::tuple(names);
+}
+
+}  // namespace entrepot::python

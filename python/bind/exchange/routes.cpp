@@ -1,0 +1,128 @@
+// Routes: the table of protocols in the order in which they are tried, and the cache that knows each type's candidates.
+#include "routes.hpp"
+
+#include "../owner.hpp"
+#include "array/array.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <sstream>
+
+namespace entrepot::python {
+namespace {
+
+const std::array<const Protocol *, 6> protocols{&numpy_protocol,  &c_exchange_api_protocol, &suai_protocol,
+                                                &dlpack_protocol, &buffer_protocol,         &array_interface_protocol};
+
+// The attributes' names, interned: looking them up is a matter of identity.
+std::array<PyObject *, protocols.size()> attribute_names{};
+
+// A bit per protocol, lowest first.
+using Candidates = std::uint32_t;
+
+Candidates probe(PyTypeObject *type) {
+    Candidates found = 0;
+    for (std::size_t i = 0; i < protocols.size(); ++i) {
+        const bool speaks = protocols[i]->probe ? protocols[i]->probe(type) : _PyType_Lookup(type, attribute_names[i]) != nullptr;
+        found |= Candidates{speaks} << i;
+    }
+    return found;
+}
+
+// Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it.
+class RouteCache {
+  public:
+    Candidates find(PyTypeObject *type) {
+        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
+        if (entry.type != type) [[unlikely]]
+            replace(entry, type);
+        return entry.candidates;
+    }
+
+  private:
+    struct Entry {
+        PyTypeObject *type = nullptr;
+        Candidates candidates = 0;
+    };
+
+    static void replace(Entry &entry, PyTypeObject *type) {
+        const Candidates candidates = probe(type);
+        PyTypeObject *old = entry.type;
+        Py_INCREF(type);
+        entry = {type, candidates};
+        Py_XDECREF(old);
+    }
+
+    std::array<Entry, 256> entries_;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    RouteCache route_cache;  // guarded by the GIL, where there is one
+
+// Attributes that were set on the object itself, or that its __getattr__ invents.
+Candidates probe_instance(PyObject *object) {
+    Candidates found = 0;
+    for (std::size_t i = 0; i < protocols.size(); ++i) {
+        if (!protocols[i]->attribute)
+            continue;
+        PyObject *value = PyObject_GetAttr(object, attribute_names[i]);
+        if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError))
+            throw PythonError{};
+        PyErr_Clear();
+        found |= Candidates{value != nullptr} << i;
+        Py_XDECREF(value);
+    }
+    return found;
+}
+
+std::optional<Array> read_first(PyObject *object, Candidates candidates, const ImportRequest &request) {
+    for (; candidates; candidates &= candidates - 1)
+        if (std::optional<Array> array = protocols[static_cast<std::size_t>(std::countr_zero(candidates))]->read(object, request))
+            return array;
+    return std::nullopt;
+}
+
+std::string names_of_protocols() {
+    std::ostringstream out;
+    for (const Protocol *protocol : protocols)
+        out << (protocol == protocols.front() ? "" : ", ") << protocol->name;
+    return std::move(out).str();
+}
+
+}  // namespace
+
+Array import_array(PyObject *object, const ImportRequest &request) {
+    drain_released();
+    const Candidates by_type = route_cache.find(Py_TYPE(object));
+    if (std::optional<Array> array = read_first(object, by_type, request)) [[likely]]
+        return *std::move(array);
+    if (std::optional<Array> array = read_first(object, probe_instance(object) & ~by_type, request))
+        return *std::move(array);
+    throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, " holds no memory that can be viewed: it speaks none of ",
+                names_of_protocols(), "; make an array of it with the library that should own it");
+}
+
+Array import_array(PyObject *object, const ImportRequest &request, std::string_view name) {
+    drain_released();
+    const auto protocol = std::ranges::find(protocols, name, [](const Protocol *p) { return std::string_view(p->name); });
+    if (protocol == protocols.end())
+        throw Error(ErrorKind::value, "protocol '", name, "' is unknown; there are ", names_of_protocols());
+    const Candidates bit = Candidates{1} << (protocol - protocols.begin());
+    const Candidates spoken = route_cache.find(Py_TYPE(object)) | probe_instance(object);
+    if (std::optional<Array> array = read_first(object, spoken & bit, request))
+        return *std::move(array);
+    throw Error(ErrorKind::exchange, "a ", Py_TYPE(object)->tp_name, " does not speak ", name);
+}
+
+bool init_routes() {
+    for (std::size_t i = 0; i < protocols.size(); ++i)
+        if (protocols[i]->attribute && !(attribute_names[i] = PyUnicode_InternFromString(protocols[i]->attribute)))
+            return false;
+    return true;
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,19 @@
+// The way in: which protocols an object's type speaks, remembered by type, and the import through the first that serves.
+#pragma once
+#include "protocol.hpp"
+
+#include <string_view>
+
+namespace entrepot::python {
+
+// Any object → Array, by the first protocol in order that it speaks. Throws what the protocol says when it refuses;
+// TypeError where the object speaks none.
+Array import_array(PyObject *object, const ImportRequest &request);
+
+// By that protocol alone; throws ValueError for an unknown name, ExchangeError where the object does not speak it.
+Array import_array(PyObject *object, const ImportRequest &request, std::string_view protocol);
+
+// Makes the attribute names, once.
+bool init_routes();
+
+}  // namespace entrepot::python

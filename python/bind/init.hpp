@@ -1,0 +1,17 @@
+// One init function per file that has classes or functions to show; module.cpp calls them all.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace entrepot::python {
+
+void init_errors(nanobind::module_ &m);
+void init_dtype(nanobind::module_ &m);
+void init_device(nanobind::module_ &m);
+void init_scalar(nanobind::module_ &m);
+void init_array(nanobind::module_ &m);
+void init_create(nanobind::module_ &m);
+void init_launch(nanobind::module_ &m);
+void init_memory(nanobind::module_ &m);
+void init_usm_memory(nanobind::module_ &m);
+
+}  // namespace entrepot::python

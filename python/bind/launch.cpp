@@ -1,0 +1,168 @@
+// kernel[global, local](…): launches from Python.
+#include "convert.hpp"
+#include "device.hpp"
+#include "dtype.hpp"
+#include "exchange/routes.hpp"
+#include "gil.hpp"
+#include "init.hpp"
+#include "scalar.hpp"
+
+#include "array/array.hpp"
+#include "array/create.hpp"
+
+#include <entrepot/array/launch.hpp>
+
+#include <deque>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+namespace {
+
+// A kernel with its nd-range: what kernel[global, local] gives.
+struct Launcher {
+    Kernel kernel;
+    ep_range range;
+};
+
+ep_range range_from(nb::handle global, nb::handle local) {
+    const std::vector<std::int64_t> items = extents_from(global.ptr());
+    const std::vector<std::int64_t> group = local.is_none() ? std::vector<std::int64_t>(items.size(), 0) : extents_from(local.ptr());
+    if (items.empty() || items.size() > 3)
+        throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not ", items.size());
+    if (group.size() != items.size())
+        throw Error(ErrorKind::value, "launch: the global range ", tuple_text(items), " has ", items.size(), " dimensions and the local range ",
+                    tuple_text(group), " has ", group.size());
+    ep_range range{static_cast<std::uint32_t>(items.size()), {1, 1, 1}, {1, 1, 1}};
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (items[i] < 0 || group[i] < 0)
+            throw Error(ErrorKind::value, "launch: the ranges ", tuple_text(items), " and ", tuple_text(group), " have a negative extent");
+        range.global[i] = static_cast<std::uint64_t>(items[i]);
+        range.local[i] = static_cast<std::uint64_t>(group[i]);
+    }
+    if (local.is_none())
+        range.local[0] = range.local[1] = range.local[2] = 0;
+    return range;
+}
+
+// kernel[global] or kernel[global, local], each an int or a tuple.
+Launcher launcher_from(const Kernel &kernel, nb::handle index) {
+    if (!PyTuple_Check(index.ptr()))
+        return {kernel, range_from(index, nb::none())};
+    if (PyTuple_GET_SIZE(index.ptr()) != 2)
+        throw Error(ErrorKind::type, "launch: kernel[global] or kernel[global, local] was expected, each an int or a tuple, not ",
+                    PyTuple_GET_SIZE(index.ptr()), " entries");
+    return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
+}
+
+// The arguments of one launch, and what keeps them alive until it is submitted.
+class Arguments {
+  public:
+    explicit Arguments(const nb::args &args) {
+        given_.reserve(args.size());
+        for (nb::handle argument : args)
+            add(argument.ptr(), given_.size());
+    }
+    ~Arguments() {
+        for (Py_buffer &view : structs_)
+            PyBuffer_Release(&view);
+    }
+    Arguments(const Arguments &) = delete;
+    Arguments &operator=(const Arguments &) = delete;
+
+    std::span<const LaunchArgument> given() const { return given_; }
+
+    // Compute follows data: the queue of the first array that is on a device.
+    const Queue *queue() const {
+        for (const LaunchArgument &argument : given_)
+            if (const auto *array = std::get_if<const Array *>(&argument); array && !(*array)->device().backend().is_host())
+                return &(*array)->queue();
+        return nullptr;
+    }
+
+  private:
+    void add(PyObject *argument, std::size_t position) {
+        LocalMemory local;
+        if (is_array(argument))
+            given_.emplace_back(&array_of(argument));
+        else if (nb::try_cast(nb::handle(argument), local))
+            given_.emplace_back(local);
+        else if (const std::optional<Scalar> scalar = typed_scalar_from(argument))
+            given_.emplace_back(*scalar);
+        else if (is_ctypes(argument))
+            add_bytes(argument);
+        else
+            add_imported(argument, position);
+    }
+
+    // ctypes instances are sent by value, as C passes them.
+    static bool is_ctypes(PyObject *argument) {
+        static PyObject *const base = nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__").release().ptr();
+        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base));
+    }
+
+    void add_bytes(PyObject *argument) {
+        Py_buffer view;
+        if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
+            throw PythonError{};
+        structs_.push_back(view);
+        given_.emplace_back(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+    }
+
+    void add_imported(PyObject *argument, std::size_t position) {
+        if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
+            throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
+                        ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
+        imported_.push_back(import_array(argument, {}));
+        given_.emplace_back(&imported_.back());
+    }
+
+    std::vector<LaunchArgument> given_;
+    std::deque<Array> imported_;
+    std::deque<Py_buffer> structs_;
+};
+
+Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle queue) {
+    if (!queue.is_none())
+        return queue_from(queue.ptr());
+    if (const Queue *data = arguments.queue())
+        return *data;
+    const Queue &current = registry::current_queue();
+    return current.device() == kernel.program().device() ? current : kernel.program().device().default_queue();
+}
+
+Event call(const Launcher &launcher, const nb::args &args, nb::handle queue) {
+    const Arguments arguments(args);
+    const Queue where = launch_queue(launcher.kernel, arguments, queue);
+    const ReleaseGil released;  // on the host, the kernel may run at once
+    launch(launcher.kernel, where, launcher.range, arguments.given());
+    return where.event_at(where.position());
+}
+
+std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
+    const std::vector<std::int64_t> extents = extents_from(shape.ptr());
+    return static_cast<std::size_t>(Layout(extents).nbytes(dtype_from(dtype.ptr()).itemsize()));
+}
+
+}  // namespace
+
+void init_launch(nb::module_ &m) {
+    using namespace nb::literals;
+    nb::class_<LocalMemory>(m, "LocalMemory", "An argument of a kernel: memory that the work-items of a group share, of a size given at launch.")
+        .def("__init__",
+             [](LocalMemory *self, nb::handle shape, nb::handle dtype) { new (self) LocalMemory{local_bytes(shape, dtype)}; }, "shape"_a,
+             "dtype"_a = "uint8", "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
+        .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
+    nb::class_<Launcher>(m, "Launcher", "A kernel with its nd-range: call it with the kernel's arguments.")
+        .def("__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(),
+             "Submits the kernel and returns its Event.\n\n"
+             "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.\n"
+             "Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.\n"
+             "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.");
+    nb::setattr(nb::type<Kernel>(), "__getitem__",
+                nb::cpp_function(&launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
+                                 "kernel[global] or kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group."));
+}
+
+}  // namespace entrepot::python

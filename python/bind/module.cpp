@@ -1,0 +1,49 @@
+// The extension entrepot._core: each room shows itself through one init function.
+#include "array/methods.hpp"
+#include "errors.hpp"
+#include "exchange/routes.hpp"
+#include "init.hpp"
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+
+void init_array(nb::module_ &m) {
+    static PyMethodDef functions[] = {
+        {"asarray", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(asarray)), METH_FASTCALL | METH_KEYWORDS,
+         "asarray(obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, protocol=None)\n--\n\n"
+         "View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.\n\n"
+         "``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol or\n"
+         "NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or ``kind``\n"
+         "the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the array's\n"
+         "default queue.\n\n"
+         "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects\n"
+         "that hold no memory."},
+        {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
+         "from_dlpack(x, /, *, device=None, copy=False)\n--\n\n"
+         "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack 1.3).\n\n"
+         "Raises ExchangeError (a BufferError) with the reason where that cannot be done."},
+        {},
+    };
+    if (!init_routes() || !init_array_type(m.ptr()) || PyModule_AddFunctions(m.ptr(), functions) < 0)
+        nb::raise_python_error();
+}
+
+}  // namespace entrepot::python
+
+NB_MODULE(_core, m) {
+    using namespace entrepot::python;
+    m.doc() = "The C++ side of entrepot; import entrepot instead.";
+    m.attr("__version__") = ENTREPOT_VERSION;
+    init_errors(m);
+    init_dtype(m);
+    init_device(m);
+    init_scalar(m);
+    init_array(m);
+    init_create(m);
+    init_launch(m);
+    init_memory(m);
+    init_usm_memory(m);
+}

@@ -1,0 +1,76 @@
+// Owners that are Python objects, and the list of those that were let go on threads without the GIL.
+#include "owner.hpp"
+
+#include <atomic>
+
+namespace entrepot::python {
+namespace {
+
+struct Released {
+    void *handle;
+    void (*release)(void *);
+    Released *next;
+};
+
+// Pushed by any thread, taken whole by the thread that holds the GIL.
+std::atomic<Released *> released_list{nullptr};
+
+bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+int drain_pending_call(void *) {
+    drain_released();
+    return 0;
+}
+
+void enqueue(void *handle, void (*release)(void *)) noexcept {
+    auto *entry = new (std::nothrow) Released{handle, release, nullptr};
+    if (!entry)
+        return;  // out of memory: leaked, as at the end of the interpreter
+    entry->next = released_list.load(std::memory_order_relaxed);
+    while (!released_list.compare_exchange_weak(entry->next, entry, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    // One call drains all; where the interpreter's list of pending calls is full, our next entry does it.
+    if (!entry->next)
+        Py_AddPendingCall(drain_pending_call, nullptr);
+}
+
+void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
+
+void release_object(void *object) { release_with_gil(object, decref); }
+
+}  // namespace
+
+Owner keep(PyObject *object) { return Owner(Py_NewRef(object), release_object); }
+
+PyObject *kept_object(const Owner &owner) noexcept {
+    return owner.release_function() == release_object ? static_cast<PyObject *>(owner.handle()) : nullptr;
+}
+
+void release_with_gil(void *handle, void (*release)(void *)) noexcept {
+    if (!Py_IsInitialized() || is_finalizing())
+        return;
+    if (PyGILState_Check())
+        release(handle);
+    else
+        enqueue(handle, release);
+}
+
+void drain_released() noexcept {
+    if (!released_list.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    Released *entry = released_list.exchange(nullptr, std::memory_order_acquire);
+    while (entry) {
+        Released *next = entry->next;
+        entry->release(entry->handle);
+        delete entry;
+        entry = next;
+    }
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,168 @@
+#include "scalar.hpp"
+
+#include "dtype.hpp"
+#include "exchange/protocol.hpp"
+#include "init.hpp"
+
+#include <entrepot/core/error.hpp>
+#include <entrepot/core/small_float.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <cstring>
+#include <limits>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+namespace {
+
+// entrepot.Scalar: a number whose type is stated.
+struct TypedScalar {
+    Dtype dtype;
+    Scalar scalar;
+};
+
+template <class T> Scalar bytes_of(T value) {
+    Scalar scalar;
+    std::memcpy(scalar.bytes.data(), &value, sizeof value);
+    scalar.size = sizeof value;
+    return scalar;
+}
+
+template <class T> Scalar integer_bytes(long long value, Dtype dtype) {
+    if (value < static_cast<long long>(std::numeric_limits<T>::min()) || value > static_cast<long long>(std::numeric_limits<T>::max()))
+        throw Error(ErrorKind::overflow, value, " does not fit ", dtype);
+    return bytes_of(static_cast<T>(value));
+}
+
+Scalar signed_scalar(PyObject *index, Dtype dtype) {
+    const long long value = PyLong_AsLongLong(index);
+    if (value == -1 && PyErr_Occurred())
+        throw PythonError{};
+    switch (dtype.bits) {
+    case 8: return integer_bytes<std::int8_t>(value, dtype);
+    case 16: return integer_bytes<std::int16_t>(value, dtype);
+    case 32: return integer_bytes<std::int32_t>(value, dtype);
+    default: return bytes_of(static_cast<std::int64_t>(value));
+    }
+}
+
+Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
+    const unsigned long long value = PyLong_AsUnsignedLongLong(index);
+    if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred())
+        throw PythonError{};
+    if (dtype.bits < 64 && value >> dtype.bits)
+        throw Error(ErrorKind::overflow, value, " does not fit ", dtype);
+    Scalar scalar = bytes_of(static_cast<std::uint64_t>(value));  // little-endian: the low bytes come first
+    scalar.size = static_cast<std::size_t>(dtype.itemsize());
+    return scalar;
+}
+
+Scalar integer_scalar(PyObject *value, Dtype dtype) {
+    const nb::object index = nb::steal(PyNumber_Index(value));
+    if (!index.is_valid())
+        throw PythonError{};
+    return dtype.code == TypeCode::integer ? signed_scalar(index.ptr(), dtype) : unsigned_scalar(index.ptr(), dtype);
+}
+
+Scalar floating_scalar(PyObject *object, Dtype dtype) {
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred())
+        throw PythonError{};
+    if (dtype.code == TypeCode::bfloat)
+        return bytes_of(BFloat16::encode(value));
+    switch (dtype.bits) {
+    case 16: return bytes_of(Float16::encode(value));
+    case 32: return bytes_of(static_cast<float>(value));
+    default: return bytes_of(value);
+    }
+}
+
+template <class T> Scalar complex_bytes(Py_complex value) {
+    const T parts[2] = {static_cast<T>(value.real), static_cast<T>(value.imag)};
+    Scalar scalar;
+    std::memcpy(scalar.bytes.data(), parts, sizeof parts);
+    scalar.size = sizeof parts;
+    return scalar;
+}
+
+Scalar complex_scalar(PyObject *object, Dtype dtype) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    if (value.real == -1.0 && PyErr_Occurred())
+        throw PythonError{};
+    return dtype.bits == 64 ? complex_bytes<float>(value) : complex_bytes<double>(value);
+}
+
+Scalar boolean_scalar(PyObject *value) {
+    const int truth = PyObject_IsTrue(value);
+    if (truth < 0)
+        throw PythonError{};
+    return bytes_of(static_cast<std::uint8_t>(truth));
+}
+
+// Whether the object is an instance of a class of the module: numpy's scalars and ctypes' are known by their metaclasses' home.
+bool has_base_in(PyObject *object, const char *module_name) {
+    PyObject *bases = Py_TYPE(object)->tp_mro;
+    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases); ++i) {
+        const nb::object module = nb::steal(PyObject_GetAttrString(PyTuple_GET_ITEM(bases, i), "__module__"));
+        if (!module.is_valid())
+            PyErr_Clear();
+        else if (PyUnicode_Check(module.ptr()) && PyUnicode_CompareWithASCIIString(module.ptr(), module_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+Scalar scalar_from(PyObject *value, Dtype dtype) {
+    TypedScalar typed;
+    if (nb::try_cast(nb::handle(value), typed)) {
+        if (typed.dtype != dtype)
+            throw Error(ErrorKind::type, "a Scalar of ", typed.dtype, " was given for an element of ", dtype);
+        return typed.scalar;
+    }
+    if (dtype.lanes == 1) {
+        switch (dtype.code) {
+        case TypeCode::boolean: return boolean_scalar(value);
+        case TypeCode::integer:
+        case TypeCode::unsigned_integer: return integer_scalar(value, dtype);
+        case TypeCode::bfloat:
+        case TypeCode::floating: return floating_scalar(value, dtype);
+        case TypeCode::complex:
+            if (dtype.bits >= 64)
+                return complex_scalar(value, dtype);
+            break;
+        default: break;
+        }
+    }
+    throw Error(ErrorKind::exchange, "Python has no number for ", dtype, ": give the bits, through array.view('uint8') or an array of the same type");
+}
+
+std::optional<Scalar> typed_scalar_from(PyObject *value) {
+    TypedScalar typed;
+    if (nb::try_cast(nb::handle(value), typed))
+        return typed.scalar;
+    if (!has_base_in(value, "numpy") || !PyObject_HasAttrString(value, "dtype"))
+        return std::nullopt;
+    const nb::object dtype = nb::steal(PyObject_GetAttrString(value, "dtype"));
+    if (!dtype.is_valid())
+        throw PythonError{};
+    return scalar_from(value, dtype_from(dtype.ptr()));
+}
+
+void init_scalar(nb::module_ &m) {
+    nb::class_<TypedScalar>(m, "Scalar", "A number whose type is stated: an argument of a kernel.")
+        .def(
+            "__init__",
+            [](TypedScalar *self, nb::handle value, nb::handle dtype) {
+                const Dtype type = dtype_from(dtype.ptr());
+                new (self) TypedScalar{type, scalar_from(value.ptr(), type)};
+            },
+            nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
+        .def_prop_ro("dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
+        .def("__repr__", [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
+}
+
+}  // namespace entrepot::python
