@@ -111,9 +111,8 @@ struct Bench {
     ep_device_info info;
     Context context;
 
-    Bench(const Subject &subject, ep_device device)
-        : subject(subject), table(*subject.table), device(device), info(info_of(subject, device)),
-          context(nullptr, table.context_release) {
+    Bench(const Subject &of, ep_device on)
+        : subject(of), table(*of.table), device(on), info(info_of(of, on)), context(nullptr, table.context_release) {
         ep_context handle = nullptr;
         CONTRACT_OK(table.device_default_context(device, &handle));
         context.reset(handle);
@@ -624,9 +623,8 @@ inline void copies_move_every_byte(const Subject &subject) {
                     CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(1), expected.data(), bytes));
                     CONTRACT_OK(bench.table.memory_copy(queue.get(), target.at(1), source.at(1), bytes));
                     bench.wait(queue);
-                    std::vector<std::uint8_t> guarded{0x5A};
-                    guarded.insert(guarded.end(), expected.begin(), expected.end());
-                    guarded.push_back(0x5A);
+                    std::vector<std::uint8_t> guarded(bytes + 2, 0x5A);
+                    std::copy(expected.begin(), expected.end(), guarded.begin() + 1);
                     CHECK(target.read<std::uint8_t>(bytes + 2) == guarded);
                 }
     });

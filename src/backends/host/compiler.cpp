@@ -1,0 +1,189 @@
+// The system's C++ compiler: found in the environment, run by posix_spawn.
+#include "backends/host/compiler.hpp"
+
+#include "backends/host/native.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+extern char **environ;
+
+namespace entrepot::backends::host {
+
+Words split_words(std::string_view line) {
+    Words words;
+    char quote = 0;
+    bool inside = false;
+    for (const char c : line) {
+        const bool blank = c == ' ' || c == '\t' || c == '\n';
+        if (quote == 0 && blank) {
+            inside = false;
+            continue;
+        }
+        if (!inside)
+            words.emplace_back();
+        inside = true;
+        if (c == quote)
+            quote = 0;
+        else if (quote == 0 && (c == '"' || c == '\''))
+            quote = c;
+        else
+            words.back() += c;
+    }
+    if (quote != 0)
+        refuse(EP_INVALID, "the options ", line, " open a quote and do not close it");
+    return words;
+}
+
+namespace {
+
+std::string environment(const char *name, const char *otherwise) {
+    const char *value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+bool is_program(const std::string &path) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
+}
+
+std::optional<std::string> find_program(const std::string &name) {
+    if (name.find('/') != std::string::npos)
+        return is_program(name) ? std::optional(name) : std::nullopt;
+    const std::string path = environment("PATH", "/usr/local/bin:/usr/bin:/bin");
+    for (std::size_t start = 0; start <= path.size();) {
+        const std::size_t end = std::min(path.find(':', start), path.size());
+        if (std::string candidate = path.substr(start, end - start) + "/" + name; end > start && is_program(candidate))
+            return candidate;
+        start = end + 1;
+    }
+    return std::nullopt;
+}
+
+// In order; each may carry options of its own ("ccache g++", "g++ -m64").
+std::vector<std::string> candidates() {
+    std::vector<std::string> found{"c++", "g++", "clang++"};
+    if (const std::string chosen = environment("CXX", ""); !chosen.empty())
+        found.insert(found.begin(), chosen);
+    return found;
+}
+
+class Descriptor {
+public:
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    ~Descriptor() { shut(); }
+    int number() const noexcept { return number_; }
+    void shut() noexcept {
+        if (number_ >= 0)
+            close(std::exchange(number_, -1));
+    }
+
+private:
+    int number_;
+};
+
+// Starts the command with its output and errors on `output`, no input, and no signal blocked or ignored.
+pid_t spawn(const Words &command, int output) {
+    std::vector<char *> words;
+    for (const std::string &word : command)
+        words.push_back(const_cast<char *>(word.c_str()));  // posix_spawn's signature is older than const
+    words.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);  // Python ignores it
+    sigaddset(&usual, SIGCHLD);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    pid_t child = 0;
+    const int error = posix_spawn(&child, words[0], &actions, &attributes, words.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        refuse(EP_UNAVAILABLE, "the compiler ", command[0], " could not be started: ", std::strerror(error));
+    return child;
+}
+
+bool ended_well(pid_t child) {
+    int status = 0;
+    pid_t found = 0;
+    do
+        found = waitpid(child, &status, 0);
+    while (found < 0 && errno == EINTR);
+    // A program that ignores SIGCHLD never learns the status: then the caller finds out by looking for the result.
+    return found < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+
+std::optional<Words> find_compiler() {
+    for (const std::string &candidate : candidates()) {
+        Words words = split_words(candidate);
+        if (words.empty())
+            continue;
+        if (std::optional<std::string> path = find_program(words[0])) {
+            words[0] = std::move(*path);
+            return words;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string no_compiler() {
+    std::string tried;
+    for (const std::string &candidate : candidates())
+        tried += (tried.empty() ? "" : ", ") + candidate;
+    return "kernels on the host are compiled by the system's C++ compiler, and none was found: tried " + tried +
+           " in the PATH; install one (g++ or clang), or set CXX to its path";
+}
+
+bool run_command(const Words &command, const std::function<void(std::string_view)> &say) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        refuse(EP_DEVICE_ERROR, "no pipe to the compiler could be opened: ", std::strerror(errno));
+    Descriptor reading(ends[0]), writing(ends[1]);
+    const pid_t child = spawn(command, writing.number());
+    writing.shut();  // so that the end of the output is seen when the compiler ends
+
+    char buffer[4096];
+    while (true) {
+        const ssize_t count = read(reading.number(), buffer, sizeof buffer);
+        if (count > 0)
+            say({buffer, static_cast<std::size_t>(count)});
+        else if (count == 0 || errno != EINTR)
+            break;
+    }
+    return ended_well(child);
+}
+
+TemporaryDirectory::TemporaryDirectory() : path_(environment("TMPDIR", "/tmp") + "/entrepot-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr)
+        refuse(EP_DEVICE_ERROR, "no temporary directory like ", path_, " could be made (", std::strerror(errno),
+               "): set TMPDIR to a place that can be written");
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+    std::error_code ignored;  // a file left in a temporary directory harms nobody
+    std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace entrepot::backends::host

@@ -1,0 +1,42 @@
+// The system's C++ compiler, found and run when a program is built: nothing of it is needed to build or load Entrepot.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace entrepot::backends::host {
+
+using Words = std::vector<std::string>;
+
+// Splits a command or a list of options at blanks; quotes, single and double, keep blanks together. No shell sees it.
+// Refuses a quote that is not closed.
+Words split_words(std::string_view line);
+
+// The compiler's path and the options that go before all others: $CXX if it is set and there is such a program, else the
+// first of c++, g++ and clang++ in the PATH. Looked up each time, because people set CXX and try again.
+std::optional<Words> find_compiler();
+
+// A sentence for people without a compiler: what was looked for, and what to do.
+std::string no_compiler();
+
+// Runs a command without a shell and hands what it says, on either stream, to `say` as it comes. Returns whether it ended
+// with status 0. Refuses where it cannot be started. Blocks.
+bool run_command(const Words &command, const std::function<void(std::string_view)> &say);
+
+// A directory that only this user can read, removed with its content at the end of its scope.
+class TemporaryDirectory {
+public:
+    TemporaryDirectory();
+    TemporaryDirectory(const TemporaryDirectory &) = delete;
+    TemporaryDirectory &operator=(const TemporaryDirectory &) = delete;
+    ~TemporaryDirectory();
+    std::string file(const char *name) const { return path_ + "/" + name; }
+    const std::string &path() const noexcept { return path_; }
+
+private:
+    std::string path_;
+};
+
+}  // namespace entrepot::backends::host

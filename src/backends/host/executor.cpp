@@ -1,0 +1,132 @@
+// The executor: one list of loops, oldest first, and threads that take part in the first one that has chunks left.
+#include "backends/host/executor.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace entrepot::backends::host {
+
+void Loop::take_part() noexcept {
+    while (true) {
+        const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
+        if (first >= count_)
+            return;
+        const std::uint64_t last = std::min(first + chunk_, count_);
+        run(first, last);
+        // Release what this chunk wrote to, and acquire what the other chunks wrote for, whoever goes on after the loop.
+        if (unfinished_.fetch_sub(last - first, std::memory_order_acq_rel) == last - first)
+            finished();
+    }
+}
+
+namespace {
+
+// Never destroyed: at exit its threads may be running, and joining them could take for ever.
+class Executor {
+public:
+    void start(std::shared_ptr<Loop> loop) {
+        const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
+        std::unique_lock hold(lock_);
+        while (parked_ < wanted && threads_ < processors() && add_thread())
+            ;
+        if (threads_ == 0) {
+            hold.unlock();
+            loop->take_part();
+            return;
+        }
+        loops_.push_back(std::move(loop));
+        hold.unlock();
+        for (unsigned i = 0; i < wanted; ++i)
+            work_.notify_one();
+    }
+
+private:
+    // Signals belong to the program's own threads: a new thread inherits a mask that blocks them all.
+    bool add_thread() {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        bool added = true;
+        try {
+            std::thread([this] { work(); }).detach();
+        } catch (const std::system_error &) {
+            added = false;
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        threads_ += added;
+        parked_ += added;  // it counts as parked from its beginning: it will look at the list before it sleeps
+        return added;
+    }
+
+    [[noreturn]] void work() {
+        pthread_setname_np(pthread_self(), "entrepot-host");
+        std::unique_lock hold(lock_);
+        while (true) {
+            while (!loops_.empty() && loops_.front()->exhausted())
+                loops_.pop_front();
+            if (loops_.empty()) {
+                work_.wait(hold);
+                continue;
+            }
+            std::shared_ptr<Loop> loop = loops_.front();
+            --parked_;
+            hold.unlock();
+            loop->take_part();
+            loop.reset();
+            hold.lock();
+            ++parked_;
+        }
+    }
+
+    std::mutex lock_;
+    std::condition_variable work_;
+    std::deque<std::shared_ptr<Loop>> loops_;
+    unsigned threads_ = 0, parked_ = 0;
+};
+
+std::atomic<Executor *> current = nullptr;
+std::atomic<unsigned> forks = 0;
+
+// In the child of a fork the threads are gone and the lock may be held by one of them: the old executor is left as it is.
+void forget_threads() {
+    current = nullptr;
+    ++forks;
+}
+
+Executor &executor() {
+    static const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
+    static_cast<void>(watching);
+    Executor *found = current.load(std::memory_order_acquire);
+    if (found != nullptr)
+        return *found;
+    auto made = std::make_unique<Executor>();
+    if (current.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
+        return *made.release();
+    return *found;
+}
+
+}  // namespace
+
+void start(std::shared_ptr<Loop> loop) { executor().start(std::move(loop)); }
+
+unsigned processors() noexcept {
+    static const unsigned count = [] {
+        cpu_set_t usable;  // 1024 processors at most; the call fails where there are more
+        if (sched_getaffinity(0, sizeof usable, &usable) == 0)
+            return static_cast<unsigned>(std::max(CPU_COUNT(&usable), 1));
+        return std::max(std::thread::hardware_concurrency(), 1u);
+    }();
+    return count;
+}
+
+unsigned generation() noexcept { return forks.load(std::memory_order_relaxed); }
+
+}  // namespace entrepot::backends::host

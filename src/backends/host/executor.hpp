@@ -1,0 +1,41 @@
+// The executor: the threads that share the host's parallel loops.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace entrepot::backends::host {
+
+// A loop over [0, count), count > 0, in chunks that any thread may take. It ends on whichever thread finishes the last chunk,
+// so that nobody has to wait for it.
+class Loop {
+public:
+    Loop(std::uint64_t count, std::uint64_t chunk) : count_(count), chunk_(chunk), unfinished_(count) {}
+    virtual ~Loop() = default;
+    Loop(const Loop &) = delete;
+    Loop &operator=(const Loop &) = delete;
+
+    void take_part() noexcept;  // runs chunks until none is left to begin
+    bool exhausted() const noexcept { return next_.load(std::memory_order_relaxed) >= count_; }
+    std::uint64_t chunks() const noexcept { return (count_ - 1) / chunk_ + 1; }
+
+private:
+    virtual void run(std::uint64_t first, std::uint64_t last) noexcept = 0;
+    virtual void finished() noexcept = 0;
+
+    const std::uint64_t count_, chunk_;
+    std::atomic<std::uint64_t> next_{0};
+    std::atomic<std::uint64_t> unfinished_;
+};
+
+// Hands the loop to the threads, which are started when they are first needed and parked when there is nothing to do.
+// Where no thread can be started at all, the caller runs the loop.
+void start(std::shared_ptr<Loop> loop);
+
+// Processors that this process may use; the executor has as many threads.
+unsigned processors() noexcept;
+
+// Grows by one in a child of fork: what was left to threads under another number will never be finished in this process.
+unsigned generation() noexcept;
+
+}  // namespace entrepot::backends::host

@@ -1,0 +1,191 @@
+// Memory: ordinary memory of the process, whatever kind it is asked as. It is not told apart afterwards: for the host, every
+// pointer is host memory.
+#include "backends/host/native.hpp"
+#include "backends/host/strided.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+namespace entrepot::backends::host {
+namespace {
+
+// What malloc gives would do for any scalar; a cache line keeps vectors and threads apart.
+constexpr std::size_t default_alignment = 64;
+// A share of a long copy: long enough to hide taking it, short enough to spread evenly.
+constexpr std::uint64_t share_bytes = std::uint64_t{512} << 10;
+
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
+                          ep_queue queue, void **pointer) {
+    return guarded([&] {
+        check_context(context);
+        check_device(device);
+        if (kind != EP_USM_HOST && kind != EP_USM_DEVICE && kind != EP_USM_SHARED)
+            refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: a kind is host, device or shared");
+        if (alignment != 0 && !std::has_single_bit(alignment))
+            refuse(EP_INVALID, "an alignment of ", alignment, " bytes was asked for: it must be a power of two");
+        if (queue != nullptr)
+            refuse(EP_INVALID, "the host backend does not order allocations in a queue (it has not the aspect EP_ORDERED_FREE)");
+        // The kernel would promise more than there is, and end the process when it is touched.
+        if (bytes > total_memory())
+            refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ", total_memory(),
+                   " of memory and swap");
+        void *found = nullptr;
+        const std::size_t aligned = std::max(alignment == 0 ? default_alignment : alignment, sizeof(void *));
+        if (posix_memalign(&found, aligned, std::max<std::size_t>(bytes, 1)) != 0)
+            refuse(EP_OUT_OF_MEMORY, bytes, " bytes aligned to ", aligned,
+                   " were asked for, and the process can get no such block");
+        *pointer = found;
+    });
+}
+
+ep_status memory_free(ep_context context, void *pointer, ep_queue queue) {
+    return guarded([&] {
+        check_context(context);
+        if (queue != nullptr)
+            refuse(EP_INVALID, "the host backend does not order releases in a queue (it has not the aspect EP_ORDERED_FREE)");
+        std::free(pointer);
+    });
+}
+
+ep_status memory_query(ep_context context, const void *pointer, std::size_t, std::uint32_t, ep_allocation *found) {
+    return guarded([&] {
+        check_context(context);
+        *found = {pointer == nullptr ? EP_USM_UNKNOWN : EP_USM_HOST, nullptr, nullptr, 0, -1};
+    });
+}
+
+// The value of an item, kept by work that outlives the caller's.
+class Item {
+public:
+    Item(const void *item, std::size_t size) : size_(size) {
+        if (size > sizeof small_)
+            large_ = std::make_unique<std::byte[]>(size);
+        std::memcpy(large_ ? large_.get() : small_, item, size);
+    }
+    const std::byte *data() const noexcept { return large_ ? large_.get() : small_; }
+    std::size_t size() const noexcept { return size_; }
+
+private:
+    std::size_t size_;
+    std::byte small_[32];
+    std::unique_ptr<std::byte[]> large_;
+};
+
+class Copy final : public Work {
+public:
+    Copy(void *to, const void *from, std::size_t bytes)
+        : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), bytes_(bytes) {}
+
+    bool run(ep_queue_s &queue) override {
+        const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;  // cannot be done in shares
+        if (bytes_ >= inline_bytes && !overlapping)
+            return spread(queue, bytes_, share_bytes, [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
+                std::memcpy(to + first, from + first, last - first);
+            });
+        std::memmove(to_, from_, bytes_);
+        return true;
+    }
+
+private:
+    std::byte *to_;
+    const std::byte *from_;
+    std::size_t bytes_;
+};
+
+class Fill final : public Work {
+public:
+    Fill(void *to, Item item, std::uint64_t count) : to_(static_cast<std::byte *>(to)), item_(std::move(item)), count_(count) {}
+
+    bool run(ep_queue_s &queue) override {
+        if (count_ * item_.size() >= inline_bytes) {
+            const std::uint64_t share = std::max<std::uint64_t>(share_bytes / item_.size(), 1);
+            return spread(queue, count_, share, [to = to_, item = std::move(item_)](std::uint64_t first, std::uint64_t last) {
+                repeat(to + first * item.size(), item.data(), item.size(), last - first);
+            });
+        }
+        repeat(to_, item_.data(), item_.size(), count_);
+        return true;
+    }
+
+private:
+    std::byte *to_;
+    Item item_;
+    std::uint64_t count_;
+};
+
+// The source of a strided fill and the plan that points to it: never moved apart.
+struct StridedFill {
+    StridedFill(const ep_box &box, void *to, const std::int64_t *to_strides, const void *value)
+        : item(value, box.itemsize), plan(box, to, to_strides, item.data(), standing) {}
+
+    static constexpr std::int64_t standing[EP_MAX_NDIM] = {};
+    const Item item;
+    const StridedCopy plan;
+};
+
+class Strided final : public Work {
+public:
+    explicit Strided(std::shared_ptr<const StridedCopy> plan) : plan_(std::move(plan)) {}
+
+    bool run(ep_queue_s &queue) override {
+        if (plan_->bytes() >= inline_bytes && plan_->rows() > 1) {
+            const std::uint64_t share = std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
+            return spread(queue, plan_->rows(), share,
+                          [plan = plan_](std::uint64_t first, std::uint64_t last) { plan->copy_rows(first, last); });
+        }
+        plan_->copy_rows(0, plan_->rows());
+        return true;
+    }
+
+private:
+    std::shared_ptr<const StridedCopy> plan_;
+};
+
+ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
+    return guarded([&] {
+        if (bytes != 0)
+            queue->submit(Copy(to, from, bytes));
+    });
+}
+
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+                              const std::int64_t *from_strides) {
+    return guarded([&] {
+        auto plan = std::make_shared<const StridedCopy>(*box, to, to_strides, from, from_strides);
+        if (!plan->is_empty())
+            queue->submit(Strided(std::move(plan)));
+    });
+}
+
+ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+    return guarded([&] {
+        if (itemsize == 0)
+            refuse(EP_INVALID, "items of 0 bytes cannot be filled");
+        if (count != 0)
+            queue->submit(Fill(to, Item(item, itemsize), count));
+    });
+}
+
+ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
+    return guarded([&] {
+        const auto fill = std::make_shared<const StridedFill>(*box, to, to_strides, item);
+        if (!fill->plan.is_empty())
+            queue->submit(Strided({fill, &fill->plan}));
+    });
+}
+
+}  // namespace
+
+void enter_memory(ep_backend &table) {
+    table.memory_allocate = memory_allocate;
+    table.memory_free = memory_free;
+    table.memory_query = memory_query;
+    table.memory_copy = memory_copy;
+    table.memory_copy_strided = memory_copy_strided;
+    table.memory_fill = memory_fill;
+    table.memory_fill_strided = memory_fill_strided;
+}
+
+}  // namespace entrepot::backends::host

@@ -1,0 +1,197 @@
+// What stands behind the host backend's handles: queues, events, and the work that passes through them.
+#pragma once
+#include "backends/boundary.hpp"
+#include "backends/host/executor.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace entrepot::backends::host {
+
+template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
+    std::ostringstream sentence;
+    (sentence << ... << parts);
+    throw Refusal(status, sentence.str());
+}
+
+// A handle that lives until its last reference is released.
+template <class Self> class Counted {
+public:
+    void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept {
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            delete static_cast<Self *>(this);
+    }
+
+private:
+    std::atomic<std::uint32_t> references_{1};
+};
+
+// One reference to a counted handle.
+template <class Handle> class Reference {
+public:
+    explicit Reference(Handle &handle) noexcept : handle_(&handle) { handle.retain(); }
+    Reference(Reference &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Reference &operator=(Reference &&) = delete;
+    ~Reference() {
+        if (handle_ != nullptr)
+            handle_->release();
+    }
+    Handle *operator->() const noexcept { return handle_; }
+    Handle &operator*() const noexcept { return *handle_; }
+
+private:
+    Handle *handle_;
+};
+
+// Below so many bytes a copy or fill costs less than telling another thread about it.
+inline constexpr std::uint64_t inline_bytes = std::uint64_t{1} << 20;
+
+// Limits that the processor does not set: those of OpenCL CPU devices, so that a kernel that fits there fits here.
+inline constexpr std::uint64_t max_work_group = 8192;
+inline constexpr std::uint64_t max_local_memory = std::uint64_t{256} << 10;
+
+// What a queue does in one turn.
+class Work {
+public:
+    virtual ~Work() = default;
+    // True: it is done. False: it goes on elsewhere, and that calls queue.end_turn(). If it throws, it has done nothing.
+    virtual bool run(ep_queue_s &queue) = 0;
+};
+
+}  // namespace entrepot::backends::host
+
+// The one device and its one context.
+struct ep_device_s {};
+struct ep_context_s {};
+
+namespace entrepot::backends::host {
+
+extern ep_device_s the_device;
+extern ep_context_s the_context;
+
+// Refuse handles of other backends: there is one device and one context.
+void check_device(ep_device device);
+void check_context(ep_context context);
+
+// Bytes of physical memory and swap: no allocation can be larger and be used.
+std::uint64_t total_memory() noexcept;
+
+}  // namespace entrepot::backends::host
+
+// A queue is busy from the first submission that it cannot finish at once to the moment when it holds nothing more. While it
+// is busy it keeps a reference to itself; its turns are taken one after the other by whoever finished the turn before.
+struct ep_queue_s : entrepot::backends::host::Counted<ep_queue_s> {
+public:
+    explicit ep_queue_s(std::uint32_t granted) : flags(granted) {}
+
+    const std::uint32_t flags;
+
+    // Runs `work` now if nothing is before it, else keeps it for its turn.
+    template <class W> void submit(W work) {
+        if (begins([&] { return std::make_unique<W>(std::move(work)); }))
+            take_turn(work);
+    }
+    // Ends a turn whose work went on elsewhere. The turns that follow are taken by the executor, never on this thread.
+    void end_turn() noexcept;
+    // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
+    void share(std::shared_ptr<entrepot::backends::host::Loop> loop);
+
+    void wait();
+    void help();  // takes part in the loop of the present turn, if there is one with chunks left
+    bool is_idle();
+
+private:
+    using Work = entrepot::backends::host::Work;
+
+    // Whether the turn of new work begins now; else it has been kept.
+    template <class Keep> bool begins(Keep &&keep) {
+        const std::lock_guard hold(lock_);
+        const bool now = !busy_;
+        if (now) {
+            busy_ = true;
+            generation_ = entrepot::backends::host::generation();
+            retain();
+        } else {
+            refuse_if_orphaned();
+            waiting_.push_back(keep());
+        }
+        ++submitted_;
+        return now;
+    }
+    void take_turn(Work &work);
+    void take_turns() noexcept;
+    void refuse_if_orphaned() const;
+
+    std::mutex lock_;
+    std::condition_variable progress_;
+    std::deque<std::unique_ptr<Work>> waiting_;
+    std::shared_ptr<entrepot::backends::host::Loop> loop_;
+    std::uint64_t submitted_ = 0, ended_ = 0;
+    std::string error_;  // of work that failed in its turn, until a wait reports it
+    unsigned generation_ = 0;
+    bool busy_ = false;
+};
+
+// Done once, when the turn in which it was recorded comes.
+struct ep_event_s : entrepot::backends::host::Counted<ep_event_s> {
+public:
+    explicit ep_event_s(ep_queue_s &queue);
+
+    const bool timed;
+
+    void complete() noexcept;
+    bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+    void wait();
+    // False if it is done already; else `queue`'s turn ends when it is.
+    bool end_turn_when_done(ep_queue_s &queue);
+    double seconds() const noexcept { return seconds_; }  // of a steady clock; once it is done, if it is timed
+
+private:
+    std::mutex lock_;
+    std::condition_variable completed_;
+    ep_queue_s *const queue_;  // alive until the event is done: a queue that holds work keeps itself
+    std::vector<ep_queue_s *> waiting_;
+    const unsigned generation_;
+    double seconds_ = 0;
+    std::atomic<bool> done_ = false;
+};
+
+namespace entrepot::backends::host {
+
+// Makes the present turn of `queue` a loop: body(first, last) for chunks of [0, count) on several threads. Returns what
+// Work::run returns.
+template <class Body> bool spread(ep_queue_s &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
+    class Turn final : public Loop {
+    public:
+        Turn(ep_queue_s &queue, std::uint64_t count, std::uint64_t chunk, Body body)
+            : Loop(count, chunk), queue_(queue), body_(std::move(body)) {}
+
+    private:
+        void run(std::uint64_t first, std::uint64_t last) noexcept override { body_(first, last); }
+        void finished() noexcept override { queue_.end_turn(); }
+
+        ep_queue_s &queue_;  // busy, so alive, until end_turn
+        Body body_;
+    };
+    queue.share(std::make_shared<Turn>(queue, count, chunk, std::move(body)));
+    return false;
+}
+
+// Each file of the backend enters its functions into the table.
+void enter_devices(ep_backend &table);
+void enter_contexts(ep_backend &table);
+void enter_queues(ep_backend &table);
+void enter_events(ep_backend &table);
+void enter_memory(ep_backend &table);
+void enter_programs(ep_backend &table);
+void enter_peer(ep_backend &table);
+
+}  // namespace entrepot::backends::host

@@ -1,0 +1,18 @@
+// Peer: the host reaches its own memory; what other backends' memory it may read, they say themselves.
+#include "backends/host/native.hpp"
+
+namespace entrepot::backends::host {
+namespace {
+
+ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
+    return guarded([&] {
+        check_device(device);
+        *can = peer == device;
+    });
+}
+
+}  // namespace
+
+void enter_peer(ep_backend &table) { table.peer_can_access = peer_can_access; }
+
+}  // namespace entrepot::backends::host

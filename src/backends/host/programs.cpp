@@ -1,0 +1,451 @@
+// Programs: host C++ (the dialect EP_CPP), compiled by the system's compiler to a shared object and loaded.
+//
+// The form of a kernel
+// --------------------
+// Source includes nothing of ours. Each kernel is a function that runs a part of the work-groups of a launch; who calls it,
+// on how many threads and for which parts, is decided here, so a kernel starts no threads.
+//
+//     extern "C" void NAME(const long long *range, void *const *arguments)
+//
+//     range[0]        dimensions of the launch, 1 … 3
+//     range[1 … 3]    work-items in all, range[4 … 6] work-items of a group, range[7 … 9] groups, by dimension as in ep_range:
+//                     the last one of the launch is the fastest; dimensions that the launch has not are 1
+//     range[10, 11]   the groups to run: [first, last) of the groups in row-major order (dimension 0 slowest)
+//     arguments[i]    the i-th argument. EP_ARG_POINTER: the pointer itself. EP_ARG_BYTES: the address of the bytes, aligned to
+//                     16. EP_ARG_LOCAL: a block of that size, aligned to 64, which no other thread uses until the call returns;
+//                     the groups of one call follow each other in it, and find what the one before has left.
+//
+// A launch that leaves the group to the backend (ep_range::local all 0) has groups of one work-item: first and last then number
+// work-items, and the kernel is best one loop over them. A launch with groups runs, for each group, a loop over its work-items;
+// a barrier ends one such loop and begins the next. What a work-item keeps across a barrier is stored per work-item.
+//
+// Beside a kernel its program may export what follows; each can be left out.
+//
+//     extern "C" const int NAME_arguments          how many it takes: a launch with another number is refused
+//     extern "C" const long long NAME_local        bytes of local memory that it uses by itself, told in kernel_info
+//     extern "C" const long long NAME_private      bytes that it keeps for each work-item across barriers: arguments[count], one
+//                                                  past the last, is a block of that many times the work-items of a group
+//     extern "C" const long long NAME_max_group    the largest group that it can run
+//
+// When a launch runs on the caller's thread
+// -----------------------------------------
+// A kernel remembers what its launches have cost for each work-item. A launch that by this takes less than `quick_ns`, on a
+// queue with nothing before it, is run at once; telling another thread would cost more. One that takes longer, or whose kernel
+// has not run yet, is spread over the executor's threads, and the launch returns.
+#include "backends/host/compiler.hpp"
+#include "backends/host/native.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <span>
+
+// A loaded shared object. Unloaded when the last kernel of it is gone.
+struct ep_program_s : entrepot::backends::host::Counted<ep_program_s> {
+public:
+    ep_program_s(void *library, std::string path) : library_(library), path_(std::move(path)) {}
+    ~ep_program_s() { dlclose(library_); }
+
+    // NULL where the program has no such symbol of its own: those of the libraries that it uses are not its kernels.
+    void *symbol(const std::string &name) const {
+        void *found = dlsym(library_, name.c_str());
+        Dl_info info{};
+        return found != nullptr && dladdr(found, &info) != 0 && path_ == info.dli_fname ? found : nullptr;
+    }
+
+private:
+    void *library_;
+    std::string path_;  // as it was loaded from; the file is gone
+};
+
+struct ep_kernel_s : entrepot::backends::host::Counted<ep_kernel_s> {
+public:
+    using Function = void (*)(const long long *range, void *const *arguments);
+
+    ep_kernel_s(ep_program_s &program, std::string exported_as, Function loaded);
+
+    const std::string name;
+    const Function function;
+    ep_kernel_info info;
+
+    // What `items` work-items will take, by what is known; nothing is known before the first launch has run.
+    std::optional<double> predict_ns(std::uint64_t items) const noexcept;
+    void learn_ns(double taken, std::uint64_t items) noexcept;
+
+private:
+    template <class Number> Number exported(const char *suffix, Number otherwise) const;
+
+    entrepot::backends::host::Reference<ep_program_s> program_;
+    std::atomic<double> item_ns_{-1};
+};
+
+template <class Number> Number ep_kernel_s::exported(const char *suffix, Number otherwise) const {
+    const void *found = program_->symbol(name + suffix);
+    return found != nullptr ? *static_cast<const Number *>(found) : otherwise;
+}
+
+ep_kernel_s::ep_kernel_s(ep_program_s &program, std::string exported_as, Function loaded)
+    : name(std::move(exported_as)), function(loaded), info{}, program_(program) {
+    info.max_work_group =
+        std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", entrepot::backends::host::max_work_group)),
+                 entrepot::backends::host::max_work_group);
+    info.local_memory = static_cast<std::uint64_t>(exported<long long>("_local", 0));
+    info.private_memory = static_cast<std::uint64_t>(exported<long long>("_private", 0));
+    info.argument_count = exported<int>("_arguments", -1);
+}
+
+std::optional<double> ep_kernel_s::predict_ns(std::uint64_t items) const noexcept {
+    const double each = item_ns_.load(std::memory_order_relaxed);
+    return each < 0 ? std::nullopt : std::optional(each * static_cast<double>(items));
+}
+
+// Believes bad news at once and good news slowly: to hold a caller up is worse than to tell a thread in vain.
+void ep_kernel_s::learn_ns(double taken, std::uint64_t items) noexcept {
+    const double known = item_ns_.load(std::memory_order_relaxed);
+    item_ns_.store(std::max(taken / static_cast<double>(items), known * 0.75), std::memory_order_relaxed);
+}
+
+namespace entrepot::backends::host {
+namespace {
+
+// About what it costs to tell a parked thread and to be told by it.
+constexpr double quick_ns = 20'000;
+
+// ---------------------------------------------------------------- building
+
+// The options of every build. Code for this very processor, since it never leaves it; no interposition, so that a kernel named
+// like a function of the process is still itself; no errno, so that square roots become instructions.
+const Words &fixed_options() {
+    static const Words options{"-x",
+                               "c++",
+                               "-std=c++17",
+                               "-O3",
+                               "-march=native",
+                               "-fPIC",
+                               "-shared",
+                               "-fno-exceptions",
+                               "-fno-rtti",
+                               "-fno-math-errno",
+                               "-fno-semantic-interposition",
+                               "-Wl,-Bsymbolic"};
+    return options;
+}
+
+void write_source(const std::string &path, std::string_view source) {
+    std::ofstream file(path, std::ios::binary);
+    file << "#line 1 \"kernel.cpp\"\n" << source << '\n';
+    if (!file.flush())
+        refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
+}
+
+ep_program_s *load(const std::string &path) {
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const std::string reason = dlerror();
+        refuse(EP_BUILD_FAILED, "the program was compiled but cannot be loaded: ", reason,
+               " (a function that is declared and not defined? a temporary directory that allows no programs? TMPDIR names "
+               "another)");
+    }
+    try {
+        return new ep_program_s(library, path);
+    } catch (...) {
+        dlclose(library);
+        throw;
+    }
+}
+
+ep_status program_dialects(ep_device device, std::uint32_t *mask) {
+    return guarded([&] {
+        check_device(device);
+        *mask = find_compiler() ? 1u << EP_CPP : 0u;
+    });
+}
+
+ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
+                        const char *options, const ep_sink *log, ep_program *program) {
+    return guarded([&] {
+        check_context(context);
+        check_device(device);
+        if (dialect != EP_CPP)
+            refuse(EP_UNSUPPORTED, "the host builds programs from C++ (EP_CPP) only, and was given dialect ",
+                   static_cast<int>(dialect));
+        std::optional<Words> command = find_compiler();
+        if (!command)
+            refuse(EP_UNAVAILABLE, no_compiler());
+
+        const TemporaryDirectory directory;
+        const std::string library = directory.file("kernel.so");
+        write_source(directory.file("kernel.cpp"), {source, length});
+        command->insert(command->end(), fixed_options().begin(), fixed_options().end());
+        for (std::string &word : split_words(options == nullptr ? "" : options))
+            command->push_back(std::move(word));
+        command->insert(command->end(), {"-o", library, directory.file("kernel.cpp")});
+        const bool compiled = run_command(*command, [&](std::string_view text) {
+            if (log != nullptr && log->write != nullptr)
+                log->write(log->user, text.data(), text.size());
+        });
+        if (!compiled || access(library.c_str(), R_OK) != 0)
+            refuse(EP_BUILD_FAILED, (*command)[0], " refused the program: its build log says why");
+        *program = load(library);
+    });
+}
+
+void program_retain(ep_program program) { program->retain(); }
+
+void program_release(ep_program program) { program->release(); }
+
+ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
+    return guarded([&] {
+        void *function = program->symbol(name);
+        if (function == nullptr)
+            refuse(EP_INVALID, "the program exports no function \"", name, "\": declare it extern \"C\" void ", name,
+                   "(const long long *range, void *const *arguments)");
+        *kernel = new ep_kernel_s(*program, name, reinterpret_cast<ep_kernel_s::Function>(function));
+    });
+}
+
+ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
+    return guarded([&] {
+        check_device(device);
+        *info = kernel->info;
+    });
+}
+
+void kernel_retain(ep_kernel kernel) { kernel->retain(); }
+
+void kernel_release(ep_kernel kernel) { kernel->release(); }
+
+// ---------------------------------------------------------------- launching
+
+constexpr std::size_t block_alignment = 64;
+// What a group's work-items may keep across barriers together; a thread that needs it cannot do without.
+constexpr std::uint64_t max_private_memory = std::uint64_t{64} << 20;
+
+std::size_t aligned(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// The range of a launch in the form that kernels read; see the top of this file.
+class Geometry {
+public:
+    Geometry(const ep_range &range, const ep_kernel_s &kernel);
+
+    std::uint64_t items() const noexcept { return items_; }
+    std::uint64_t group() const noexcept { return group_; }
+    std::uint64_t groups() const noexcept { return items_ / group_; }
+    std::array<long long, 12> part(std::uint64_t first, std::uint64_t last) const noexcept {
+        std::array<long long, 12> words = words_;
+        words[10] = static_cast<long long>(first);
+        words[11] = static_cast<long long>(last);
+        return words;
+    }
+
+private:
+    std::array<long long, 12> words_;
+    std::uint64_t items_ = 1, group_ = 1;
+};
+
+Geometry::Geometry(const ep_range &range, const ep_kernel_s &kernel) : words_{} {
+    if (range.ndim < 1 || range.ndim > 3)
+        refuse(EP_INVALID, "a launch of ", kernel.name, " in ", range.ndim, " dimensions was asked for: it has 1, 2 or 3");
+    const bool grouped = std::any_of(range.local, range.local + range.ndim, [](std::uint64_t extent) { return extent != 0; });
+    words_.fill(1);
+    words_[0] = range.ndim;
+    for (std::uint32_t i = 0; i < range.ndim; ++i) {
+        const std::uint64_t global = range.global[i], local = grouped ? range.local[i] : 1;
+        if (local == 0 || global % local != 0)
+            refuse(EP_INVALID, "dimension ", i, " of a launch of ", kernel.name, " has ", global, " work-items in groups of ",
+                   local, ": the group must divide it (all groups 0: the backend chooses)");
+        if (__builtin_mul_overflow(items_, global, &items_) || items_ > INT64_MAX)
+            refuse(EP_INVALID, "a launch of ", kernel.name, " has more than 2^63 work-items");
+        group_ *= local;  // no overflow: it divides the work-items
+        words_[1 + i] = static_cast<long long>(global);
+        words_[4 + i] = static_cast<long long>(local);
+        words_[7 + i] = static_cast<long long>(global / local);
+    }
+    if (group_ > kernel.info.max_work_group)
+        refuse(EP_INVALID, "a launch of ", kernel.name, " has groups of ", group_, " work-items: ", kernel.info.max_work_group,
+               " is the most on the host");
+}
+
+// Memory of the thread that runs a chunk: its local and private blocks. Kept for the next chunk.
+std::byte *thread_block(std::size_t bytes) {
+    struct Block {
+        std::byte *memory = nullptr;
+        std::size_t size = 0;
+        ~Block() { ::operator delete(memory, std::align_val_t{block_alignment}); }
+    };
+    static thread_local Block block;
+    if (block.size < bytes) {
+        ::operator delete(std::exchange(block.memory, nullptr), std::align_val_t{block_alignment});
+        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}));
+        block.size = bytes;
+    }
+    return block.memory;
+}
+
+// The arguments of a launch, copied, in the form that kernels read.
+class Arguments {
+public:
+    Arguments(const ep_argument *given, std::size_t count, const ep_kernel_s &kernel, std::uint64_t group);
+
+    std::size_t count() const noexcept { return slots_.size(); }
+    // Writes count() pointers, those to blocks being into this thread's.
+    void bind(void **pointers) const;
+
+private:
+    enum class In { caller, values, block };
+    struct Slot {
+        In in;
+        std::size_t offset;  // in the values or the block
+        void *pointer;       // of the caller
+    };
+    void add_value(const ep_argument &argument, const char *kernel);
+    void add_block(std::size_t bytes);
+
+    std::vector<Slot> slots_;
+    std::vector<std::byte> values_;
+    std::size_t block_bytes_ = 0;
+};
+
+Arguments::Arguments(const ep_argument *given, std::size_t count, const ep_kernel_s &kernel, std::uint64_t group) {
+    if (kernel.info.argument_count >= 0 && count != static_cast<std::size_t>(kernel.info.argument_count))
+        refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ", count, " were given");
+    slots_.reserve(count + 1);
+    for (const ep_argument &argument : std::span(given, count)) {
+        switch (argument.kind) {
+        case EP_ARG_POINTER:
+            slots_.push_back({In::caller, 0, const_cast<void *>(argument.value)});
+            break;
+        case EP_ARG_BYTES:
+            add_value(argument, kernel.name.c_str());
+            break;
+        case EP_ARG_LOCAL:
+            if (argument.size > max_local_memory - std::min<std::size_t>(block_bytes_, max_local_memory))
+                refuse(EP_INVALID, kernel.name, " was given ", argument.size, " bytes of local memory",
+                       block_bytes_ != 0 ? ", on top of others" : "", ": the host has ", max_local_memory, " for each group");
+            add_block(argument.size);
+            break;
+        default:
+            refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel.name, " is of no kind that ep_argument_kind has");
+        }
+    }
+    if (kernel.info.private_memory != 0) {
+        if (kernel.info.private_memory > max_private_memory / group)
+            refuse(EP_INVALID, kernel.name, " keeps ", kernel.info.private_memory,
+                   " bytes for each work-item, and the group has ", group, ": the host has ", max_private_memory,
+                   " for each group");
+        add_block(kernel.info.private_memory * group);
+    }
+}
+
+void Arguments::add_value(const ep_argument &argument, const char *kernel) {
+    if (argument.value == nullptr || argument.size == 0)
+        refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel, " is to be passed by value, and there is none");
+    const std::size_t offset = aligned(values_.size(), alignof(std::max_align_t));
+    values_.resize(offset + argument.size);
+    std::memcpy(values_.data() + offset, argument.value, argument.size);
+    slots_.push_back({In::values, offset, nullptr});
+}
+
+void Arguments::add_block(std::size_t bytes) {
+    slots_.push_back({In::block, block_bytes_, nullptr});
+    block_bytes_ += aligned(bytes, block_alignment);
+}
+
+void Arguments::bind(void **pointers) const {
+    std::byte *block = block_bytes_ != 0 ? thread_block(block_bytes_) : nullptr;
+    for (const Slot &slot : slots_) {
+        switch (slot.in) {
+        case In::caller:
+            *pointers++ = slot.pointer;
+            break;
+        case In::values:
+            *pointers++ = const_cast<std::byte *>(values_.data()) + slot.offset;
+            break;
+        case In::block:
+            *pointers++ = block + slot.offset;
+            break;
+        }
+    }
+}
+
+class Launch {
+public:
+    Launch(ep_kernel_s &kernel, const ep_range &range, const ep_argument *arguments, std::size_t count)
+        : kernel_(kernel), geometry_(range, kernel), arguments_(arguments, count, kernel, geometry_.group()) {}
+
+    std::uint64_t groups() const noexcept { return geometry_.groups(); }
+    bool is_quick() const noexcept { return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns; }
+    // Groups that a thread takes at a time: several shares for each thread, so that uneven ones even out; whole cache lines of
+    // any item where a group is one work-item and there are many.
+    std::uint64_t share() const noexcept {
+        const std::uint64_t even = groups() / (std::uint64_t{processors()} * 8);
+        return even >= 64 ? even / 64 * 64 : std::max<std::uint64_t>(even, 1);
+    }
+
+    void operator()(std::uint64_t first, std::uint64_t last) const {
+        using Clock = std::chrono::steady_clock;
+        constexpr std::size_t usual = 32;
+        std::array<void *, usual> few;
+        std::vector<void *> many(arguments_.count() > usual ? arguments_.count() : 0);
+        void **pointers = many.empty() ? few.data() : many.data();
+        arguments_.bind(pointers);
+        const std::array<long long, 12> range = geometry_.part(first, last);
+        const Clock::time_point start = Clock::now();
+        kernel_->function(range.data(), pointers);
+        const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
+        kernel_->learn_ns(taken.count(), (last - first) * geometry_.group());
+    }
+
+private:
+    Reference<ep_kernel_s> kernel_;
+    Geometry geometry_;
+    Arguments arguments_;
+};
+
+class LaunchWork final : public Work {
+public:
+    explicit LaunchWork(Launch launch) : launch_(std::move(launch)) {}
+
+    bool run(ep_queue_s &queue) override {
+        const std::uint64_t groups = launch_.groups(), share = launch_.share();
+        if (!launch_.is_quick())
+            return spread(queue, groups, share, std::move(launch_));
+        launch_(0, groups);
+        return true;
+    }
+
+private:
+    Launch launch_;
+};
+
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
+                        std::size_t count) {
+    return guarded([&] {
+        Launch launch(*kernel, *range, arguments, count);
+        if (launch.groups() != 0)
+            queue->submit(LaunchWork(std::move(launch)));
+    });
+}
+
+}  // namespace
+
+void enter_programs(ep_backend &table) {
+    table.program_dialects = program_dialects;
+    table.program_build = program_build;
+    table.program_retain = program_retain;
+    table.program_release = program_release;
+    table.program_kernel = program_kernel;
+    table.kernel_info = kernel_info;
+    table.kernel_retain = kernel_retain;
+    table.kernel_release = kernel_release;
+    table.kernel_launch = kernel_launch;
+}
+
+}  // namespace entrepot::backends::host

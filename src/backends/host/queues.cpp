@@ -1,0 +1,196 @@
+// Queues: work takes its turn in the order of submission; see native.hpp for who runs it.
+#include "backends/host/native.hpp"
+
+namespace host = entrepot::backends::host;
+
+void ep_queue_s::take_turn(Work &work) {
+    bool done = false;
+    try {
+        done = work.run(*this);
+    } catch (...) {
+        end_turn();
+        throw;
+    }
+    if (done)
+        end_turn();
+}
+
+void ep_queue_s::end_turn() noexcept {
+    // The loop may be the last owner of a kernel, whose release is not for under the lock.
+    std::shared_ptr<host::Loop> ended;
+    bool more = false;
+    {
+        const std::lock_guard hold(lock_);
+        ended = std::move(loop_);
+        ++ended_;
+        more = !waiting_.empty();
+        busy_ = more;
+    }
+    progress_.notify_all();
+    if (!more) {
+        release();
+        return;
+    }
+    class Continuation final : public host::Loop {
+    public:
+        explicit Continuation(ep_queue_s &queue) : Loop(1, 1), queue_(queue) {}
+
+    private:
+        void run(std::uint64_t, std::uint64_t) noexcept override { queue_.take_turns(); }
+        void finished() noexcept override {}
+
+        ep_queue_s &queue_;  // busy, so alive, until its turns are taken
+    };
+    host::start(std::make_shared<Continuation>(*this));
+}
+
+void ep_queue_s::take_turns() noexcept {
+    while (true) {
+        std::unique_ptr<Work> work;
+        {
+            const std::lock_guard hold(lock_);
+            if (waiting_.empty()) {
+                busy_ = false;
+                break;
+            }
+            work = std::move(waiting_.front());
+            waiting_.pop_front();
+        }
+        std::string error;
+        try {
+            if (!work->run(*this))
+                return;
+        } catch (const std::exception &thrown) {
+            error = thrown.what();
+        }
+        {
+            const std::lock_guard hold(lock_);
+            if (error_.empty())
+                error_ = std::move(error);
+            ++ended_;
+        }
+        progress_.notify_all();
+    }
+    release();
+}
+
+void ep_queue_s::share(std::shared_ptr<host::Loop> loop) {
+    {
+        const std::lock_guard hold(lock_);
+        loop_ = loop;
+    }
+    host::start(std::move(loop));
+}
+
+void ep_queue_s::help() {
+    std::shared_ptr<host::Loop> loop;
+    {
+        const std::lock_guard hold(lock_);
+        loop = loop_;
+    }
+    if (loop)
+        loop->take_part();
+}
+
+void ep_queue_s::wait() {
+    std::unique_lock hold(lock_);
+    const std::uint64_t all = submitted_;
+    while (ended_ < all) {
+        refuse_if_orphaned();
+        if (loop_ && !loop_->exhausted()) {
+            hold.unlock();
+            help();
+            hold.lock();
+        } else {
+            progress_.wait(hold);
+        }
+    }
+    if (!error_.empty())
+        host::refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", std::exchange(error_, {}));
+}
+
+bool ep_queue_s::is_idle() {
+    const std::lock_guard hold(lock_);
+    return !busy_;
+}
+
+void ep_queue_s::refuse_if_orphaned() const {
+    if (busy_ && generation_ != host::generation())
+        host::refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
+                                      "create another queue in the child, or wait for the queue before the fork");
+}
+
+namespace entrepot::backends::host {
+namespace {
+
+ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
+    return guarded([&] {
+        check_context(context);
+        check_device(device);
+        if ((flags & ~std::uint32_t{EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER}) != 0)
+            refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
+        *queue = new ep_queue_s(flags & EP_QUEUE_PROFILING);
+    });
+}
+
+ep_status queue_from_native(void *native, ep_queue *queue) {
+    *queue = static_cast<ep_queue>(native);
+    (*queue)->retain();
+    return EP_OK;
+}
+
+ep_status queue_native(ep_queue queue, void **native) {
+    *native = queue;
+    return EP_OK;
+}
+
+void queue_retain(ep_queue queue) { queue->retain(); }
+
+void queue_release(ep_queue queue) { queue->release(); }
+
+ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
+    *equal = a == b;
+    return EP_OK;
+}
+
+ep_status queue_context(ep_queue, ep_context *context) {
+    *context = &the_context;
+    return EP_OK;
+}
+
+ep_status queue_device(ep_queue, ep_device *device) {
+    *device = &the_device;
+    return EP_OK;
+}
+
+ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
+    *flags = queue->flags;
+    return EP_OK;
+}
+
+ep_status queue_wait(ep_queue queue) {
+    return guarded([&] { queue->wait(); });
+}
+
+ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
+    *idle = queue->is_idle();
+    return EP_OK;
+}
+
+}  // namespace
+
+void enter_queues(ep_backend &table) {
+    table.queue_create = queue_create;
+    table.queue_from_native = queue_from_native;
+    table.queue_native = queue_native;
+    table.queue_retain = queue_retain;
+    table.queue_release = queue_release;
+    table.queue_equal = queue_equal;
+    table.queue_context = queue_context;
+    table.queue_device = queue_device;
+    table.queue_flags = queue_flags;
+    table.queue_wait = queue_wait;
+    table.queue_is_idle = queue_is_idle;
+}
+
+}  // namespace entrepot::backends::host

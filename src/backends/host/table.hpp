@@ -1,0 +1,6 @@
+// The entry of the host backend, which the registry calls without looking for a library.
+#pragma once
+#include <entrepot/device/backend.h>
+
+// An ep_backend_entry.
+extern "C" ep_status entrepot_host_backend(const ep_loader *lent, const ep_backend **backend);
