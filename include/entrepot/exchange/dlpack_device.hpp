@@ -1,0 +1,58 @@
+// The devices of DLPack: which backend each of its types belongs to, how its numbers become our devices and back.
+//
+// kDLOneAPI names nothing but a position in a list. What memory it is and where, the runtime says: the algorithm of dpctl's
+// documentation is followed step by step in src/exchange/dlpack_device.cpp.
+#pragma once
+#include <entrepot/array/array.hpp>
+#include <entrepot/exchange/dlpack_abi.hpp>
+#include <entrepot/memory/resource.hpp>
+
+#include <array>
+#include <iosfwd>
+
+namespace entrepot::dlpack {
+
+struct DeviceTypeRow {
+    DLDeviceType type;
+    const char *name;     // of the specification
+    const char *backend;  // ours; nullptr: we have none for it
+    UsmKind kind;         // unknown: any kind
+};
+
+inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
+    {kDLCPU, "kDLCPU", "host", UsmKind::unknown},
+    {kDLCUDA, "kDLCUDA", nullptr, UsmKind::device},
+    {kDLCUDAHost, "kDLCUDAHost", nullptr, UsmKind::host},
+    {kDLOpenCL, "kDLOpenCL", nullptr, UsmKind::unknown},  // cl_mem objects: handles, not pointers
+    {kDLVulkan, "kDLVulkan", nullptr, UsmKind::unknown},
+    {kDLMetal, "kDLMetal", nullptr, UsmKind::unknown},
+    {kDLVPI, "kDLVPI", nullptr, UsmKind::unknown},
+    {kDLROCM, "kDLROCM", nullptr, UsmKind::device},
+    {kDLROCMHost, "kDLROCMHost", nullptr, UsmKind::host},
+    {kDLExtDev, "kDLExtDev", nullptr, UsmKind::unknown},
+    {kDLCUDAManaged, "kDLCUDAManaged", nullptr, UsmKind::shared},
+    {kDLOneAPI, "kDLOneAPI", "sycl", UsmKind::unknown},
+    {kDLWebGPU, "kDLWebGPU", nullptr, UsmKind::unknown},
+    {kDLHexagon, "kDLHexagon", nullptr, UsmKind::unknown},
+    {kDLMAIA, "kDLMAIA", nullptr, UsmKind::unknown},
+    {kDLTrn, "kDLTrn", nullptr, UsmKind::unknown},
+}};
+
+// `kDLOneAPI (14) device 0`; of a type outside the table the number alone.
+std::ostream &operator<<(std::ostream &out, DLDevice device);
+
+// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind. Remembered per device.
+// Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's list,
+// or DLPack has no name for the backend. The message says what to do instead.
+DLDevice device_of(const Array &array);
+
+// The root device that a DLDevice names. Throws ExchangeError: no backend of ours serves the type, or none is at that position.
+Device device_at(DLDevice device);
+
+// Asks the runtime what [lowest, lowest + bytes) is; `bytes` is not 0. `named` is where the search begins: if the pointer is
+// memory of another platform's default context, the pointer is believed, and not the number (PyTorch counts XPU devices in its
+// own way). Throws ExchangeError as device_at does, and where no default context knows the pointer or the range leaves its
+// allocation.
+Place locate(const void *lowest, std::size_t bytes, DLDevice named);
+
+}  // namespace entrepot::dlpack

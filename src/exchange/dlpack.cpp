@@ -1,0 +1,301 @@
+#include <entrepot/exchange/dlpack.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace entrepot::dlpack {
+namespace {
+
+template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
+    throw Error(ErrorKind::exchange, "DLPack: ", parts...);
+}
+
+// ---------------------------------------------------------------- reading
+
+// By code and bits, whether a row of dtype_table describes a lane: one load, where a search of the table costs ten.
+constexpr auto known_lanes = [] {
+    std::array<std::array<bool, 129>, 18> known{};
+    for (const DtypeRow &row : dtype_table)
+        known[static_cast<std::size_t>(row.dtype.code)][row.dtype.bits] = true;
+    return known;
+}();
+
+[[noreturn]] void refuse_packed(Dtype dtype) {
+    refuse("elements of ", dtype,
+           " are packed, several to a byte, and have no addresses of their own; ask the producer for whole bytes (",
+           "a view as uint8), or for padded elements (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)");
+}
+
+Dtype dtype_of(DLDataType type, std::uint64_t flags) {
+    const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
+    if (type.code >= known_lanes.size() || type.bits >= known_lanes[0].size() || !known_lanes[type.code][type.bits] ||
+        type.lanes == 0)
+        refuse("a dtype of ", dtype,
+               " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
+    if (dtype.is_subbyte()) [[unlikely]] {
+        const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = type.bits * type.lanes % 8 == 0;
+        if (padded ? type.lanes != 1 : !fills_bytes)
+            refuse_packed(dtype);
+    }
+    return dtype;
+}
+
+Layout layout_of(const DLTensor &tensor) {
+    if (tensor.ndim == 0)
+        return Layout();
+    if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > Layout::max_ndim)
+        refuse("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
+    if (!tensor.shape)
+        refuse("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
+    const Extents shape(tensor.shape, static_cast<std::size_t>(tensor.ndim));
+    try {
+        return tensor.strides ? Layout(shape, Extents(tensor.strides, shape.size())) : Layout(shape);
+    } catch (const Error &error) {
+        refuse("the tensor's layout is impossible: ", error.what());
+    }
+}
+
+void *first_element(const DLTensor &tensor) {
+    std::uintptr_t address;
+    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset, &address))
+        refuse("data ", Hex(tensor.data), " + byte_offset ", tensor.byte_offset, " is no address");
+    return reinterpret_cast<void *>(address);
+}
+
+ByteRange touched_by(const Layout &layout, Dtype dtype) {
+    try {
+        return layout.byte_range(dtype.itemsize());
+    } catch (const Error &error) {
+        refuse("the tensor's elements do not fit the address space: ", error.what());
+    }
+}
+
+void check_address(const Descriptor &d, const void *base) {
+    if (!base)
+        refuse("the tensor has ", d.layout.size(), " elements and no data (a null pointer)");
+    const auto address = reinterpret_cast<std::uintptr_t>(d.data);
+    if (address % static_cast<std::uintptr_t>(d.dtype.alignment()) != 0)
+        refuse("the first element, at ", Hex(d.data), ", is not aligned to the ", d.dtype.alignment(), " bytes of ", d.dtype,
+               "; copy it with the library that owns it");
+    std::intptr_t lowest, end;
+    if (__builtin_add_overflow(static_cast<std::intptr_t>(address), d.touched.begin, &lowest) || lowest <= 0 ||
+        __builtin_add_overflow(static_cast<std::intptr_t>(address), d.touched.end, &end))
+        refuse("the elements reach from ", d.touched.begin, " to ", d.touched.end, " bytes around ", Hex(d.data),
+               ", out of the address space");
+}
+
+// ---------------------------------------------------------------- verifying
+
+Memory borrow(const Descriptor &d, Owner &&owner) {
+    void *const lowest = static_cast<std::byte *>(d.data) + d.touched.begin;
+    const auto bytes = static_cast<std::size_t>(d.touched.size());
+    if (d.device.device_type == kDLCPU) [[likely]]
+        return Memory::borrow_host(lowest, bytes, std::move(owner));
+    if (bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
+        const Device device = device_at(d.device);
+        return Memory::borrow(d.data, 0, UsmKind::device, device, device.default_context(), std::move(owner));
+    }
+    const Place place = locate(lowest, bytes, d.device);
+    return Memory::borrow(lowest, bytes, place.kind, place.device, place.context, std::move(owner));
+}
+
+void require_version(DLPackVersion found) {
+    if (found.major != version.major)
+        refuse("the tensor is of version ", found.major, ".", found.minor,
+               ", whose layout is unknown here; Entrepot understands ", version.major, ".x: ask the producer for max_version=(",
+               version.major, ", ", version.minor, ")");
+}
+
+// ---------------------------------------------------------------- exporting
+
+// A tensor that is out, with all that it points to, in one block: the deleter needs neither the GIL nor the Array.
+struct Exported {
+    union {
+        DLManagedTensorVersioned versioned;
+        DLManagedTensor legacy;
+    };
+    Memory memory;
+    std::int64_t extents[2 * Layout::inline_ndim];  // shape, then strides; of more dimensions they lie in a heap block
+
+    explicit Exported(const Memory &shared) noexcept : memory(shared) {}
+};
+
+void release_extents(const DLTensor &tensor) noexcept {
+    if (static_cast<std::size_t>(tensor.ndim) > Layout::inline_ndim)
+        delete[] tensor.shape;
+}
+
+// Blocks that came back, for the next exports of the thread on which they came back.
+class Pool {
+public:
+    void *take() {
+        if (count_ == 0) [[unlikely]]
+            return ::operator new(sizeof(Exported));
+        return blocks_[--count_];
+    }
+
+    void give(void *block) noexcept {
+        if (count_ == capacity || closed_) [[unlikely]]
+            return ::operator delete(block);
+        if (!will_close_) [[unlikely]]
+            close_with_thread();
+        blocks_[count_++] = block;
+    }
+
+private:
+    // The pool itself is destroyed with its thread but has no destructor, so that deleters that run even later find it closed.
+    void close_with_thread() noexcept {
+        struct Closer {
+            Pool *pool;
+            ~Closer() { pool->close(); }
+        };
+        thread_local Closer closer{this};
+        will_close_ = true;
+    }
+
+    void close() noexcept {
+        closed_ = true;
+        while (count_ != 0)
+            ::operator delete(blocks_[--count_]);
+    }
+
+    static constexpr std::size_t capacity = 64;
+    std::size_t count_ = 0;
+    bool will_close_ = false, closed_ = false;
+    void *blocks_[capacity]{};
+};
+
+constinit thread_local Pool pool;
+
+template <class Managed> void delete_exported(Managed *self) {
+    auto *const exported = static_cast<Exported *>(self->manager_ctx);
+    release_extents(self->dl_tensor);
+    exported->~Exported();
+    pool.give(exported);
+}
+
+DLTensor describe(const Array &array, DLDevice device, std::int64_t *extents) noexcept {
+    const Dtype dtype = array.dtype();
+    return {.data = array.size() == 0 ? nullptr : array.data(),
+            .device = device,
+            .ndim = static_cast<std::int32_t>(array.ndim()),
+            .dtype = {static_cast<std::uint8_t>(dtype.code), dtype.bits, dtype.lanes},
+            .shape = extents,
+            .strides = extents + array.ndim(),
+            .byte_offset = 0};
+}
+
+// Room for shape and strides, filled.
+std::int64_t *copy_extents(const Array &array, Exported &exported) {
+    const std::size_t ndim = array.ndim();
+    std::int64_t *const extents = ndim > Layout::inline_ndim ? new std::int64_t[2 * ndim] : exported.extents;
+    std::ranges::copy(array.shape(), extents);
+    std::ranges::copy(array.strides(), extents + ndim);
+    return extents;
+}
+
+struct GiveBack {
+    void operator()(Exported *exported) const noexcept {
+        exported->~Exported();
+        pool.give(exported);
+    }
+};
+using Fresh = std::unique_ptr<Exported, GiveBack>;
+
+Fresh new_exported(const Array &array) { return Fresh(new (pool.take()) Exported(array.memory())); }
+
+// The Memory of a tensor that we exported; nullptr of everybody else's.
+template <class Managed> const Memory *own_memory(const Managed &managed) noexcept {
+    return managed.deleter == delete_exported<Managed> ? &static_cast<const Exported *>(managed.manager_ctx)->memory : nullptr;
+}
+
+Array see(const Descriptor &d, Memory memory) {
+    const bool as_host = d.device.device_type == kDLCPU && memory.device() != registry::host();
+    Array array(std::move(memory), d.data, d.dtype, d.layout, d.read_only);
+    return as_host ? array.host() : array;
+}
+
+template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
+    const Descriptor descriptor = read(managed.dl_tensor, flags);
+    if (const Memory *own = own_memory(managed)) {
+        Array array = see(descriptor, *own);
+        const Owner let_go = std::move(owner);
+        return array;
+    }
+    return verify(descriptor, std::move(owner));
+}
+
+template <class Managed> void call_deleter(void *handle) {
+    auto *const managed = static_cast<Managed *>(handle);
+    if (managed->deleter)
+        managed->deleter(managed);
+}
+
+template <class Managed> Array adopt(Managed *managed) {
+    Owner owner(managed, call_deleter<Managed>);
+    return take(*managed, std::move(owner));
+}
+
+}  // namespace
+
+Descriptor read(const DLTensor &tensor, std::uint64_t flags) {
+    const Dtype dtype = dtype_of(tensor.dtype, flags);
+    Descriptor descriptor{first_element(tensor), tensor.device, dtype, layout_of(tensor), (flags & flag_read_only) != 0, {}};
+    descriptor.touched = touched_by(descriptor.layout, dtype);
+    if (descriptor.layout.size() != 0)
+        check_address(descriptor, tensor.data);
+    return descriptor;
+}
+
+Array verify(const Descriptor &d, Owner &&owner) {
+    return Array(borrow(d, std::move(owner)), d.data, d.dtype, d.layout, d.read_only);
+}
+
+Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {
+    require_version(managed.version);
+    return take_read(managed, managed.flags, std::move(owner));
+}
+
+Array take(const DLManagedTensor &managed, Owner &&owner) { return take_read(managed, 0, std::move(owner)); }
+
+Array from_managed(DLManagedTensorVersioned *managed) { return adopt(managed); }
+Array from_managed(DLManagedTensor *managed) { return adopt(managed); }
+
+DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::uint64_t flags, std::uint32_t minor) {
+    Fresh exported = new_exported(array);
+    flags |= array.read_only() ? flag_read_only : 0;
+    flags |= array.dtype().is_subbyte() && array.dtype().lanes == 1 ? flag_subbyte_type_padded : 0;
+    exported->versioned = {.version = {version.major, std::min(minor, version.minor)},
+                           .manager_ctx = exported.get(),
+                           .deleter = delete_exported<DLManagedTensorVersioned>,
+                           .flags = flags,
+                           .dl_tensor = describe(array, device, copy_extents(array, *exported))};
+    return &exported.release()->versioned;
+}
+
+DLManagedTensor *to_legacy(const Array &array, DLDevice device) {
+    if (array.read_only())
+        refuse("a read-only array cannot be exported without max_version: a legacy tensor has no flag to say so; ask with "
+               "max_version=(1, 0), ",
+               "or copy the array");
+    if (array.dtype().is_subbyte() && array.dtype().lanes == 1)
+        refuse("elements of ", array.dtype(),
+               " cannot be exported without max_version: a legacy tensor has no flag to say that each takes a byte; ",
+               "ask with max_version=(1, 0), or export a view as uint8");
+    Fresh exported = new_exported(array);
+    exported->legacy = {.dl_tensor = describe(array, device, copy_extents(array, *exported)),
+                        .manager_ctx = exported.get(),
+                        .deleter = delete_exported<DLManagedTensor>};
+    return &exported.release()->legacy;
+}
+
+DLTensor lend(const Array &array, DLDevice device) noexcept {
+    // DLPack's pointers are not const; the specification forbids writing through them.
+    DLTensor tensor = describe(array, device, const_cast<std::int64_t *>(array.shape().data()));
+    tensor.strides = const_cast<std::int64_t *>(array.strides().data());
+    return tensor;
+}
+
+}  // namespace entrepot::dlpack
