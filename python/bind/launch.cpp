@@ -98,7 +98,7 @@ class Arguments {
 
     // ctypes instances are sent by value, as C passes them.
     static bool is_ctypes(PyObject *argument) {
-        static PyObject *const base = nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__").release().ptr();
+        static PyObject *const base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
         return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base));
     }
 

@@ -44,6 +44,7 @@ NB_MODULE(_core, m) {
     init_array(m);
     init_create(m);
     init_launch(m);
+    init_c_api(m);
     init_memory(m);
     init_usm_memory(m);
 }

@@ -5,6 +5,7 @@
 #include "../dtype.hpp"
 #include "../errors.hpp"
 #include "../exchange/exports.hpp"
+#include "../exchange/protocol.hpp"
 #include "../owner.hpp"
 #include "methods.hpp"
 
@@ -99,6 +100,9 @@ PyObject *tuple_of(Extents extents) {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
+// Exports stop their exceptions themselves: they are called from C as well.
+template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
+
 PyObject *get_shape(const Array &a) { return tuple_of(a.shape()); }
 PyObject *get_strides(const Array &a) { return tuple_of(a.strides()); }
 PyObject *get_dtype(const Array &a) { return wrap_dtype(a.dtype()); }
@@ -137,10 +141,10 @@ PyGetSetDef attributes[] = {
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
     {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
     {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
-    {"__sycl_usm_array_interface__", getter<suai_export>, nullptr, "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
-    {"__array_interface__", getter<array_interface_export>, nullptr,
+    {"__sycl_usm_array_interface__", interface<suai_export>, nullptr, "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
+    {"__array_interface__", interface<array_interface_export>, nullptr,
      "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
-    {"__array_struct__", getter<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.", nullptr},
+    {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.", nullptr},
     {},
 };
 

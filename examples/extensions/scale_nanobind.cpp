@@ -1,0 +1,23 @@
+// Scales any array in place, with nanobind: entrepot::Array is a parameter like any other.
+#include "scale.hpp"
+
+#include <entrepot/python/nanobind.hpp>
+
+namespace nb = nanobind;
+
+NB_MODULE(scale_nanobind, m) {
+    m.def(
+        "scale",
+        [](nb::object object, double factor) {
+            try {
+                scale_elements(entrepot::Array(object.ptr(), entrepot::writable | entrepot::on_host), factor);
+            } catch (const entrepot::python_error &) {
+                nb::raise_python_error();
+            }
+        },
+        nb::arg("array"), nb::arg("factor"), "Multiplies every element of any library's array, in place.");
+
+    // Through the type caster: whatever holds memory converts, and an Array converts back.
+    m.def("element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"), "How many elements any array has.");
+    m.def("as_array", [](entrepot::Array array) { return array; }, nb::arg("array"), "Any library's array as an entrepot.Array.");
+}

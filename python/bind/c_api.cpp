@@ -1,0 +1,139 @@
+// The function table that extensions of other people get in a capsule: include/entrepot/python/c_api.h.
+#include <entrepot/python/c_api.h>
+
+#include "array/array.hpp"
+#include "errors.hpp"
+#include "exchange/routes.hpp"
+#include "gil.hpp"
+#include "init.hpp"
+
+#include <entrepot/device/registry.hpp>
+
+#include <atomic>
+#include <memory>
+
+using entrepot::Array;
+
+// A handle: the array, and what it is as plain C.
+struct entrepot_array {
+    explicit entrepot_array(Array given) : array(std::move(given)) {
+        view.data = array.data();
+        view.shape = array.shape().data();
+        view.strides = array.strides().data();
+        view.size = array.size();
+        view.ndim = static_cast<std::int32_t>(array.ndim());
+        view.dtype_code = static_cast<std::uint8_t>(array.dtype().code);
+        view.dtype_bits = array.dtype().bits;
+        view.dtype_lanes = array.dtype().lanes;
+        view.itemsize = static_cast<std::int32_t>(array.itemsize());
+        view.kind = static_cast<std::int32_t>(array.kind());
+        view.read_only = array.read_only();
+        view.device = array.device().selector().c_str();
+    }
+
+    const Array array;
+    entrepot_view view;
+    std::atomic<std::uint32_t> references{1};
+};
+
+namespace entrepot::python {
+namespace {
+
+static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) && ENTREPOT_KIND_DEVICE == static_cast<int>(UsmKind::device) &&
+              ENTREPOT_KIND_SHARED == static_cast<int>(UsmKind::shared));
+
+// Runs the body of a table function; an exception becomes Python's, and `failed` the result.
+template <class Result, class Body> Result guarded(Result failed, Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        raise_current();
+        return failed;
+    }
+}
+
+Access access_of(int writes) { return writes ? Access::write : Access::read; }
+
+void require(const Array &array, std::uint32_t requirements) {
+    if (requirements & ENTREPOT_WRITABLE && array.read_only())
+        throw Error(ErrorKind::value, "the array is read-only, and the extension writes to it");
+    if (requirements & ENTREPOT_C_CONTIGUOUS && !array.layout().is_c_contiguous())
+        throw Error(ErrorKind::value, "the extension needs C-contiguous elements, and the array has ", array.layout());
+    if (requirements & ENTREPOT_HOST && !array.is_host_accessible())
+        throw Error(ErrorKind::exchange, "the extension works on the host, which cannot reach ", array.kind(), " memory of ", array.device(),
+                    "; copy it with copy_to_host()");
+}
+
+entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
+    return guarded<entrepot_array *>(nullptr, [&] {
+        Array array = is_array(object) ? array_of(object) : import_array(object, {});
+        require(array, requirements);
+        const Access access = access_of(requirements & ENTREPOT_WRITABLE);
+        if (requirements & ENTREPOT_HOST && !array.memory().is_ready_for_host(access))
+            without_gil([&] { array.memory().wait_for_host(access); });
+        array.memory().mark_escaped();
+        return new entrepot_array(std::move(array));
+    });
+}
+
+PyObject *to_object(entrepot_array *handle) { return wrap(Array(handle->array)); }
+
+void retain(entrepot_array *handle) { handle->references.fetch_add(1, std::memory_order_relaxed); }
+
+void release(entrepot_array *handle) {
+    if (handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        delete handle;
+}
+
+const entrepot_view *view(entrepot_array *handle) { return &handle->view; }
+
+entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code, std::uint8_t bits, const char *selector, std::int32_t kind) {
+    return guarded<entrepot_array *>(nullptr, [&] {
+        if (ndim < 0)
+            throw Error(ErrorKind::value, "empty: ", ndim, " dimensions");
+        const Dtype dtype{static_cast<TypeCode>(code), bits};
+        if (!find_dtype(dtype))
+            throw Error(ErrorKind::value, "empty: there is no dtype ", dtype);
+        if (kind < ENTREPOT_KIND_HOST || kind > ENTREPOT_KIND_SHARED)
+            throw Error(ErrorKind::value, "empty: ", kind, " is no USM kind");
+        const Queue queue = selector ? registry::select(selector).default_queue() : registry::current_queue();
+        return new entrepot_array(Array::empty({shape, static_cast<std::size_t>(ndim)}, dtype, static_cast<UsmKind>(kind), queue));
+    });
+}
+
+void *native_queue(entrepot_array *handle) {
+    return guarded<void *>(nullptr, [&] { return handle->array.device().backend().is_host() ? nullptr : handle->array.queue().native(); });
+}
+
+int before_use(entrepot_array *handle, int writes) {
+    return guarded(-1, [&] {
+        handle->array.memory().before(access_of(writes), handle->array.queue());
+        return 0;
+    });
+}
+
+int after_use(entrepot_array *handle, int writes) {
+    return guarded(-1, [&] {
+        const Queue &queue = handle->array.queue();
+        handle->array.memory().after(access_of(writes), queue, queue.submitted());
+        return 0;
+    });
+}
+
+int wait_for_host(entrepot_array *handle, int writes) {
+    return guarded(-1, [&] {
+        without_gil([&] { handle->array.memory().wait_for_host(access_of(writes)); });
+        return 0;
+    });
+}
+
+constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object,  to_object,  retain,    release,      view,
+                               empty,                  native_queue, before_use, after_use, wait_for_host};
+
+}  // namespace
+
+void init_c_api(nanobind::module_ &m) {
+    m.attr("c_api") = nanobind::capsule(&table, ENTREPOT_C_API_CAPSULE);
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,85 @@
+"""Zero-copy exchange of accelerator memory between Python libraries.
+
+``asarray`` views the memory of any library's object as an :class:`Array`; every consumer takes the Array through the
+protocol that it speaks. ``entrepot.memory`` is a drop-in for ``dpctl.memory``.
+"""
+
+from importlib import import_module as _import_module
+
+from . import _runtime
+
+_runtime.prepare()
+
+from ._core import (  # noqa: E402  the runtime's environment must be set before anyone can ask for devices
+    Array,
+    Context,
+    Device,
+    DeviceError,
+    Dtype,
+    EntrepotError,
+    Event,
+    ExchangeError,
+    InterfaceError,
+    Kernel,
+    KernelError,
+    LocalMemory,
+    Program,
+    Queue,
+    Scalar,
+    USMAllocationError,
+    __version__,
+    asarray,
+    copy,
+    device,
+    device_context,
+    devices,
+    empty,
+    fill,
+    from_dlpack,
+    full,
+    zeros,
+)
+
+__all__ = [
+    "Array",
+    "Context",
+    "Device",
+    "DeviceError",
+    "Dtype",
+    "EntrepotError",
+    "Event",
+    "ExchangeError",
+    "InterfaceError",
+    "Kernel",
+    "KernelError",
+    "LocalMemory",
+    "Program",
+    "Queue",
+    "Scalar",
+    "USMAllocationError",
+    "__version__",
+    "asarray",
+    "copy",
+    "device",
+    "device_context",
+    "devices",
+    "empty",
+    "fill",
+    "from_dlpack",
+    "full",
+    "memory",
+    "zeros",
+]
+
+# Rooms that are loaded when they are first named, so that importing the package stays cheap.
+_LAZY = frozenset({"memory"})
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
