@@ -44,9 +44,10 @@ std::string system_release() {
 }
 
 ep_device_info describe() {
-    static const std::string name = processor_property("model name", "host processor");
-    static const std::string vendor = processor_property("vendor_id", "unknown");
-    static const std::string driver = system_release();
+    // Never destroyed: the contract calls them immortal, and somebody may print a device while the process exits.
+    static const auto &name = *new std::string(processor_property("model name", "host processor"));
+    static const auto &vendor = *new std::string(processor_property("vendor_id", "unknown"));
+    static const auto &driver = *new std::string(system_release());
     ep_device_info info{};
     info.backend = "host";
     info.type = EP_CPU;

@@ -51,9 +51,6 @@ private:
     Handle *handle_;
 };
 
-// Below so many bytes a copy or fill costs less than telling another thread about it.
-inline constexpr std::uint64_t inline_bytes = std::uint64_t{1} << 20;
-
 // Limits that the processor does not set: those of OpenCL CPU devices, so that a kernel that fits there fits here.
 inline constexpr std::uint64_t max_work_group = 8192;
 inline constexpr std::uint64_t max_local_memory = std::uint64_t{256} << 10;

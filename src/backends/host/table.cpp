@@ -1,9 +1,11 @@
 // The host backend: the machine's own processors and memory, always there, linked into libentrepot.
 //
 // What it promises beyond the contract:
-//  - A submission whose queue has nothing before it runs at once, on the caller's thread, if it is short (a copy or fill below
-//    `inline_bytes`, a kernel that its earlier launches have shown to be quick). Everything else is run by the executor's
-//    threads, in the queue's order. No such thread ever blocks: what waits for an event is a continuation of that event.
+//  - A submission whose queue has nothing before it runs at once, on the caller's thread, if it is short (memory.cpp and
+//  programs.cpp
+//    say where that ends: a copy of a few MiB, a kernel that its earlier launches have shown to be quick). Everything else is run
+//    by the executor's threads, in the queue's order. No such thread ever blocks: what waits for an event is a continuation of
+//    that event.
 //  - Every queue is in order; EP_QUEUE_OUT_OF_ORDER is granted by keeping the order.
 //  - fork: in the child everything works again, on new threads. A queue that was busy, or an event that was not done, at the
 //    moment of the fork says so and refuses.

@@ -1,6 +1,16 @@
 // The host backend: the contract of every backend, and what only the host promises: fork, its compiler, its threads.
 #include "backends/contract.hpp"
+#include "backends/host/executor.hpp"
 #include "backends/host/table.hpp"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 
 namespace {
 
@@ -63,3 +73,284 @@ const Subject &subject() {
 }  // namespace
 
 ENTREPOT_BACKEND_CONTRACT("host", subject())
+
+namespace {
+
+const Bench &bench() {
+    static const Bench host(subject(), devices_of(subject()).front());
+    return host;
+}
+
+// An environment variable set (or, without a value, unset) for one scope.
+class Environment {
+public:
+    Environment(const char *name, const char *value) : name_(name) {
+        if (const char *before = std::getenv(name))
+            before_ = before;
+        set(value);
+    }
+    Environment(const Environment &) = delete;
+    Environment &operator=(const Environment &) = delete;
+    ~Environment() { set(before_ ? before_->c_str() : nullptr); }
+
+private:
+    void set(const char *value) { value ? setenv(name_, value, 1) : unsetenv(name_); }
+
+    const char *name_;
+    std::optional<std::string> before_;
+};
+
+struct Build {
+    ep_status status;
+    Program program;
+    std::string log;
+};
+
+Build build(const std::string &source, const char *options = "") {
+    Build made{EP_OK, Program(nullptr, bench().table.program_release), {}};
+    const ep_sink sink{&made.log, [](void *user, const char *text, std::size_t length) {
+                           static_cast<std::string *>(user)->append(text, length);
+                       }};
+    ep_program program = nullptr;
+    last_error().clear();
+    made.status = bench().table.program_build(bench().context.get(), bench().device, EP_CPP, source.data(), source.size(),
+                                              options, &sink, &program);
+    made.program.reset(program);
+    return made;
+}
+
+bool says(const char *words) { return last_error().find(words) != std::string::npos; }
+
+// Launches over one work-item, with the address that the kernel writes to.
+void launch(const Queue &queue, const Kernel &kernel, const void *out) {
+    const ep_argument argument = pointer_argument(out);
+    const ep_range range{1, {1}, {}};
+    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, &argument, 1));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- the executor
+
+TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
+    class Counting final : public entrepot::backends::host::Loop {
+    public:
+        Counting(std::uint64_t count, std::uint64_t chunk) : Loop(count, chunk), runs(count) {}
+        std::vector<std::atomic<int>> runs;
+        std::atomic<int> ends = 0;
+
+    private:
+        void run(std::uint64_t first, std::uint64_t last) noexcept override {
+            for (std::uint64_t i = first; i < last; ++i)
+                ++runs[i];
+        }
+        void finished() noexcept override { ++ends; }
+    };
+    for (const std::uint64_t count : {1u, 2u, 7u, 1000u, 65'537u})
+        for (const std::uint64_t chunk : {1u, 7u, 4096u}) {
+            const auto loop = std::make_shared<Counting>(count, chunk);
+            entrepot::backends::host::start(loop);
+            loop->take_part();
+            while (loop->ends == 0)
+                std::this_thread::yield();
+            CHECK(std::all_of(loop->runs.begin(), loop->runs.end(), [](const auto &times) { return times == 1; }));
+            CHECK(loop->ends == 1);
+        }
+}
+
+TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
+    const Kernel kernel = bench().kernel("extern \"C\" unsigned long pthread_self();"
+                                         "extern \"C\" void who(const long long *, void *const *arguments) {"
+                                         "    *(unsigned long *)arguments[0] = pthread_self();"
+                                         "}",
+                                         "who");
+    const Queue queue = bench().queue();
+    unsigned long who = 0;
+    bool here = false;
+    for (int i = 0; i < 1000 && !here; ++i) {  // the first launch is not known to be quick, nor is one after an interrupted one
+        who = 0;
+        launch(queue, kernel, &who);
+        here = who == pthread_self();  // before the wait, which may run it here too
+        bench().wait(queue);
+        CHECK((i > 0 || !here));
+    }
+    CHECK(here);
+
+    const Slow slow(bench());
+    slow.submit(queue, 1);
+    who = 0;
+    launch(queue, kernel, &who);
+    CHECK_MESSAGE(who == 0, "behind a slow kernel even a quick one waits for its turn");
+    bench().wait(queue);
+    CHECK(who != 0);
+    CHECK_MESSAGE(who != pthread_self(), "a turn that had to wait is never taken by a caller's thread");
+}
+
+TEST_CASE("executor: more queues than threads can wait for one event, in chains") {
+    const Slow slow(bench());
+    const Queue first = bench().queue();
+    slow.submit(first, 5);
+    Event before = bench().record(first);
+    std::vector<Queue> queues;
+    std::vector<std::int64_t> values(1000, 0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        queues.push_back(bench().queue());
+        CONTRACT_OK(bench().table.event_wait_in_queue(queues.back().get(), before.get()));
+        const void *from = i == 0 ? static_cast<const void *>(slow.result()) : &values[i - 1];
+        CONTRACT_OK(bench().table.memory_copy(queues.back().get(), &values[i], from, sizeof values[i]));
+        before = bench().record(queues.back());
+    }
+    CHECK(values.front() == 0);
+    CONTRACT_OK(bench().table.event_wait(before.get()));
+    CHECK(values.back() == 5);
+}
+
+// ---------------------------------------------------------------- programs
+
+TEST_CASE("programs: without a compiler the sentence says what was tried") {
+    const Environment no_path("PATH", "/nowhere"), chosen("CXX", "my-compiler -O9");
+    const Build refused = build(subject().indices);
+    CHECK(refused.status == EP_UNAVAILABLE);
+    for (const char *word : {"my-compiler", "c++", "g++", "clang++", "CXX"})
+        CHECK_MESSAGE(says(word), last_error());
+    std::uint32_t mask = 99;
+    CONTRACT_OK(bench().table.program_dialects(bench().device, &mask));
+    CHECK(mask == 0);
+}
+
+TEST_CASE("programs: CXX chooses the compiler and may carry options") {
+    const Environment chosen("CXX", "g++ -DCHOSEN=1");
+    CHECK(build("#ifndef CHOSEN\n#error no\n#endif\nextern \"C\" void f(const long long *, void *const *) {}").status == EP_OK);
+}
+
+TEST_CASE("programs: a build leaves nothing behind, even in a program that ignores its children") {
+    const std::filesystem::path place = std::filesystem::temp_directory_path() / ("entrepot-test-" + std::to_string(getpid()));
+    std::filesystem::create_directory(place);
+    {
+        const Environment directory("TMPDIR", place.c_str());
+        auto *before = std::signal(SIGCHLD, SIG_IGN);
+        CHECK(build(subject().indices).status == EP_OK);
+        CHECK(build("nonsense").status == EP_BUILD_FAILED);
+        std::signal(SIGCHLD, before);
+    }
+    CHECK(std::filesystem::is_empty(place));
+    std::filesystem::remove(place);
+}
+
+TEST_CASE("programs: options are split like words, and warnings reach the log of a build that succeeds") {
+    const Build built = build("extern \"C\" const char text[] = TEXT;\n"
+                              "extern \"C\" void f(const long long *, void *const *) { int unused; }",
+                              "-Wall  '-DTEXT=\"two words\"'");
+    REQUIRE_MESSAGE(built.status == EP_OK, built.log);
+    CHECK_MESSAGE(built.log.find("kernel.cpp:2") != std::string::npos, built.log);
+    CHECK_MESSAGE(built.log.find("unused") != std::string::npos, built.log);
+    CHECK(build(subject().indices, "-DA='open").status == EP_INVALID);
+}
+
+TEST_CASE("programs: functions that are declared and not defined are refused when the program is built") {
+    CHECK(build("extern \"C\" void nobody();\nextern \"C\" void f(const long long *, void *const *) { nobody(); }").status ==
+          EP_BUILD_FAILED);
+    CHECK_MESSAGE(says("nobody"), last_error());
+}
+
+TEST_CASE("programs: functions of the libraries that a program uses are not its kernels, and its own are not theirs") {
+    const Build built =
+        build("extern \"C\" void malloc(const long long *, void *const *arguments) { *(int *)arguments[0] = 17; }\n"
+              "extern \"C\" void f(const long long *range, void *const *arguments) { malloc(range, arguments); }",
+              "-w -fno-builtin");
+    REQUIRE_MESSAGE(built.status == EP_OK, built.log);
+    ep_kernel handle = nullptr;
+    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.program_kernel(built.program.get(), "printf", &handle));
+    CONTRACT_OK(bench().table.program_kernel(built.program.get(), "f", &handle));
+    const Kernel kernel(handle, bench().table.kernel_release);
+    int out = 0;
+    const Queue queue = bench().queue();
+    launch(queue, kernel, &out);
+    bench().wait(queue);
+    CHECK(out == 17);
+}
+
+TEST_CASE("programs: what a program exports beside its kernels is believed") {
+    // The barrier between the loops: each work-item keeps its number across it, in the private block past the last argument.
+    const Kernel kernel = bench().kernel(R"(
+        extern "C" const int shift_arguments = 2;
+        extern "C" const long long shift_local = 640, shift_private = 8, shift_max_group = 64;
+        extern "C" void shift(const long long *range, void *const *arguments) {
+            long long *out = (long long *)arguments[0], *local = (long long *)arguments[1], *kept = (long long *)arguments[2];
+            const long long items = range[4];
+            for (long long group = range[10]; group < range[11]; ++group) {
+                for (long long i = 0; i < items; ++i) {
+                    kept[i] = group * items + i;
+                    local[i] = 1000 * kept[i];
+                }
+                for (long long i = 0; i < items; ++i)
+                    out[kept[i]] = local[(i + 1) % items] + kept[i];
+            }
+            if ((unsigned long long)local % 64 != 0 || (unsigned long long)kept % 64 != 0)
+                out[0] = -1;
+        })",
+                                         "shift");
+    ep_kernel_info info{};
+    CONTRACT_OK(bench().table.kernel_info(kernel.get(), bench().device, &info));
+    CHECK(info.argument_count == 2);
+    CHECK(info.local_memory == 640);
+    CHECK(info.private_memory == 8);
+    CHECK(info.max_work_group == 64);
+
+    std::vector<std::int64_t> out(64'000, 0), expected(out.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        expected[i] = static_cast<std::int64_t>(1000 * (i / 64 * 64 + (i + 1) % 64) + i);
+    const ep_argument arguments[] = {pointer_argument(out.data()), local_argument(64 * 8)};
+    const Queue queue = bench().queue();
+    const ep_range range{1, {out.size()}, {64}};
+    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+    bench().wait(queue);
+    CHECK(out == expected);
+    const ep_range too_wide{1, {out.size()}, {128}};
+    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.kernel_launch(queue.get(), kernel.get(), &too_wide, arguments, 2));
+}
+
+// ---------------------------------------------------------------- fork
+
+#if defined(__SANITIZE_THREAD__)
+#define CANNOT_FORK true  // ThreadSanitizer supports no new threads after a fork
+#elif defined(__has_feature)
+#define CANNOT_FORK __has_feature(thread_sanitizer)
+#else
+#define CANNOT_FORK false
+#endif
+
+TEST_CASE("fork: the child works on threads of its own, and what was under way says that it is not" *
+          doctest::skip(CANNOT_FORK)) {
+    const Slow slow(bench());
+    const Kernel kernel = bench().kernel(subject().indices, "indices");
+    const Queue busy = bench().queue(), idle = bench().queue();
+    slow.submit(busy, 3);
+    const Event pending = bench().record(busy);
+
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        const ep_backend &table = bench().table;
+        int failures = 0;
+        const auto expect = [&](bool truth) { failures = failures * 2 + !truth; };
+        expect(table.queue_wait(busy.get()) == EP_DEVICE_ERROR && says("fork"));
+        expect(table.event_wait(pending.get()) == EP_DEVICE_ERROR && says("fork"));
+        std::vector<std::int64_t> out(3 * 100'000, -1);
+        const std::int64_t offset = 0;
+        const ep_argument arguments[] = {pointer_argument(out.data()), bytes_argument(offset)};
+        const ep_range range{1, {100'000}, {}};
+        expect(table.kernel_launch(idle.get(), kernel.get(), &range, arguments, 2) == EP_OK);
+        ep_event done = nullptr;
+        expect(table.event_record(idle.get(), &done) == EP_OK);
+        std::int32_t finished = 0;
+        while (finished == 0 && table.event_is_done(done, &finished) == EP_OK)  // so that the child's own threads must do it
+            usleep(1000);
+        expect(out[3 * 99'999 + 2] == 99'999);
+        _exit(failures);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_MESSAGE(status == 0, "bits of the exit status name the checks that failed: ", status);
+    bench().wait(busy);
+}
