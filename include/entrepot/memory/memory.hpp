@@ -18,7 +18,7 @@ class Resource;
 
 // What keeps borrowed memory alive. `release` may be called on any thread, once; it must not throw.
 class Owner {
-  public:
+public:
     using Release = void (*)(void *handle);
 
     Owner() noexcept = default;
@@ -42,7 +42,7 @@ class Owner {
         return handle_;
     }
 
-  private:
+private:
     void *handle_ = nullptr;
     Release release_ = nullptr;
 };
@@ -50,7 +50,7 @@ class Owner {
 enum class Access : std::uint8_t { read, write };
 
 class Memory {
-  public:
+public:
     Memory() noexcept = default;
 
     // From `resource` (nullptr: the one that is current for the device). The block is ready for work of `queue`; other
@@ -112,13 +112,15 @@ class Memory {
         std::atomic<std::uint32_t> references{1};
         std::atomic<bool> escaped{false};
         UsmKind kind = UsmKind::unknown;
+        std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
         void *data = nullptr;
         std::size_t bytes = 0;
         Device device;
         Context context;
         Resource *resource = nullptr;  // counted
         Owner owner;
-        std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it
+        std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
+        Record *next = nullptr;                     // in a list of recycled records
     };
     Record *record() const noexcept { return record_; }
 
@@ -126,7 +128,7 @@ class Memory {
     void *detach() noexcept { return std::exchange(record_, nullptr); }
     static Memory attach(void *record) noexcept { return Memory(static_cast<Record *>(record)); }
 
-  private:
+private:
     explicit Memory(Record *record) noexcept : record_(record) {}
     static void destroy(Record *record) noexcept;
 

@@ -3,9 +3,11 @@
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
+#include <atomic>
 #include <cstddef>
-#include <memory>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace entrepot {
@@ -23,6 +25,8 @@ struct Block {
     void *data = nullptr;
     std::size_t bytes = 0;      // as asked for
     std::size_t alignment = 0;  // as asked for
+    // The queue that it was allocated for may use it at once; all others once that queue has reached this position.
+    Queue::Position available = 0;
 };
 
 // One access that may still be running.
@@ -39,38 +43,91 @@ struct Pending {
     bool escaped = false;  // foreign code may use it on queues that we do not know
 };
 
+class Resource;
+
+// A counted reference to a resource.
+class ResourceRef {
+public:
+    ResourceRef() noexcept = default;
+    inline explicit ResourceRef(Resource *resource) noexcept;
+    // Takes over a reference that the caller holds.
+    static ResourceRef adopt(Resource *resource) noexcept {
+        ResourceRef reference;
+        reference.resource_ = resource;
+        return reference;
+    }
+    ResourceRef(const ResourceRef &other) noexcept : ResourceRef(other.resource_) {}
+    ResourceRef(ResourceRef &&other) noexcept : resource_(std::exchange(other.resource_, nullptr)) {}
+    ResourceRef &operator=(ResourceRef other) noexcept {
+        std::swap(resource_, other.resource_);
+        return *this;
+    }
+    inline ~ResourceRef();
+
+    Resource *get() const noexcept { return resource_; }
+    Resource &operator*() const noexcept { return *resource_; }
+    Resource *operator->() const noexcept { return resource_; }
+    explicit operator bool() const noexcept { return resource_ != nullptr; }
+    // Gives the reference to the caller.
+    Resource *detach() noexcept { return std::exchange(resource_, nullptr); }
+
+private:
+    Resource *resource_ = nullptr;
+};
+
 class Resource {
-  public:
+public:
+    Resource(const Resource &) = delete;
+    Resource &operator=(const Resource &) = delete;
     virtual ~Resource() = default;
 
     // A block ready for work of `queue`. Throws Error(allocation) when there is none left.
     virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) = 0;
     // Never blocks, never throws; the resource keeps the block back until `pending` is done.
     virtual void deallocate(const Place &place, Block block, Pending pending) noexcept = 0;
-    // Gives memory that is free here back to the driver; returns the bytes given back. 0 for resources that keep none.
-    virtual std::size_t trim() { return 0; }
+    // Gives memory that is free, here and upstream, back to the driver; returns the bytes given back.
+    virtual std::size_t trim() { return upstream_ ? upstream_->trim() : 0; }
 
     virtual std::string name() const = 0;
+    // What it and its upstreams hold, as messages about a failed allocation show it; empty where there is nothing to say.
+    virtual std::string report() const { return upstream_ ? upstream_->report() : std::string(); }
     Resource *upstream() const noexcept { return upstream_.get(); }
 
-    void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void retain() noexcept {
+        if (!immortal_)
+            references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    // Whether there was anything left to retain: for lists that hold resources without keeping them.
+    bool try_retain() noexcept;
     void release() noexcept {
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (!immortal_ && references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;
     }
+    // Lives as long as the process from now on, and is not counted: what every allocation takes by default.
+    void make_immortal() noexcept { immortal_ = true; }
 
-  protected:
-    struct Releaser {
-        void operator()(Resource *resource) const noexcept { resource->release(); }
-    };
-    explicit Resource(Resource *upstream) noexcept : upstream_(upstream) {
-        if (upstream)
-            upstream->retain();
-    }
-    std::unique_ptr<Resource, Releaser> upstream_;
+protected:
+    explicit Resource(Resource *upstream) noexcept : upstream_(upstream) {}
 
-  private:
+private:
+    ResourceRef upstream_;
     std::atomic<std::uint32_t> references_{1};
+    bool immortal_ = false;
 };
+
+inline ResourceRef::ResourceRef(Resource *resource) noexcept : resource_(resource) {
+    if (resource_)
+        resource_->retain();
+}
+
+inline ResourceRef::~ResourceRef() {
+    if (resource_)
+        resource_->release();
+}
+
+// A new resource, counted: make_resource<PoolResource>(direct_resource()).
+template <class T, class... Arguments> ResourceRef make_resource(Arguments &&...arguments) {
+    return ResourceRef::adopt(new T(std::forward<Arguments>(arguments)...));
+}
 
 }  // namespace entrepot

@@ -1,0 +1,27 @@
+// Which resource serves an allocation that names none: the innermost scope of the thread, then the device's, then the default.
+#pragma once
+#include <entrepot/memory/resource.hpp>
+
+namespace entrepot {
+
+// A pool over the driver; as old as the process.
+Resource *default_resource();
+
+// What allocations for the device use from now on, on every thread; nullptr: the default again.
+void set_resource(const Device &device, Resource *resource);
+
+ResourceRef current_resource(const Device &device);
+
+// For every device, on this thread, until it is popped again; scopes nest.
+void push_resource(Resource *resource);
+void pop_resource() noexcept;
+
+class UseResource {
+public:
+    explicit UseResource(Resource *resource) { push_resource(resource); }
+    UseResource(const UseResource &) = delete;
+    UseResource &operator=(const UseResource &) = delete;
+    ~UseResource() { pop_resource(); }
+};
+
+}  // namespace entrepot

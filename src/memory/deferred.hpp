@@ -1,0 +1,302 @@
+// Deferred: items that wait for the uses of a piece of memory, and then for a quarantine if foreign code has seen it.
+//
+// It is polled, not notified: a notification would come on a driver's thread, where neither a driver nor Python may be called.
+#pragma once
+#include <entrepot/memory/release.hpp>
+#include <entrepot/memory/resource.hpp>
+#include <memory/fork_safe_mutex.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace entrepot {
+
+// Without asking the device: whether the use is already known to be done.
+inline bool is_known_done(const Queue &queue, Queue::Position position) noexcept {
+    return queue.identity()->completed.load(std::memory_order_acquire) >= position;
+}
+
+// Whether the work is done, asking the device if need be. A device that cannot answer has not finished: what its work may
+// still touch is kept for good rather than given to somebody else.
+inline bool is_done_for_sure(const Queue &queue, Queue::Position position) noexcept {
+    if (is_known_done(queue, position))
+        return true;
+    try {
+        return may_call(queue.backend()) && queue.is_done(position);
+    } catch (...) {
+        return false;
+    }
+}
+
+// Adds a use, unless there is a later one of its queue.
+inline void keep_latest(std::vector<Use> &uses, const Use &use) {
+    for (Use &each : uses)
+        if (each.queue == use.queue) {
+            each.position = std::max(each.position, use.position);
+            return;
+        }
+    uses.push_back(use);
+}
+
+// Every member may be called from any thread; the mutex (its owner's) is never held while a device is asked.
+template <class Item> class Deferred {
+public:
+    explicit Deferred(ForkSafeMutex &mutex) noexcept : mutex_(mutex) {}
+
+    bool is_empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+    // The item waits for what is pending on memory of `context`.
+    void add(const Context &context, Pending pending, Item item) {
+        Waiting waiting{std::move(item), std::move(pending.uses), pending.escaped ? context : Context()};
+        const std::lock_guard lock(mutex_);
+        place(std::move(waiting), finished_);
+        count_.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    // The items whose work is done. Never blocks.
+    std::vector<Item> take_finished() {
+        while (pass_finished_uses()) {
+        }
+        seal_quarantines();
+        end_quarantines();
+        const std::lock_guard lock(mutex_);
+        count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
+        return std::exchange(finished_, {});
+    }
+
+    // Blocks until all that waits is done, and returns it. What failed work holds stays.
+    std::vector<Item> wait_for_all() {
+        std::vector<Item> all = take_finished();
+        // One round may bring an item no further than from its uses into quarantine; two that bring nothing never will.
+        for (int fruitless = 0; fruitless < 2 && !is_empty() && wait_for_some(); ++fruitless)
+            for (Item &item : take_finished()) {
+                all.push_back(std::move(item));
+                fruitless = -1;
+            }
+        return all;
+    }
+
+    // All that anything waits for: for an owner that ends and passes the duty on.
+    Pending outstanding() const {
+        const std::lock_guard lock(mutex_);
+        Pending all;
+        for (const Line &line : lines_)
+            for (const Waiting &waiting : line.waiting) {
+                for (const Use &use : waiting.uses)
+                    keep_latest(all.uses, use);
+                all.escaped |= static_cast<bool>(waiting.quarantine);
+            }
+        all.escaped |= !wards_.empty();
+        return all;
+    }
+
+private:
+    struct Waiting {
+        Item item;
+        std::vector<Use> uses;  // for the last one first
+        Context quarantine;     // afterwards; none: nobody else has seen the memory
+    };
+    // What waits for positions of one queue, as a heap with the lowest position in front.
+    struct Line {
+        Queue queue;
+        std::vector<Waiting> waiting;
+    };
+    // The memory of one context that foreign code has seen. One batch at a time is guarded by an event of every queue of ours
+    // in the context; what comes meanwhile gathers for the next batch, so that a barrier serves many blocks.
+    struct Ward {
+        Context context;
+        std::vector<Item> gathering;
+        std::vector<Item> batch;
+        std::vector<Event> guards;
+        std::uint64_t number = 0;  // of the batch
+        bool sealed = false;
+    };
+
+    static bool is_later(const Waiting &a, const Waiting &b) noexcept { return a.uses.back().position > b.uses.back().position; }
+
+    // To the next stop: a line, a quarantine, or the end. The mutex is held.
+    void place(Waiting &&waiting, std::vector<Item> &finished) {
+        if (!waiting.uses.empty()) {
+            const Queue &queue = waiting.uses.back().queue;
+            auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == queue; });
+            if (line == lines_.end())
+                line = lines_.insert(line, Line{queue, {}});
+            line->waiting.push_back(std::move(waiting));
+            std::push_heap(line->waiting.begin(), line->waiting.end(), is_later);
+        } else if (waiting.quarantine) {
+            auto ward = std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) { return each.context == waiting.quarantine; });
+            if (ward == wards_.end())
+                ward = wards_.insert(ward, Ward{std::move(waiting.quarantine), {}, {}, {}, 0, false});
+            ward->gathering.push_back(std::move(waiting.item));
+        } else {
+            finished.push_back(std::move(waiting.item));
+        }
+    }
+
+    // Asks every line for its front, and lets pass what is done. True if anything passed.
+    bool pass_finished_uses() {
+        std::vector<Use> fronts;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const Line &line : lines_)
+                fronts.push_back(line.waiting.front().uses.back());
+        }
+        std::erase_if(fronts, [](const Use &use) { return !is_done_for_sure(use.queue, use.position); });
+        if (fronts.empty())
+            return false;
+
+        std::vector<Queue> left;  // dropped after the mutex: the last reference may go with it
+        const std::lock_guard lock(mutex_);
+        bool passed = false;
+        for (const Use &front : fronts) {
+            const auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == front.queue; });
+            if (line == lines_.end())
+                continue;  // another thread was faster
+            std::vector<Waiting> through;
+            while (!line->waiting.empty() && (line->waiting.front().uses.back().position <= front.position ||
+                                              is_known_done(front.queue, line->waiting.front().uses.back().position))) {
+                std::pop_heap(line->waiting.begin(), line->waiting.end(), is_later);
+                through.push_back(std::move(line->waiting.back()));
+                line->waiting.pop_back();
+            }
+            passed |= !through.empty();
+            if (line->waiting.empty()) {
+                left.push_back(std::move(line->queue));
+                lines_.erase(line);
+            }
+            for (Waiting &waiting : through) {
+                left.push_back(std::move(waiting.uses.back().queue));
+                waiting.uses.pop_back();
+                place(std::move(waiting), finished_);
+            }
+        }
+        return passed;
+    }
+
+    // Guards what has gathered in wards that have no batch.
+    void seal_quarantines() {
+        std::vector<std::pair<Context, std::uint64_t>> fresh;
+        {
+            const std::lock_guard lock(mutex_);
+            for (Ward &ward : wards_)
+                if (ward.batch.empty() && !ward.gathering.empty()) {
+                    ward.batch.swap(ward.gathering);
+                    ward.sealed = false;
+                    fresh.emplace_back(ward.context, ++ward.number);
+                }
+        }
+        for (auto &[context, number] : fresh) {
+            std::vector<Event> guards;
+            const bool guarded = record_guards(context, guards);
+            const std::lock_guard lock(mutex_);
+            const auto ward = find_batch(context, number);
+            if (guarded) {
+                ward->guards = std::move(guards);
+                ward->sealed = true;
+            } else {  // another try at the next poll
+                std::move(ward->batch.begin(), ward->batch.end(), std::back_inserter(ward->gathering));
+                ward->batch.clear();
+            }
+        }
+    }
+
+    static bool record_guards(const Context &context, std::vector<Event> &guards) noexcept {
+        try {
+            if (!may_call(context.backend()))
+                return false;
+            for (const Queue &queue : live_queues(context))
+                if (!queue.is_idle())
+                    guards.push_back(queue.record());
+            return true;
+        } catch (...) {
+            return false;
+        }
+    }
+
+    void end_quarantines() {
+        struct Batch {
+            Context context;
+            std::uint64_t number;
+            std::vector<Event> guards;
+        };
+        std::vector<Batch> batches;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const Ward &ward : wards_)
+                if (ward.sealed)
+                    batches.push_back({ward.context, ward.number, ward.guards});
+        }
+        std::erase_if(batches, [](const Batch &batch) { return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done); });
+        if (batches.empty())
+            return;
+
+        std::vector<Ward> left;  // dropped after the mutex
+        const std::lock_guard lock(mutex_);
+        for (const Batch &batch : batches) {
+            const auto ward = find_batch(batch.context, batch.number);
+            if (ward == wards_.end() || !ward->sealed)
+                continue;  // another thread was faster
+            std::move(ward->batch.begin(), ward->batch.end(), std::back_inserter(finished_));
+            ward->batch.clear();
+            ward->guards.clear();
+            ward->sealed = false;
+            if (ward->gathering.empty()) {
+                left.push_back(std::move(*ward));
+                wards_.erase(ward);
+            }
+        }
+    }
+
+    static bool is_event_done(const Event &event) noexcept {
+        try {
+            return !event.backend() || (may_call(*event.backend()) && event.is_done());
+        } catch (...) {
+            return false;
+        }
+    }
+
+    // Blocks for what the lines and the batches wait for now. False if some of it cannot be waited for, or nothing is left.
+    bool wait_for_some() {
+        std::vector<Use> uses;
+        std::vector<Event> guards;
+        {
+            const std::lock_guard lock(mutex_);
+            for (const Line &line : lines_)
+                for (const Waiting &waiting : line.waiting)
+                    keep_latest(uses, waiting.uses.back());
+            for (const Ward &ward : wards_)
+                guards.insert(guards.end(), ward.guards.begin(), ward.guards.end());
+        }
+        if (uses.empty() && guards.empty())
+            return false;
+        try {
+            for (const Use &use : uses) {
+                if (!may_call(use.queue.backend()))
+                    return false;
+                use.queue.wait_at(use.position);
+            }
+            for (const Event &guard : guards)
+                guard.wait();
+        } catch (...) {
+            return false;
+        }
+        return true;
+    }
+
+    typename std::vector<Ward>::iterator find_batch(const Context &context, std::uint64_t number) {
+        return std::find_if(wards_.begin(), wards_.end(),
+                            [&](const Ward &ward) { return ward.context == context && ward.number == number; });
+    }
+
+    ForkSafeMutex &mutex_;
+    std::vector<Line> lines_;
+    std::vector<Ward> wards_;
+    std::vector<Item> finished_;
+    std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace entrepot

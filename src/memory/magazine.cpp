@@ -1,0 +1,122 @@
+// Magazines: the part of the pool that each thread has for itself, made at its first allocation and handed back at its end.
+#include <memory/pool_state.hpp>
+
+namespace entrepot {
+namespace {
+
+struct ThreadMagazines {
+    std::vector<Magazine *> all;
+    ~ThreadMagazines();
+};
+
+constinit thread_local Magazine *latest = nullptr;
+constinit thread_local bool thread_has_ended = false;
+thread_local ThreadMagazines own;
+
+ThreadMagazines::~ThreadMagazines() {
+    latest = nullptr;
+    thread_has_ended = true;
+    for (Magazine *magazine : all) {
+        ResourceRef pool;
+        {
+            const std::lock_guard lock(magazine_mutex());
+            if (!magazine->pool)
+                delete magazine;
+            else if (magazine->pool->try_retain())
+                pool = ResourceRef::adopt(magazine->pool);
+            else
+                magazine->thread_is_gone = true;  // the pool is ending on another thread, which will find it
+        }
+        if (pool)
+            magazine->state->absorb(*magazine);
+    }
+}
+
+// A magazine outlives its pool until its thread looks.
+void forget_ended_pools() {
+    latest = nullptr;
+    const std::lock_guard lock(magazine_mutex());
+    std::erase_if(own.all, [](Magazine *magazine) {
+        const bool ended = magazine->pool == nullptr;
+        if (ended)
+            delete magazine;
+        return ended;
+    });
+}
+
+}  // namespace
+
+ForkSafeMutex &magazine_mutex() {
+    static ForkSafeMutex *const made = new ForkSafeMutex;
+    return *made;
+}
+
+Magazine *PoolResource::State::magazine_of(const Place &place) {
+    if (latest && latest->serves(number, place)) [[likely]]
+        return latest;
+    if (thread_has_ended || magazine_bytes == 0 || !place.context.record()->immortal)
+        return nullptr;
+    for (Magazine *magazine : own.all)
+        if (magazine->serves(number, place))
+            return latest = magazine;
+
+    forget_ended_pools();
+    auto made = std::make_unique<Magazine>();
+    made->pool = &pool;
+    made->state = this;
+    made->pool_number = number;
+    made->context = place.context.record();
+    made->device = place.device;
+    made->kind = place.kind;
+    own.all.reserve(own.all.size() + 1);
+    {
+        const std::lock_guard lock(mutex);
+        made->shelf = &shelf_of(place);
+        magazines.push_back(made.get());
+    }
+    own.all.push_back(made.get());
+    return latest = made.release();
+}
+
+// The ones that came first go, half of them, so that neither a burst of requests nor one of returns locks each time.
+void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
+    const std::lock_guard lock(mutex);
+    magazine.drain(index, magazine.bins[index].size() / 2,
+                   [&](FreeBlock &&block) { put_on_shelf(*magazine.shelf, index, std::move(block)); });
+}
+
+void PoolResource::State::empty_magazine(Magazine &magazine) {
+    const std::lock_guard lock(mutex);
+    for (std::size_t index = 0; index < size_class::count; ++index)
+        magazine.drain(index, 0, [&](FreeBlock &&block) { put_on_shelf(*magazine.shelf, index, std::move(block)); });
+}
+
+void PoolResource::State::empty_own_magazines() {
+    if (thread_has_ended)
+        return;
+    for (Magazine *magazine : own.all)
+        if (magazine->pool_number == number)
+            empty_magazine(*magazine);
+}
+
+void PoolResource::State::absorb(Magazine &magazine) {
+    empty_magazine(magazine);
+    {
+        const std::lock_guard lock(mutex);
+        std::erase(magazines, &magazine);
+    }
+    delete &magazine;
+}
+
+void PoolResource::State::take_from_all_magazines() {
+    for (Magazine *magazine : magazines)
+        empty_magazine(*magazine);
+    const std::lock_guard lock(magazine_mutex());
+    for (Magazine *magazine : std::exchange(magazines, {})) {
+        magazine->pool = nullptr;
+        if (magazine->thread_is_gone)
+            delete magazine;
+    }
+}
+
+}  // namespace entrepot

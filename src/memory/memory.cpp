@@ -1,0 +1,219 @@
+// Memory: its records, where they come from, and how an allocation ends.
+#include <entrepot/memory/memory.hpp>
+
+#include <entrepot/device/backend.hpp>
+#include <entrepot/device/registry.hpp>
+#include <entrepot/memory/current.hpp>
+#include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/release.hpp>
+#include <memory/ordering.hpp>
+#include <memory/owners.hpp>
+
+#include <algorithm>
+#include <bit>
+
+namespace entrepot {
+namespace {
+
+// Records that this thread will use again, their orderings included.
+struct Recycled {
+    Memory::Record *first = nullptr;
+    std::uint32_t count = 0;
+    enum class State : std::uint8_t { unused, open, closed } state = State::unused;
+};
+
+constexpr std::uint32_t most_recycled = 256;
+constinit thread_local Recycled recycled;
+
+void delete_record(Memory::Record *record) noexcept {
+    delete record->ordering.load(std::memory_order_relaxed);
+    delete record;
+}
+
+// Ends what the thread keeps; from then on records are not kept, for nobody would end those.
+struct RecycledEnd {
+    ~RecycledEnd() {
+        recycled.state = Recycled::State::closed;
+        while (Memory::Record *const record = recycled.first) {
+            recycled.first = record->next;
+            delete_record(record);
+        }
+    }
+    void arm() noexcept { recycled.state = Recycled::State::open; }
+};
+
+thread_local RecycledEnd recycled_end;
+
+[[gnu::noinline]] void recycle_or_delete(Memory::Record *record) noexcept {
+    if (recycled.state == Recycled::State::unused)
+        recycled_end.arm();
+    if (recycled.state == Recycled::State::closed || recycled.count >= most_recycled) {
+        delete_record(record);
+        return;
+    }
+    record->next = recycled.first;
+    recycled.first = record;
+    ++recycled.count;
+}
+
+inline void recycle(Memory::Record *record) noexcept {
+    if (recycled.state != Recycled::State::open || recycled.count >= most_recycled) [[unlikely]]
+        return recycle_or_delete(record);
+    record->next = recycled.first;
+    recycled.first = record;
+    ++recycled.count;
+}
+
+// One reference, nothing noted; the caller sets the rest.
+inline Memory::Record *new_record() {
+    Memory::Record *const record = recycled.first;
+    if (!record) [[unlikely]]
+        return new Memory::Record;
+    recycled.first = record->next;
+    --recycled.count;
+    record->references.store(1, std::memory_order_relaxed);
+    record->escaped.store(false, std::memory_order_relaxed);
+    return record;
+}
+
+std::uint8_t packed_alignment(std::size_t alignment) noexcept { return static_cast<std::uint8_t>(std::bit_width(alignment)); }
+std::size_t unpacked_alignment(std::uint8_t packed) noexcept { return packed == 0 ? 0 : std::size_t{1} << (packed - 1); }
+
+// A block has an address of its own, so it is never empty.
+std::size_t block_bytes(std::size_t bytes) noexcept { return std::max<std::size_t>(bytes, 1); }
+
+struct AspectRow {
+    UsmKind kind;
+    ep_aspect aspect;
+};
+constexpr AspectRow aspects[] = {{UsmKind::host, EP_USM_HOST_ALLOCATIONS},
+                                 {UsmKind::device, EP_USM_DEVICE_ALLOCATIONS},
+                                 {UsmKind::shared, EP_USM_SHARED_ALLOCATIONS}};
+
+void require_kind(const Device &device, UsmKind kind) {
+    for (const AspectRow &row : aspects)
+        if (row.kind == kind) {
+            if (!device.has(row.aspect)) [[unlikely]]
+                throw Error(ErrorKind::device, device, " has no ", kind, " memory");
+            return;
+        }
+    throw Error(ErrorKind::value, "memory of kind ", kind, " cannot be allocated: a kind is host, device or shared");
+}
+
+// What would have been there, had nobody taken it.
+void free_what_is_free(Resource &resource) {
+    wait_and_release();
+    resource.trim();
+    for (const ResourceRef &pool : live_pools())
+        pool->trim();
+}
+
+[[noreturn]] void refuse(const Resource &resource, const Place &place, std::size_t bytes, const Error &second) {
+    const std::string report = resource.report();
+    throw Error(ErrorKind::allocation, place.device, " has no ", bytes, " bytes of ", place.kind, " memory left, not even after ",
+                "everything that was free had been given back: the device has ", place.device.info().global_memory,
+                " bytes in all and at most ", place.device.info().max_allocation, " for one allocation", report.empty() ? "" : ", ", report,
+                " (", second.what(), ")");
+}
+
+[[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment,
+                                       const Queue &queue) {
+    free_what_is_free(resource);
+    try {
+        return resource.allocate(place, bytes, alignment, queue);
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::allocation)
+            throw;
+        refuse(resource, place, bytes, error);
+    }
+}
+
+Block allocate_block(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    try {
+        return resource.allocate(place, bytes, alignment, queue);
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::allocation)
+            throw;
+    }
+    return allocate_again(resource, place, bytes, alignment, queue);
+}
+
+// Gives a record back, should the rest of making it fail.
+struct RecordGuard {
+    Memory::Record *record;
+    ~RecordGuard() {
+        if (record)
+            recycle(record);
+    }
+    Memory::Record *detach() noexcept { return std::exchange(record, nullptr); }
+};
+
+}  // namespace
+
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+    const Device &device = queue.device();
+    if (alignment != 0 && !std::has_single_bit(alignment)) [[unlikely]]
+        throw Error(ErrorKind::value, "an alignment of ", alignment, " bytes was asked for: it must be a power of two, or 0 for any");
+    require_kind(device, kind);
+    fork_guard::require_usable(device.backend());
+    release_finished_owners();
+
+    ResourceRef source = resource ? ResourceRef(resource) : current_resource(device);
+    RecordGuard made{new_record()};
+    Record &record = *made.record;
+    Place place{queue.context(), device, kind};
+    const Block block = allocate_block(*source, place, block_bytes(bytes), alignment, queue);
+    record.kind = kind;
+    record.alignment = packed_alignment(alignment);
+    record.data = block.data;
+    record.bytes = bytes;
+    record.device = device;
+    record.context = std::move(place.context);
+    record.resource = source.detach();
+    Memory memory(made.detach());
+    if (block.available != 0)
+        memory.after(Access::write, queue, block.available);
+    return memory;
+}
+
+Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
+    release_finished_owners();
+    Record &record = *new_record();
+    record.kind = kind;
+    record.alignment = 0;
+    record.data = data;
+    record.bytes = bytes;
+    record.device = device;
+    record.context = context;
+    record.resource = nullptr;
+    record.owner = std::move(owner);
+    return Memory(&record);
+}
+
+Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
+    static const Device host = registry::host();
+    static const Context context = host.default_context();
+    return borrow(data, bytes, UsmKind::host, host, context, std::move(owner));
+}
+
+// The record is used again before anything is released, for that may run anybody's code, which may let go of memory too.
+void Memory::destroy(Record *record) noexcept {
+    std::vector<Use> uses;
+    if (Ordering *const ordering = record->ordering.load(std::memory_order_acquire))
+        uses = ordering->take_all();
+    Place place{std::move(record->context), record->device, record->kind};
+    const Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
+    const bool escaped = record->escaped.load(std::memory_order_relaxed);
+    const ResourceRef resource = ResourceRef::adopt(std::exchange(record->resource, nullptr));
+    Owner owner = std::move(record->owner);
+    recycle(record);
+
+    if (!may_call(place.context.backend())) [[unlikely]]
+        owner.detach();  // memory of a device leaks here, and with it whoever holds it
+    else if (resource)
+        resource->deallocate(place, block, {std::move(uses), escaped});
+    else if (!uses.empty()) [[unlikely]]
+        release_after(place.context, std::move(uses), std::move(owner));
+}
+
+}  // namespace entrepot

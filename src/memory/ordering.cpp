@@ -1,0 +1,175 @@
+// Memory's ordering: before and after an access of a queue, and the host's turn.
+#include <memory/ordering.hpp>
+
+#include <entrepot/device/backend.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace entrepot {
+namespace {
+
+// Those of queues that are not known to be past their position.
+void take_done(std::vector<Memory::Ordering::Entry> &entries, std::vector<Memory::Ordering::Entry> &done) {
+    const auto first = std::stable_partition(entries.begin(), entries.end(),
+                                             [](const auto &entry) { return !is_known_done(entry.queue, entry.position); });
+    done.insert(done.end(), std::make_move_iterator(first), std::make_move_iterator(entries.end()));
+    entries.erase(first, entries.end());
+}
+
+Memory::Ordering *made_ordering(Memory::Record &record) {
+    if (Memory::Ordering *const made = record.ordering.load(std::memory_order_acquire))
+        return made;
+    auto fresh = std::make_unique<Memory::Ordering>();
+    Memory::Ordering *found = nullptr;
+    if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
+        return fresh.release();
+    return found;  // another thread was faster
+}
+
+// The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
+Memory::Ordering *busy_ordering(const Memory::Record &record) noexcept {
+    Memory::Ordering *const ordering = record.ordering.load(std::memory_order_acquire);
+    return ordering && ordering->count.load(std::memory_order_acquire) != 0 ? ordering : nullptr;
+}
+
+}  // namespace
+
+ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
+    static std::array<ForkSafeMutex, 16> *const mutexes = new std::array<ForkSafeMutex, 16>;
+    return (*mutexes)[reinterpret_cast<std::uintptr_t>(this) / sizeof *this % mutexes->size()];
+}
+
+void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
+    const auto is_behind = [&](const Entry &entry) {
+        if (access == Access::write)  // comes after all that the queue did or has waited for
+            return entry.queue == queue || entry.waited_by == queue.identity();
+        return entry.queue == queue && entry.access == Access::read;
+    };
+    // Another thread may have noted a later position of the queue already: it is still running when this one is done.
+    for (const Entry &entry : entries)
+        if (entry.queue == queue && is_behind(entry))
+            position = std::max(position, entry.position);
+    const auto first = std::stable_partition(entries.begin(), entries.end(), [&](const Entry &entry) { return !is_behind(entry); });
+    left.insert(left.end(), std::make_move_iterator(first), std::make_move_iterator(entries.end()));
+    entries.erase(first, entries.end());
+    if (entries.size() > 4)
+        take_done(entries, left);
+    entries.push_back({queue, position, access, nullptr});
+    count.store(entries.size(), std::memory_order_release);
+}
+
+void Memory::Ordering::drop_done(std::vector<Entry> &left) {
+    take_done(entries, left);
+    count.store(entries.size(), std::memory_order_release);
+}
+
+std::vector<Use> Memory::Ordering::blocking(Access access, const Queue &queue) const {
+    std::vector<Use> uses;
+    for (const Entry &entry : entries)
+        if ((access == Access::write || entry.access == Access::write) &&
+            (!queue || (entry.queue != queue && entry.waited_by != queue.identity())))
+            keep_latest(uses, {entry.queue, entry.position});
+    return uses;
+}
+
+void Memory::Ordering::mark_waited(const std::vector<Use> &uses, const Queue &queue) {
+    for (Entry &entry : entries)
+        for (const Use &use : uses)
+            if (entry.queue == use.queue && entry.position <= use.position)
+                entry.waited_by = queue.identity();
+}
+
+std::vector<Use> Memory::Ordering::take_all() {
+    std::vector<Use> uses;
+    for (Entry &entry : entries)
+        if (!is_known_done(entry.queue, entry.position))
+            keep_latest(uses, {std::move(entry.queue), entry.position});
+    entries.clear();
+    count.store(0, std::memory_order_relaxed);
+    return uses;
+}
+
+void Memory::before(Access access, const Queue &queue) const {
+    Ordering *const ordering = busy_ordering(*record_);
+    if (!ordering)
+        return;
+    fork_guard::require_usable(queue.backend());
+    std::vector<Use> uses;
+    {
+        const std::lock_guard lock(ordering->mutex());
+        uses = ordering->blocking(access, queue);
+    }
+    if (uses.empty())
+        return;
+    for (const Use &use : uses)
+        queue.wait_for(use.queue.event_at(use.position));
+    const std::lock_guard lock(ordering->mutex());
+    ordering->mark_waited(uses, queue);
+}
+
+void Memory::after(Access access, const Queue &queue, Queue::Position position) const {
+    Ordering *const ordering = made_ordering(*record_);
+    std::vector<Ordering::Entry> left;
+    const std::lock_guard lock(ordering->mutex());
+    ordering->note(access, queue, position, left);
+}
+
+void Memory::wait_for_host(Access access) const {
+    Ordering *const ordering = busy_ordering(*record_);
+    if (!ordering)
+        return;
+    std::vector<Use> uses;
+    {
+        const std::lock_guard lock(ordering->mutex());
+        uses = ordering->blocking(access, {});
+    }
+    for (const Use &use : uses)
+        use.queue.wait_at(use.position);
+    std::vector<Ordering::Entry> left;
+    const std::lock_guard lock(ordering->mutex());
+    ordering->drop_done(left);
+}
+
+bool Memory::is_ready_for_host(Access access) const {
+    Ordering *const ordering = busy_ordering(*record_);
+    if (!ordering)
+        return true;
+    std::vector<Use> uses;
+    {
+        const std::lock_guard lock(ordering->mutex());
+        uses = ordering->blocking(access, {});
+    }
+    for (const Use &use : uses)
+        if (!use.is_done())
+            return false;
+    std::vector<Ordering::Entry> left;
+    const std::lock_guard lock(ordering->mutex());
+    ordering->drop_done(left);
+    return true;
+}
+
+Event Memory::last_use(Access access) const {
+    Ordering *const ordering = busy_ordering(*record_);
+    if (!ordering)
+        return {};
+    std::vector<Use> uses;
+    {
+        const std::lock_guard lock(ordering->mutex());
+        uses = ordering->blocking(access, {});
+    }
+    std::erase_if(uses, [](const Use &use) { return use.is_done(); });
+    if (uses.empty())
+        return {};
+    // One event for them all: the queue of the last one waits for the others, and marks that.
+    const Use last = uses.back();
+    uses.pop_back();
+    if (uses.empty())
+        return last.queue.event_at(last.position);
+    for (const Use &use : uses)
+        last.queue.wait_for(use.queue.event_at(use.position));
+    return last.queue.record();
+}
+
+}  // namespace entrepot

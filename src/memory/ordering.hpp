@@ -1,0 +1,38 @@
+// Ordering: which accesses to a piece of memory may still be running.
+#pragma once
+#include <entrepot/memory/resource.hpp>
+#include <memory/deferred.hpp>
+
+#include <atomic>
+#include <vector>
+
+namespace entrepot {
+
+struct Memory::Ordering {
+    struct Entry {
+        Queue queue;
+        Queue::Position position;
+        Access access;
+        const Queue::Record *waited_by = nullptr;  // the queue whose work comes after it, besides its own
+    };
+
+    // The last write and what came since, at most one of each kind for a queue; and what other threads do at the same time.
+    std::vector<Entry> entries;
+    std::atomic<std::size_t> count{0};  // of entries, to be read without the lock
+
+    // The lock of one ordering in so many: they need one each too rarely for its room.
+    ForkSafeMutex &mutex() const noexcept;
+
+    // Each with the lock held. Queues that are left go to the caller, who drops them without it.
+    void note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left);
+    void drop_done(std::vector<Entry> &left);
+
+    // What an access has to wait for, of queues other than `queue` that has not waited for it before.
+    std::vector<Use> blocking(Access access, const Queue &queue) const;
+    void mark_waited(const std::vector<Use> &uses, const Queue &queue);
+
+    // Without the lock: nobody else has the memory any more. Leaves nothing.
+    std::vector<Use> take_all();
+};
+
+}  // namespace entrepot

@@ -1,0 +1,65 @@
+// Owners that wait, in one list for the process.
+#include <memory/owners.hpp>
+
+#include <memory/deferred.hpp>
+
+namespace entrepot {
+namespace {
+
+// As it is kept here an owner that gets lost leaks, instead of being released under a kernel.
+struct Kept {
+    void *handle;
+    Owner::Release release;
+};
+
+struct Waiting {
+    ForkSafeMutex mutex;
+    Deferred<Kept> owners{mutex};
+};
+
+// Never destroyed: at the end of the process owners leak.
+Waiting &waiting() {
+    static Waiting *const made = new Waiting;
+    return *made;
+}
+
+void release(const std::vector<Kept> &owners) noexcept {
+    owners_waiting.fetch_sub(owners.size(), std::memory_order_relaxed);
+    for (const Kept &owner : owners)
+        owner.release(owner.handle);
+}
+
+}  // namespace
+
+void release_after(const Context &context, std::vector<Use> uses, Owner owner) noexcept {
+    const Kept kept{owner.handle(), owner.release_function()};
+    if (!kept.release)
+        return;
+    try {
+        std::erase_if(uses, [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
+        if (uses.empty())
+            return;  // the owner goes with the parameter
+        owner.detach();
+        waiting().owners.add(context, {std::move(uses), false}, kept);
+        owners_waiting.fetch_add(1, std::memory_order_relaxed);
+    } catch (...) {  // no memory for the list
+    }
+}
+
+void release_finished_owners() noexcept {
+    if (owners_waiting.load(std::memory_order_relaxed) == 0)
+        return;
+    try {
+        release(waiting().owners.take_finished());
+    } catch (...) {  // no memory for the list: at the next entry
+    }
+}
+
+void wait_for_owners() noexcept {
+    try {
+        release(waiting().owners.wait_for_all());
+    } catch (...) {
+    }
+}
+
+}  // namespace entrepot

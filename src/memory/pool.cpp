@@ -1,0 +1,401 @@
+// PoolResource: from the thread's magazine, else from the shelf of the place, else from the upstream; and back the same way.
+#include <memory/pool_state.hpp>
+
+#include <entrepot/device/backend.hpp>
+
+#include <bit>
+#include <mutex>
+
+namespace entrepot {
+namespace {
+
+constexpr std::size_t shortest_chunk = std::size_t{64} << 10;
+constexpr std::size_t longest_chunk = std::size_t{2} << 20;
+constexpr std::size_t blocks_of_a_chunk = 64;
+constexpr std::size_t large_step = std::size_t{256} << 10;  // large blocks are rounded to it, or to an eighth of their size
+constexpr std::size_t deferrals_of_a_poll = 64;
+
+constexpr std::size_t chunk_size(std::size_t index) noexcept {
+    return std::clamp(size_class::bytes_of(index) * blocks_of_a_chunk, shortest_chunk, longest_chunk);
+}
+
+// One block, and what its alignment costs where the upstream aligns to a granule only.
+constexpr std::size_t shortest_chunk_size(std::size_t index) noexcept {
+    return size_class::bytes_of(index) + size_class::alignment_of(index) - size_class::granule;
+}
+
+std::size_t large_size(std::size_t bytes) {
+    if (bytes > std::numeric_limits<std::ptrdiff_t>::max() / 2)
+        throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
+    const std::size_t step = std::max(large_step, std::bit_floor(bytes) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
+// Calls `allocate` with the first size, and with the second where there is not so much.
+template <class Allocate> Block allocate_either(std::size_t preferred, std::size_t needed, Allocate &&allocate) {
+    try {
+        return allocate(preferred);
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::allocation || preferred == needed)
+            throw;
+    }
+    return allocate(needed);
+}
+
+Block given(const FreeBlock &block, std::size_t bytes, std::size_t alignment) noexcept {
+    return {block.data, bytes, alignment, block.is_bound() ? block.position : 0};
+}
+
+// Whether the host has nothing to do with the memory, and the only queue that has will see the next user's work come later.
+bool may_be_bound(UsmKind kind, const Pending &pending) noexcept {
+    return kind == UsmKind::device && std::all_of(pending.uses.begin(), pending.uses.end(),
+                                                  [&](const Use &use) { return use.queue == pending.uses.front().queue; });
+}
+
+FreeBlock bound_to(void *data, const std::vector<Use> &uses) {
+    FreeBlock block{data, {}, 0};
+    for (const Use &use : uses) {
+        block.queue = use.queue;
+        block.position = std::max(block.position, use.position);
+    }
+    return block;
+}
+
+// The host's queues answer faster than a list can be kept.
+bool is_over(const Use &use) noexcept {
+    return use.queue.backend().is_host() ? is_done_for_sure(use.queue, use.position) : is_known_done(use.queue, use.position);
+}
+
+struct Registered {
+    ForkSafeMutex mutex;
+    std::vector<PoolResource *> pools;
+};
+
+// Never destroyed: pools may end after it would be.
+Registered &registered() {
+    static Registered *const made = new Registered;
+    return *made;
+}
+
+std::atomic<std::uint64_t> pools_made{0};
+
+}  // namespace
+
+PoolResource::State::State(PoolResource &self, std::size_t limit)
+    : pool(self), max_cached(limit), magazine_bytes(std::min(magazine_limit, limit / 16)), number(++pools_made) {}
+
+PoolResource::PoolResource(Resource *upstream, std::size_t max_cached)
+    : Resource(upstream), state_(std::make_unique<State>(*this, max_cached)) {
+    const std::lock_guard lock(registered().mutex);
+    registered().pools.push_back(this);
+}
+
+PoolResource::~PoolResource() {
+    {
+        const std::lock_guard lock(registered().mutex);
+        std::erase(registered().pools, this);
+    }
+    state_->end();
+}
+
+std::vector<ResourceRef> live_pools() {
+    std::vector<ResourceRef> pools;
+    const std::lock_guard lock(registered().mutex);
+    for (PoolResource *pool : registered().pools)
+        if (pool->try_retain())
+            pools.push_back(ResourceRef::adopt(pool));
+    return pools;
+}
+
+// ------------------------------------------------------------------- allocate
+
+Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    const std::size_t index = size_class::serving(bytes, alignment);
+    if (index == size_class::none)
+        return state_->allocate_large(place, bytes, alignment, queue);
+
+    Magazine *const magazine = state_->magazine_of(place);
+    while (magazine && !magazine->bins[index].empty()) {
+        FreeBlock block = magazine->pop(index);
+        if (block.is_free_for(queue)) [[likely]]
+            return given(block, bytes, alignment);
+        state_->set_aside(*magazine->shelf, index, block.data, {{Use{block.queue, block.position}}, false});
+    }
+    Block block = state_->allocate_small(place, index, queue, magazine);
+    block.bytes = bytes;
+    block.alignment = alignment;
+    return block;
+}
+
+// From the shelf, with some more for the magazine.
+Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine) {
+    if (!waiting.is_empty())
+        take_finished(waiting.take_finished());
+    const std::size_t wanted = 1 + (magazine ? Magazine::capacity(index) / 2 : 0);
+    for (;; add_chunk(place, index, queue)) {
+        std::vector<FreeBlock> found, bound;
+        Shelf *shelf;
+        {
+            const std::lock_guard lock(mutex);
+            shelf = &shelf_of(place);
+            while (found.size() < wanted) {
+                std::optional<FreeBlock> block = shelf->take(index);
+                if (!block)
+                    break;
+                (block->is_free_for(queue) ? found : bound).push_back(std::move(*block));
+            }
+        }
+        for (FreeBlock &block : bound)
+            set_aside(*shelf, index, block.data, {{Use{std::move(block.queue), block.position}}, false});
+        if (found.empty())
+            continue;
+        for (std::size_t i = found.size(); --i > 0;)
+            magazine->push(index, std::move(found[i]));
+        return given(found.front(), 0, 0);
+    }
+}
+
+void PoolResource::State::add_chunk(const Place &place, std::size_t index, const Queue &queue) {
+    give_back_abandoned();
+    const Block chunk = allocate_either(chunk_size(index), shortest_chunk_size(index),
+                                        [&](std::size_t bytes) { return source().allocate(place, bytes, 0, queue); });
+    const std::lock_guard lock(mutex);
+    shelf_of(place).add_chunk(index, chunk, queue);
+}
+
+Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    const std::size_t size = large_size(bytes);
+    if (!waiting.is_empty())
+        take_finished(waiting.take_finished());
+    for (bool asked = false;; asked = true) {
+        std::vector<Use> bound;
+        {
+            const std::lock_guard lock(mutex);
+            if (const auto block = shelf_of(place).take_large(size, alignment, queue, bound))
+                return given(*block, bytes, alignment);
+        }
+        const auto is_done = [](const Use &use) { return is_done_for_sure(use.queue, use.position); };
+        if (asked || std::none_of(bound.begin(), bound.end(), is_done))
+            return large_from_upstream(place, bytes, alignment, queue);
+    }
+}
+
+Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    give_back_abandoned();
+    const Block block = allocate_either(large_size(bytes), bytes,
+                                        [&](std::size_t size) { return source().allocate(place, size, alignment, queue); });
+    const std::lock_guard lock(mutex);
+    shelf_of(place).add_large(block);
+    return {block.data, bytes, alignment, block.available};
+}
+
+// ----------------------------------------------------------------- deallocate
+
+void PoolResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    try {
+        const std::size_t index = size_class::serving(block.bytes, block.alignment);
+        std::erase_if(pending.uses, is_over);
+        if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending))) [[likely]]
+            state_->put_back(place, index, bound_to(block.data, pending.uses));
+        else
+            state_->set_aside(*state_->find_shelf(place), index, block.data, std::move(pending));
+    } catch (...) {  // no memory for the lists: a block that leaks is better than one that is given to two
+    }
+}
+
+void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBlock block) {
+    if (Magazine *const magazine = index == size_class::none ? nullptr : magazine_of(place)) [[likely]] {
+        magazine->push(index, std::move(block));
+        if (magazine->bins[index].size() <= Magazine::capacity(index) &&
+            magazine->cached.load(std::memory_order_relaxed) <= magazine_bytes) [[likely]]
+            return;
+        empty_bin(*magazine, index);
+    } else {
+        const std::lock_guard lock(mutex);
+        put_on_shelf(*find_shelf(place), index, std::move(block));
+    }
+    keep_to_limit();
+}
+
+void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block) {
+    if (index == size_class::none)
+        shelf.put_large(std::move(block));
+    else
+        shelf.put(index, std::move(block));
+}
+
+void PoolResource::State::set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending) {
+    {
+        const std::lock_guard lock(mutex);
+        shelf.waiting += index == size_class::none ? shelf.size_of_large(data) : size_class::bytes_of(index);
+    }
+    waiting.add(shelf.place.context, std::move(pending), Waiting{&shelf, index, data});
+    if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll == deferrals_of_a_poll - 1)
+        take_finished(waiting.take_finished());
+}
+
+void PoolResource::State::take_finished(std::vector<Waiting> finished) {
+    if (finished.empty())
+        return;
+    {
+        const std::lock_guard lock(mutex);
+        for (const Waiting &each : finished) {
+            each.shelf->waiting -=
+                each.index == size_class::none ? each.shelf->size_of_large(each.data) : size_class::bytes_of(each.index);
+            put_on_shelf(*each.shelf, each.index, {each.data, {}, 0});
+        }
+    }
+    keep_to_limit();
+}
+
+void PoolResource::take_finished() noexcept {
+    try {
+        if (!state_->waiting.is_empty())
+            state_->take_finished(state_->waiting.take_finished());
+    } catch (...) {  // no memory for the lists: at the next entry
+    }
+}
+
+void PoolResource::wait_for_all() noexcept {
+    try {
+        state_->take_finished(state_->waiting.wait_for_all());
+    } catch (...) {
+    }
+}
+
+// -------------------------------------------------------------------- shelves
+
+Shelf *PoolResource::State::find_shelf(const Place &place) const noexcept {
+    const auto found = std::find_if(shelves.begin(), shelves.end(), [&](const auto &shelf) { return shelf->place == place; });
+    return found == shelves.end() ? nullptr : found->get();
+}
+
+Shelf &PoolResource::State::shelf_of(const Place &place) {
+    if (Shelf *const shelf = find_shelf(place))
+        return *shelf;
+    return *shelves.emplace_back(std::make_unique<Shelf>(place));
+}
+
+// Contexts come and go; what is cached for one that only its shelves still hold is of no more use to anybody.
+void PoolResource::State::give_back_abandoned() {
+    std::vector<std::unique_ptr<Shelf>> abandoned;
+    {
+        const std::lock_guard lock(mutex);
+        const auto holders = [&](const Context &context) {
+            return std::count_if(shelves.begin(), shelves.end(), [&](const auto &shelf) { return shelf->place.context == context; });
+        };
+        for (auto shelf = shelves.begin(); shelf != shelves.end();) {
+            const Context::Record &context = *(*shelf)->place.context.record();
+            if (!context.immortal && (*shelf)->waiting == 0 &&
+                context.references.load(std::memory_order_acquire) == holders((*shelf)->place.context)) {
+                abandoned.push_back(std::move(*shelf));
+                shelf = shelves.erase(shelf);
+            } else {
+                ++shelf;
+            }
+        }
+    }
+    for (const auto &shelf : abandoned) {
+        std::vector<Returned> returned;
+        shelf->collect_all({}, returned);
+        give_back(shelf->place, std::move(returned));
+    }
+}
+
+// ----------------------------------------------------------------- giving back
+
+std::size_t PoolResource::trim() {
+    take_finished();
+    state_->empty_own_magazines();
+    return state_->give_back_free() + upstream()->trim();
+}
+
+std::size_t PoolResource::State::give_back_free() {
+    struct Load {
+        Place place;
+        std::vector<Returned> returned;
+    };
+    std::vector<Load> loads;
+    std::vector<Queue> dropped;
+    {
+        const std::lock_guard lock(mutex);
+        cached_after_trim = 0;
+        for (const auto &shelf : shelves) {
+            loads.push_back({shelf->place, {}});
+            shelf->collect_free(loads.back().returned, dropped);
+            cached_after_trim += shelf->cached;
+        }
+    }
+    std::size_t bytes = 0;
+    for (Load &load : loads)
+        bytes += give_back(load.place, std::move(load.returned));
+    return bytes;
+}
+
+std::size_t PoolResource::State::give_back(const Place &place, std::vector<Returned> returned) noexcept {
+    std::size_t bytes = 0;
+    for (Returned &each : returned) {
+        bytes += each.block.bytes;
+        source().deallocate(place, each.block, std::move(each.pending));
+    }
+    return bytes;
+}
+
+// Looks for what can go only where enough has come since the last time, because chunks that are partly in use stay.
+void PoolResource::State::keep_to_limit() {
+    if (max_cached == unlimited)
+        return;
+    {
+        const std::lock_guard lock(mutex);
+        std::size_t cached = 0;
+        for (const auto &shelf : shelves)
+            cached += shelf->cached;
+        if (cached <= max_cached || cached < cached_after_trim + max_cached / 8)
+            return;
+    }
+    give_back_free();
+}
+
+// Nothing is out any more. What waits goes back with all that anything waits for, and the upstream does the waiting.
+void PoolResource::State::end() {
+    take_from_all_magazines();
+    Pending pending = waiting.outstanding();
+    for (const auto &shelf : shelves)
+        shelf->add_bindings(pending.uses);
+    for (const auto &shelf : shelves) {
+        std::vector<Returned> returned;
+        shelf->collect_all(pending, returned);
+        give_back(shelf->place, std::move(returned));
+    }
+}
+
+// ------------------------------------------------------------------ statistics
+
+PoolResource::Statistics PoolResource::statistics() const {
+    Statistics sum;
+    std::size_t waste = 0;
+    const std::lock_guard lock(state_->mutex);
+    for (const auto &shelf : state_->shelves) {
+        sum.reserved += shelf->reserved;
+        sum.cached += shelf->cached;
+        sum.waiting += shelf->waiting;
+        waste += shelf->waste;
+    }
+    for (const Magazine *magazine : state_->magazines)
+        sum.cached += magazine->cached.load(std::memory_order_relaxed);
+    const std::size_t free = sum.cached + sum.waiting + waste;  // threads that are at work may be counted a little late
+    sum.used = sum.reserved > free ? sum.reserved - free : 0;
+    return sum;
+}
+
+std::string PoolResource::report() const {
+    const Statistics sum = statistics();
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << "the pool holds " << sum.reserved << " bytes, of which " << sum.used << " are in use, " << sum.cached
+         << " are free and " << sum.waiting << " wait for work to end";
+    const std::string further = upstream()->report();
+    return further.empty() ? text.str() : text.str() + "; " + further;
+}
+
+}  // namespace entrepot

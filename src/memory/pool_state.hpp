@@ -1,0 +1,120 @@
+// What a pool consists of: shelves that all threads share, and magazines, of which each thread has its own.
+#pragma once
+#include <entrepot/memory/pool.hpp>
+#include <memory/deferred.hpp>
+#include <memory/shelf.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace entrepot {
+
+// The free blocks of one place that one thread keeps for itself. The bins are that thread's alone as long as the pool lives.
+struct Magazine {
+    PoolResource *pool;  // under magazine_mutex: nullptr once the pool is gone
+    PoolResource::State *state;
+    Shelf *shelf;
+    std::uint64_t pool_number;
+    const Context::Record *context;  // of a context that is never destroyed: its address cannot become another's
+    Device device;
+    UsmKind kind;
+    bool thread_is_gone = false;         // under magazine_mutex
+    std::atomic<std::size_t> cached{0};  // bytes; written by the thread, read by statistics
+    std::array<Bin, size_class::count> bins;
+
+    static constexpr std::size_t bin_bytes = std::size_t{512} << 10;
+    static constexpr std::size_t bin_blocks = 64;
+    static constexpr std::size_t capacity(std::size_t index) noexcept {
+        return std::clamp<std::size_t>(bin_bytes / size_class::bytes_of(index), 2, bin_blocks);
+    }
+
+    bool serves(std::uint64_t number, const Place &place) const noexcept {
+        return pool_number == number && context == place.context.record() && kind == place.kind && device == place.device;
+    }
+
+    FreeBlock pop(std::size_t index) noexcept {
+        FreeBlock block = std::move(bins[index].back());
+        bins[index].pop_back();
+        count(-size_class::bytes_of(index));
+        return block;
+    }
+    void push(std::size_t index, FreeBlock block) {
+        bins[index].push_back(std::move(block));
+        count(size_class::bytes_of(index));
+    }
+    // Hands all but the latest `kept` blocks to `put`.
+    template <class Put> void drain(std::size_t index, std::size_t kept, Put &&put) {
+        Bin &bin = bins[index];
+        const std::size_t surplus = bin.size() - kept;
+        for (std::size_t i = 0; i < surplus; ++i)
+            put(std::move(bin[i]));
+        bin.erase(bin.begin(), bin.begin() + static_cast<std::ptrdiff_t>(surplus));
+        count(-surplus * size_class::bytes_of(index));
+    }
+
+private:
+    // Not an addition of the processor's: nobody else writes.
+    void count(std::size_t added) noexcept {
+        cached.store(cached.load(std::memory_order_relaxed) + added, std::memory_order_relaxed);
+    }
+};
+
+// Guards what a thread that ends and a pool that ends have in common. Never destroyed.
+ForkSafeMutex &magazine_mutex();
+
+struct PoolResource::State {
+    struct Waiting {
+        Shelf *shelf;
+        std::size_t index;  // size_class::none: a large block
+        void *data;
+    };
+
+    static constexpr std::size_t magazine_limit = std::size_t{4} << 20;
+
+    State(PoolResource &self, std::size_t limit);
+
+    PoolResource &pool;
+    const std::size_t max_cached;
+    const std::size_t magazine_bytes;  // of one thread for one place
+    const std::uint64_t number;        // no other pool of the process had or will have it
+
+    mutable ForkSafeMutex mutex;  // guards the shelves
+    std::vector<std::unique_ptr<Shelf>> shelves;
+    std::vector<Magazine *> magazines;
+    std::size_t cached_after_trim = 0;
+    Deferred<Waiting> waiting{mutex};
+    std::atomic<std::size_t> deferrals{0};
+
+    Resource &source() const noexcept { return *pool.upstream(); }
+
+    // The calling thread's store for the place; nullptr where it may have none.
+    Magazine *magazine_of(const Place &place);
+    void empty_bin(Magazine &magazine, std::size_t index);
+    void empty_magazine(Magazine &magazine);
+    void empty_own_magazines();
+    void absorb(Magazine &magazine);  // of a thread that ends
+    void take_from_all_magazines();   // when the pool ends
+
+    Shelf &shelf_of(const Place &place);
+    Shelf *find_shelf(const Place &place) const noexcept;
+    void give_back_abandoned();
+
+    Block allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine);
+    void add_chunk(const Place &place, std::size_t index, const Queue &queue);
+    Block allocate_large(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
+    Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
+
+    void put_back(const Place &place, std::size_t index, FreeBlock block);
+    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block);  // the mutex is held
+    void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
+    void take_finished(std::vector<Waiting> finished);
+
+    std::size_t give_back_free();
+    std::size_t give_back(const Place &place, std::vector<Returned> returned) noexcept;
+    void keep_to_limit();
+    void end();
+};
+
+}  // namespace entrepot
