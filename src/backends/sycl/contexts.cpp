@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -41,7 +41,7 @@ QueryAllocation find_query(const ::sycl::context &context) {
 }
 
 ep_status context_create(const ep_device *devices, size_t count, ep_context *context) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (count == 0)
             refuse(EP_INVALID, "a context of no devices was asked for");
         std::vector<::sycl::device> natives;
@@ -56,11 +56,11 @@ ep_status context_create(const ep_device *devices, size_t count, ep_context *con
 }
 
 ep_status context_from_native(void *native, ep_context *context) {
-    return guarded_sycl([&] { *context = intern(*static_cast<const ::sycl::context *>(native)); });
+    return guarded([&] { *context = intern(*static_cast<const ::sycl::context *>(native)); });
 }
 
 ep_status context_native(ep_context context, void **native) {
-    return guarded_sycl([&] { *native = &context->native; });
+    return guarded([&] { *native = &context->native; });
 }
 
 void context_retain(ep_context context) { retained(context); }
@@ -68,15 +68,15 @@ void context_retain(ep_context context) { retained(context); }
 void context_release(ep_context context) { release(context); }
 
 ep_status context_equal(ep_context a, ep_context b, std::int32_t *equal) {
-    return guarded_sycl([&] { *equal = a == b; });
+    return guarded([&] { *equal = a == b; });
 }
 
 ep_status context_is_default(ep_context context, std::int32_t *is_default) {
-    return guarded_sycl([&] { *is_default = context->is_default; });
+    return guarded([&] { *is_default = context->is_default; });
 }
 
 ep_status context_devices(ep_context context, ep_device *devices, size_t *count) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (devices)
             std::copy_n(context->devices.begin(), std::min(context->devices.size(), *count), devices);
         *count = context->devices.size();
@@ -120,10 +120,10 @@ void enter_contexts(ep_backend &table) {
     table.context_devices = context_devices;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl
 
 ep_context_s::ep_context_s(const ::sycl::context &context) : native(context) {
-    using namespace entrepot::backends;
+    using namespace entrepot::backends::sycl;
     for (const ::sycl::device &device : native.get_devices())
         devices.push_back(device_of(device));
     is_default = is_default_of_platform(native);
@@ -135,5 +135,5 @@ ep_context_s::ep_context_s(const ::sycl::context &context) : native(context) {
 
 ep_context_s::~ep_context_s() {
     if (cl)
-        entrepot::backends::opencl().release_context(cl);
+        entrepot::backends::sycl::opencl().release_context(cl);
 }

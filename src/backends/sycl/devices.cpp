@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -221,11 +221,11 @@ const std::vector<ep_device> &sub_devices(ep_device device, ep_device_s::Partiti
 // ---------------------------------------------------------------- functions
 
 ep_status device_count(std::uint32_t *count) {
-    return guarded_sycl([&] { *count = static_cast<std::uint32_t>(registry().roots.size()); });
+    return guarded([&] { *count = static_cast<std::uint32_t>(registry().roots.size()); });
 }
 
 ep_status device_at(std::uint32_t index, ep_device *device) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const std::vector<ep_device> &roots = registry().roots;
         if (index >= roots.size())
             refuse(EP_INVALID, "device ", index, " was asked for, and the SYCL runtime lists ", roots.size());
@@ -234,16 +234,16 @@ ep_status device_at(std::uint32_t index, ep_device *device) {
 }
 
 ep_status device_info(ep_device device, ep_device_info *info) {
-    return guarded_sycl([&] { *info = device->info; });
+    return guarded([&] { *info = device->info; });
 }
 
 ep_status device_parent(ep_device device, ep_device *parent) {
-    return guarded_sycl([&] { *parent = device->parent; });
+    return guarded([&] { *parent = device->parent; });
 }
 
 ep_status device_partition(ep_device device, ep_partition how, const std::uint32_t *counts, size_t count, ep_device *sub,
                            size_t *sub_count) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (how < EP_EQUALLY || how > EP_BY_AFFINITY)
             refuse(EP_INVALID, "partition ", static_cast<int>(how), " is not one of ep_partition");
         const ep_device_s::Partition partition{how, {counts, counts + count}};
@@ -257,15 +257,15 @@ ep_status device_partition(ep_device device, ep_partition how, const std::uint32
 }
 
 ep_status device_from_native(void *native, ep_device *device) {
-    return guarded_sycl([&] { *device = device_of(*static_cast<const ::sycl::device *>(native)); });
+    return guarded([&] { *device = device_of(*static_cast<const ::sycl::device *>(native)); });
 }
 
 ep_status device_native(ep_device device, void **native) {
-    return guarded_sycl([&] { *native = &device->native; });
+    return guarded([&] { *native = &device->native; });
 }
 
 ep_status device_default_context(ep_device device, ep_context *context) {
-    return guarded_sycl([&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
+    return guarded([&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
 }
 
 }  // namespace
@@ -300,4 +300,4 @@ void enter_devices(ep_backend &table) {
     table.device_default_context = device_default_context;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

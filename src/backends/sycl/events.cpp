@@ -1,7 +1,7 @@
 // Events: marks in a queue that other queues, or the host, wait for.
 #include "native.hpp"
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -21,27 +21,73 @@ bool is_done(const ::sycl::event &event) {
 }
 
 ep_status event_record(ep_queue queue, ep_event *event) {
-    return guarded_sycl([&] { *event = new ep_event_s{{1}, mark(queue), retained(queue->context), queue->error}; });
+    return guarded([&] { *event = new ep_event_s{{1}, mark(queue), retained(queue->context), queue->error}; });
 }
 
+// Whether the driver has the command already. The runtime holds back what waits for another context or for a host task, and
+// such an event has no native handle: asking for it would crash, and a barrier on it would block.
+bool is_enqueued(const ::sycl::event &event) {
+    return event.get_info<::sycl::info::event::reference_count>() != 0;
+}
+
+using NativeEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, cl_int (*)(cl_event)>;
+
+// An event of `context` that is done when `source`, an event of another OpenCL context, is.
+NativeEvent relay(cl_event source, cl_context context) {
+    cl_int code = CL_SUCCESS;
+    NativeEvent relayed(opencl().create_user_event(context, &code), opencl().release_event);
+    check(code, "clCreateUserEvent");
+    const auto complete = [](cl_event, cl_int status, void *user) {
+        const auto event = static_cast<cl_event>(user);
+        opencl().set_user_event_status(event, status < 0 ? status : CL_COMPLETE);
+        opencl().release_event(event);
+    };
+    check(opencl().retain_event(relayed.get()), "clRetainEvent");  // the callback's
+    code = opencl().set_event_callback(source, CL_COMPLETE, complete, relayed.get());
+    if (code != CL_SUCCESS)
+        opencl().release_event(relayed.get());
+    check(code, "clSetEventCallback");
+    return relayed;
+}
+
+void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
+    std::vector<::sycl::event> relayed;
+    for (const cl_event native : ::sycl::get_native<::sycl::backend::opencl>(event)) {
+        const NativeEvent source(native, opencl().release_event);
+        const NativeEvent ours = relay(native, queue->context->cl);
+        relayed.push_back(::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
+    }
+    queue->native.ext_oneapi_submit_barrier(relayed);
+}
+
+void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
+    syclex::submit(queue->native, [&](::sycl::handler &handler) {
+        handler.depends_on(event);
+        handler.ext_oneapi_barrier();
+    });
+}
+
+// Within a context the driver orders by itself. Across contexts the runtime does: it holds back a barrier that depends on the
+// event and, in an in-order queue, all that follows; but in an out-of-order queue later work overtakes that barrier, so
+// there the driver is given an event of its own context. What neither can do, the host waits for.
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (is_done(event->native))
             return;
-        if (event->context == queue->context) {
+        const bool enqueued = is_enqueued(event->native);
+        if (enqueued && event->context == queue->context)
             queue->native.ext_oneapi_submit_barrier({event->native});
-            return;
-        }
-        // Across contexts the shorter form throws; the runtime makes a dependency of this one.
-        syclex::submit(queue->native, [&](::sycl::handler &handler) {
-            handler.depends_on(event->native);
-            handler.ext_oneapi_barrier();
-        });
+        else if (queue->is_in_order())
+            submit_dependent_barrier(queue, event->native);
+        else if (enqueued && queue->context->cl && event->native.get_backend() == ::sycl::backend::opencl)
+            submit_relayed_barrier(queue, event->native);
+        else
+            event->native.wait();
     });
 }
 
 ep_status event_wait(ep_event event) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (!event->error)  // see queue_wait
             return event->native.wait();
         event->native.wait_and_throw();
@@ -50,11 +96,11 @@ ep_status event_wait(ep_event event) {
 }
 
 ep_status event_is_done(ep_event event, std::int32_t *done) {
-    return guarded_sycl([&] { *done = is_done(event->native); });
+    return guarded([&] { *done = is_done(event->native); });
 }
 
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (!is_done(from->native) || !is_done(to->native))
             refuse(EP_INVALID, "the time between two events was asked for, and ", is_done(from->native) ? "the later" : "the earlier",
                    " is not done: wait for it first");
@@ -72,11 +118,11 @@ ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
 }
 
 ep_status event_native(ep_event event, void **native) {
-    return guarded_sycl([&] { *native = &event->native; });
+    return guarded([&] { *native = &event->native; });
 }
 
 ep_status event_from_native(void *native, ep_event *event) {
-    return guarded_sycl([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr}; });
+    return guarded([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr}; });
 }
 
 void event_retain(ep_event event) { retained(event); }
@@ -103,4 +149,4 @@ void enter_events(ep_backend &table) {
     table.event_release = event_release;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -64,7 +64,7 @@ void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size
 
 ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment, ep_queue,
                           void **pointer) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         words_of(kind);
         if (alignment & (alignment - 1))
             refuse(EP_INVALID, "alignment ", alignment, " is not a power of two");
@@ -77,7 +77,7 @@ ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind
 }
 
 ep_status memory_free(ep_context context, void *pointer, ep_queue) {
-    return guarded_sycl([&] { ::sycl::free(pointer, context->native); });
+    return guarded([&] { ::sycl::free(pointer, context->native); });
 }
 
 // -------------------------------------------------------------------- query
@@ -150,7 +150,7 @@ ep_allocation query_runtime(ep_context context, const char *first, std::size_t b
 }
 
 ep_status memory_query(ep_context context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const auto first = static_cast<const char *>(pointer);
         *found = context->query ? query_opencl(context, first, bytes, flags) : query_runtime(context, first, bytes, flags);
     });
@@ -159,7 +159,7 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t byte
 // --------------------------------------------------------- copies and fills
 
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (bytes != 0)
             in_order(queue, [&](::sycl::queue &native) { syclex::memcpy(native, to, from, bytes); });
     });
@@ -167,7 +167,7 @@ ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t by
 
 ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
         if (walk.is_empty)
             return;
@@ -209,7 +209,7 @@ void submit(ep_queue queue, const Fill &fill) {
 }
 
 ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const auto extent = static_cast<std::int64_t>(count), step = static_cast<std::int64_t>(itemsize);
         const Fill fill = plan_fill({1, itemsize, &extent}, to, &step, item);
         if (count != 0)
@@ -218,7 +218,7 @@ ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t it
 }
 
 ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
         if (!fill.walks.front().is_empty)
             submit(queue, fill);
@@ -237,4 +237,4 @@ void enter_memory(ep_backend &table) {
     table.memory_fill_strided = memory_fill_strided;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

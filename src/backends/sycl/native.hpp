@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace syclex = ::sycl::ext::oneapi::experimental;
 
@@ -31,8 +31,8 @@ template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts
 ep_status status_of(const ::sycl::exception &error);
 
 // The boundary of this backend: as backends::guarded, with the runtime's error codes turned into statuses.
-template <class Body> ep_status guarded_sycl(Body &&body) noexcept {
-    return guarded([&] {
+template <class Body> ep_status guarded(Body &&body) noexcept {
+    return backends::guarded([&] {
         try {
             body();
         } catch (const ::sycl::exception &error) {
@@ -58,6 +58,11 @@ struct OpenCl {
     decltype(&::clCreateKernel) create_kernel = nullptr;
     decltype(&::clGetKernelWorkGroupInfo) kernel_work_group_info = nullptr;
     decltype(&::clReleaseKernel) release_kernel = nullptr;
+    decltype(&::clCreateUserEvent) create_user_event = nullptr;
+    decltype(&::clSetUserEventStatus) set_user_event_status = nullptr;
+    decltype(&::clSetEventCallback) set_event_callback = nullptr;
+    decltype(&::clRetainEvent) retain_event = nullptr;
+    decltype(&::clReleaseEvent) release_event = nullptr;
 };
 
 // Refuses with EP_UNSUPPORTED where no OpenCL loader is mapped.
@@ -66,7 +71,7 @@ const OpenCl &opencl();
 // Refuses with EP_DEVICE_ERROR unless `code` is CL_SUCCESS.
 void check(cl_int code, const char *function);
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl
 
 // ----------------------------------------------------------------- devices
 
@@ -85,13 +90,13 @@ struct ep_device_s {
     std::uint32_t sub_device_count = 0;                       // sub-devices are numbered as they appear
 };
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 ep_device device_of(const ::sycl::device &native);
 // The selector that names the device, for sentences: "opencl:cpu:0", "opencl:cpu:0/1".
 std::string selector(ep_device device);
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl
 
 // Interned: while a handle lives, the same sycl::context has the same handle, so comparing handles is comparing contexts.
 struct ep_context_s {
@@ -103,14 +108,14 @@ struct ep_context_s {
     std::vector<ep_device> devices;
     bool is_default = false;
     cl_context cl = nullptr;                               // of OpenCL contexts; one reference is ours
-    entrepot::backends::QueryAllocation query = nullptr;   // of OpenCL contexts whose platform has it
+    entrepot::backends::sycl::QueryAllocation query = nullptr;   // of OpenCL contexts whose platform has it
 
     // The kernels of strided copies and fills that this context has needed so far; see strided.cpp.
     std::mutex mutex;
     std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> strided_kernels;
 };
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 // One reference to the handle of `native`, which is made if there is none.
 ep_context intern(const ::sycl::context &native);
@@ -128,7 +133,7 @@ class AsyncError {
     std::string message_;
 };
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl
 
 struct ep_queue_s {
     std::atomic<std::uint32_t> references{1};
@@ -136,7 +141,7 @@ struct ep_queue_s {
     ep_context context;  // one reference
     ep_device device;
     std::uint32_t flags;
-    std::shared_ptr<entrepot::backends::AsyncError> error;  // of queues that we created; the others report in their own way
+    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues that we created; the others report in their own way
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
 };
@@ -145,7 +150,7 @@ struct ep_event_s {
     std::atomic<std::uint32_t> references{1};
     ::sycl::event native;
     ep_context context;  // one reference; NULL of wrapped events
-    std::shared_ptr<entrepot::backends::AsyncError> error;  // its queue's, if that is ours
+    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // its queue's, if that is ours
 };
 
 struct ep_program_s {
@@ -165,7 +170,7 @@ struct ep_kernel_s {
     ep_kernel_info info{};
 };
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 template <class Handle> Handle retained(Handle handle) noexcept {
     if (handle)
@@ -205,4 +210,4 @@ void enter_memory(ep_backend &table);
 void enter_programs(ep_backend &table);
 void enter_peer(ep_backend &table);
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

@@ -1,12 +1,12 @@
 // Peers: whether the kernels of one device may touch the memory of another.
 #include "native.hpp"
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
 ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         if (device == peer) {
             *can = 1;
             return;
@@ -20,4 +20,4 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
 
 void enter_peer(ep_backend &table) { table.peer_can_access = peer_can_access; }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

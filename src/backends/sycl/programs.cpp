@@ -11,7 +11,7 @@
 #include <cctype>
 #include <string_view>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -207,7 +207,7 @@ void release(ep_program program) noexcept {
         return;
     if (program->cl)
         opencl().release_program(program->cl);
-    backends::release(program->context);
+    sycl::release(program->context);
     delete program;
 }
 
@@ -233,12 +233,12 @@ OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect, std
 }
 
 ep_status program_dialects(ep_device device, std::uint32_t *mask) {
-    return guarded_sycl([&] { *mask = dialects_of(device); });
+    return guarded([&] { *mask = dialects_of(device); });
 }
 
 ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
                         const char *options, const ep_sink *log, ep_program *program) {
-    return guarded_sycl([&] { *program = build(context, device, dialect, {source, length}, options, log).release(); });
+    return guarded([&] { *program = build(context, device, dialect, {source, length}, options, log).release(); });
 }
 
 void program_retain(ep_program program) { retained(program); }
@@ -270,7 +270,7 @@ ep_kernel_info describe(const ::sycl::kernel &kernel, ep_device device) {
 }
 
 ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         ::sycl::kernel native = kernel_of(program, name);
         const ep_kernel_info info = describe(native, program->device);
         *kernel = new ep_kernel_s{{1}, retained(program), name, std::move(native), info};
@@ -278,7 +278,7 @@ ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel
 }
 
 ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
-    return guarded_sycl([&] { *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device); });
+    return guarded([&] { *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device); });
 }
 
 void kernel_retain(ep_kernel kernel) { retained(kernel); }
@@ -372,7 +372,7 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
 }
 
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments, std::size_t count) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         require_place(queue, kernel);
         require_arguments(kernel, arguments, count);
         require_range(*range);
@@ -409,4 +409,4 @@ void enter_programs(ep_backend &table) {
     table.kernel_launch = kernel_launch;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

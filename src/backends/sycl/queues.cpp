@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
     for (const std::exception_ptr &error : errors) {
@@ -60,9 +60,64 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
            (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
 }
 
+// Queues that still worked when their last reference went. They are kept until they are idle: the errors of a queue that is gone
+// reach the runtime's default handler, which ends the process.
+class Unfinished {
+  public:
+    static Unfinished &only() {
+        static Unfinished *const all = new Unfinished;
+        return *all;
+    }
+
+    void keep(ep_queue queue) {
+        std::lock_guard lock(mutex_);
+        queues_.push_back(queue);
+        is_empty_.store(false, std::memory_order_relaxed);
+    }
+
+    // Lets go of those that have become idle.
+    void sweep() {
+        if (is_empty_.load(std::memory_order_relaxed))
+            return;
+        std::vector<ep_queue> idle;
+        {
+            std::lock_guard lock(mutex_);
+            const auto first = std::partition(queues_.begin(), queues_.end(), [](ep_queue queue) { return !queue->native.ext_oneapi_empty(); });
+            idle.assign(first, queues_.end());
+            queues_.erase(first, queues_.end());
+            is_empty_.store(queues_.empty(), std::memory_order_relaxed);
+        }
+        for (const ep_queue queue : idle)
+            finish(queue);
+    }
+
+    static void finish(ep_queue queue) {
+        if (queue->error)
+            log_error(queue);
+        const ep_context context = queue->context;
+        delete queue;
+        release(context);
+    }
+
+  private:
+    static void log_error(ep_queue queue) {
+        try {
+            queue->native.throw_asynchronous();
+            queue->error->report();
+        } catch (const std::exception &error) {
+            loader->log((std::string("nobody waited for a queue before letting go of it: ") + error.what()).c_str());
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<ep_queue> queues_;
+    std::atomic<bool> is_empty_{true};
+};
+
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         require_usable(context, device, flags);
+        Unfinished::only().sweep();
         auto error = std::make_shared<AsyncError>();
         const ::sycl::queue native =
             create(context, device, flags, [error](::sycl::exception_list errors) { error->keep(errors); });
@@ -71,7 +126,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
 }
 
 ep_status queue_from_native(void *native, ep_queue *queue) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         const auto &theirs = *static_cast<const ::sycl::queue *>(native);
         const ep_device device = device_of(theirs.get_device());
         const std::uint32_t flags = flags_of(theirs);
@@ -80,7 +135,7 @@ ep_status queue_from_native(void *native, ep_queue *queue) {
 }
 
 ep_status queue_native(ep_queue queue, void **native) {
-    return guarded_sycl([&] { *native = &queue->native; });
+    return guarded([&] { *native = &queue->native; });
 }
 
 void queue_retain(ep_queue queue) { retained(queue); }
@@ -88,29 +143,33 @@ void queue_retain(ep_queue queue) { retained(queue); }
 void queue_release(ep_queue queue) {
     if (!queue || !dropped(queue))
         return;
-    const ep_context context = queue->context;
-    delete queue;
-    release(context);
+    guarded([&] {
+        Unfinished::only().sweep();
+        if (queue->error && !queue->native.ext_oneapi_empty())
+            Unfinished::only().keep(queue);
+        else
+            Unfinished::finish(queue);
+    });
 }
 
 ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
-    return guarded_sycl([&] { *equal = a == b || a->native == b->native; });
+    return guarded([&] { *equal = a == b || a->native == b->native; });
 }
 
 ep_status queue_context(ep_queue queue, ep_context *context) {
-    return guarded_sycl([&] { *context = retained(queue->context); });
+    return guarded([&] { *context = retained(queue->context); });
 }
 
 ep_status queue_device(ep_queue queue, ep_device *device) {
-    return guarded_sycl([&] { *device = queue->device; });
+    return guarded([&] { *device = queue->device; });
 }
 
 ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
-    return guarded_sycl([&] { *flags = queue->flags; });
+    return guarded([&] { *flags = queue->flags; });
 }
 
 ep_status queue_wait(ep_queue queue) {
-    return guarded_sycl([&] {
+    return guarded([&] {
         // A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
         if (!queue->error)
             return queue->native.wait();
@@ -120,7 +179,7 @@ ep_status queue_wait(ep_queue queue) {
 }
 
 ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
-    return guarded_sycl([&] { *idle = queue->native.ext_oneapi_empty(); });
+    return guarded([&] { *idle = queue->native.ext_oneapi_empty(); });
 }
 
 }  // namespace
@@ -139,4 +198,4 @@ void enter_queues(ep_backend &table) {
     table.queue_is_idle = queue_is_idle;
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

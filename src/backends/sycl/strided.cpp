@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 namespace {
 
@@ -338,4 +338,4 @@ void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk, const 
     });
 }
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

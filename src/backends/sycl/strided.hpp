@@ -2,7 +2,7 @@
 #pragma once
 #include "native.hpp"
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 // One loop of a walk; the steps of both sides are in bytes.
 struct Loop {
@@ -39,4 +39,4 @@ Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const 
 void submit_copy(ep_queue queue, ::sycl::queue &native, const Walk &walk);
 void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk, const Fill::Value &value);
 
-}  // namespace entrepot::backends
+}  // namespace entrepot::backends::sycl

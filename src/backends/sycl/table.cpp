@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-namespace entrepot::backends {
+namespace entrepot::backends::sycl {
 
 ep_status status_of(const ::sycl::exception &error) {
     const auto is = [&](::sycl::errc code) { return error.code() == code; };
@@ -40,6 +40,11 @@ const OpenCl &opencl() {
         look_up(functions->create_kernel, "clCreateKernel");
         look_up(functions->kernel_work_group_info, "clGetKernelWorkGroupInfo");
         look_up(functions->release_kernel, "clReleaseKernel");
+        look_up(functions->create_user_event, "clCreateUserEvent");
+        look_up(functions->set_user_event_status, "clSetUserEventStatus");
+        look_up(functions->set_event_callback, "clSetEventCallback");
+        look_up(functions->retain_event, "clRetainEvent");
+        look_up(functions->release_event, "clReleaseEvent");
         return complete ? functions.release() : nullptr;
     }();
     if (!found)
@@ -75,30 +80,30 @@ void check(cl_int code, const char *function) {
                ")");
 }
 
-}  // namespace entrepot::backends
+static ep_backend make_table() {
+    ep_backend table{};
+    table.size = sizeof table;
+    table.version = EP_BACKEND_VERSION;
+    table.name = "sycl";
+    enter_devices(table);
+    enter_contexts(table);
+    enter_queues(table);
+    enter_events(table);
+    enter_memory(table);
+    enter_programs(table);
+    enter_peer(table);
+    return table;
+}
 
-using namespace entrepot::backends;
+}  // namespace entrepot::backends::sycl
 
 extern "C" __attribute__((visibility("default"))) ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
-    if (lent->version != EP_BACKEND_VERSION || lent->size < sizeof(ep_loader)) {
-        lent->set_error("libentrepot_sycl9.so was built for another version of Entrepot: install both from the same release");
+    if (lent->version != EP_BACKEND_VERSION) {
+        lent->set_error("libentrepot_sycl9.so and the library that loads it were built from different versions of device/backend.h");
         return EP_UNAVAILABLE;
     }
-    loader = lent;
-    static const ep_backend table = [] {
-        ep_backend functions{};
-        functions.size = sizeof(ep_backend);
-        functions.version = EP_BACKEND_VERSION;
-        functions.name = "sycl";
-        enter_devices(functions);
-        enter_contexts(functions);
-        enter_queues(functions);
-        enter_events(functions);
-        enter_memory(functions);
-        enter_programs(functions);
-        enter_peer(functions);
-        return functions;
-    }();
+    static const ep_backend table = entrepot::backends::sycl::make_table();
+    entrepot::backends::loader = lent;
     *backend = &table;
     return EP_OK;
 }
