@@ -1,6 +1,8 @@
 // Owners that are Python objects, and the list of those that were let go on threads without the GIL.
 #include "owner.hpp"
 
+#include "exchange/held_buffer.hpp"
+
 #include <atomic>
 
 namespace entrepot::python {
@@ -49,7 +51,10 @@ void release_object(void *object) { release_with_gil(object, decref); }
 Owner keep(PyObject *object) { return Owner(Py_NewRef(object), release_object); }
 
 PyObject *kept_object(const Owner &owner) noexcept {
-    return owner.release_function() == release_object ? static_cast<PyObject *>(owner.handle()) : nullptr;
+    if (owner.release_function() == release_object)
+        return static_cast<PyObject *>(owner.handle());
+    const Py_buffer *const view = held_view(owner);
+    return view ? view->obj : nullptr;
 }
 
 void release_with_gil(void *handle, void (*release)(void *)) noexcept {

@@ -10,7 +10,7 @@ namespace entrepot::python {
 // call or at our next entry, whichever comes first. When the interpreter is finalising, it is leaked.
 Owner keep(PyObject *object);
 
-// The object that `keep` keeps, borrowed; nullptr where the owner is something else.
+// The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else.
 PyObject *kept_object(const Owner &owner) noexcept;
 
 // For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,

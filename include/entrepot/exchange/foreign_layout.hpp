@@ -30,6 +30,13 @@ struct Reach {
 // Throws the speaker's refusal where the elements would wrap around the address space.
 Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize);
 
+// Whether all of it lies in the `bytes` bytes from `begin`.
+inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes) noexcept {
+    const auto lowest = reinterpret_cast<std::uintptr_t>(reach.lowest), first = reinterpret_cast<std::uintptr_t>(begin);
+    const auto available = static_cast<std::uintptr_t>(bytes);
+    return lowest >= first && reach.bytes <= available && lowest - first <= available - reach.bytes;
+}
+
 [[noreturn]] void refuse_alignment(const Speaker &speaker, const void *first, Dtype dtype);
 
 // Throws the speaker's refusal where the address is no multiple of the type's alignment. The strides of a Layout keep it.

@@ -1,0 +1,60 @@
+// NumPy's array interface, version 3, in both its forms: the dict `__array_interface__` and the struct behind `__array_struct__`.
+//
+// This header knows the protocol and no Python. python/bind/exchange/array_interface.cpp turns dict and capsule into a Descriptor.
+#pragma once
+#include <entrepot/array/array.hpp>
+#include <entrepot/exchange/foreign_layout.hpp>
+
+#include <string_view>
+
+namespace entrepot::array_interface {
+
+inline constexpr int version = 3;
+inline constexpr exchange::Speaker speaker{"array interface", ErrorKind::interface};
+
+// What the dict or the struct said, before anyone believed it. Strides and offset are in bytes, as the protocol has them.
+struct Descriptor {
+    void *data = nullptr;
+    bool read_only = true;
+    std::string_view typestr;
+    Extents shape;
+    const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
+    std::int64_t offset = 0;                // from `data`; not 0 only where `data` is a buffer
+    std::int64_t buffer_bytes = -1;         // of a buffer in place of a pointer; -1 where it was a pointer
+};
+
+// The Array keeps `owner` alive. Throws InterfaceError, with `owner` released: a typestr that is no plain type in native byte
+// order, impossible shape or strides, strides that the item size does not divide, misaligned items, elements outside the buffer,
+// an offset beside a pointer.
+Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
+
+// The struct of `__array_struct__`, under the names of NumPy's documentation.
+struct PyArrayInterface {
+    int two;                // 2: a check that the capsule holds this struct
+    int nd;                 // number of dimensions
+    char typekind;          // the second character of a typestr
+    int itemsize;           // bytes
+    int flags;              // of Flag
+    std::intptr_t *shape;
+    std::intptr_t *strides;  // bytes
+    void *data;              // the first element
+    void *descr;             // with has_descr: a PyObject *
+};
+
+enum Flag : int {
+    c_contiguous = 0x1,
+    f_contiguous = 0x2,
+    aligned = 0x100,
+    not_swapped = 0x200,
+    writeable = 0x400,
+    has_descr = 0x800,
+};
+
+// The struct as a Descriptor; `typestr` is room for the text that the Descriptor refers to, and the struct outlives it as well.
+// Throws InterfaceError where it is no such struct, or has swapped bytes.
+Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]);
+
+// The flags that an array is exported with.
+int flags_of(const Array &array) noexcept;
+
+}  // namespace entrepot::array_interface

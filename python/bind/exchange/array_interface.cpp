@@ -1,0 +1,166 @@
+// NumPy's array interface: dict or capsule → Descriptor, and Array → both.
+#include <entrepot/exchange/array_interface.hpp>
+
+#include "../errors.hpp"
+#include "../owner.hpp"
+#include "array/array.hpp"
+#include "exports.hpp"
+#include "foreign_error.hpp"
+#include "held_buffer.hpp"
+#include "host_turn.hpp"
+#include "interface_dict.hpp"
+#include "protocol.hpp"
+
+#include <array>
+#include <memory>
+
+namespace entrepot::python {
+namespace {
+
+using array_interface::Descriptor;
+using array_interface::PyArrayInterface;
+using array_interface::speaker;
+
+PyObject *dict_name() {
+    static PyObject *const name = PyUnicode_InternFromString("__array_interface__");
+    return name;
+}
+
+PyObject *struct_name() {
+    static PyObject *const name = PyUnicode_InternFromString("__array_struct__");
+    return name;
+}
+
+// ------------------------------------------------------------------ import
+
+void check_mask(const InterfaceDict &dict) {
+    if (dict.find(InterfaceKeys::get().mask))
+        throw speaker.refusal("the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
+}
+
+// Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer for a buffer.
+Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor) {
+    const Reference data = dict.find(InterfaceKeys::get().data);
+    descriptor.offset = dict.offset();
+    if (data && !PyObject_CheckBuffer(data.get())) {
+        const DataEntry entry = dict.data_entry(data.get());
+        descriptor.data = entry.pointer;
+        descriptor.read_only = entry.flag;
+        return keep(object);
+    }
+    HeldBuffer held = hold_buffer(speaker, data ? data.get() : object, PyBUF_SIMPLE);
+    descriptor.data = held.view->buf;
+    descriptor.buffer_bytes = held.view->len;
+    descriptor.read_only = held.view->readonly != 0;
+    return std::move(held.owner);
+}
+
+std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
+    Reference value = find_attribute(object, dict_name());
+    if (!value)
+        return std::nullopt;
+    InterfaceDict dict(speaker, std::move(value));
+    dict.check_version(array_interface::version, array_interface::version);
+    check_mask(dict);
+
+    Numbers shape, strides;
+    Descriptor descriptor;
+    descriptor.typestr = dict.typestr();
+    dict.read_shape(shape);
+    descriptor.shape = shape.extents();
+    if (dict.read_strides(strides, shape.count))
+        descriptor.strides = strides.values.data();
+    Owner owner = locate(object, dict, descriptor);
+    return array_interface::verify(descriptor, std::move(owner), request.queue);
+}
+
+std::optional<Array> read_struct(PyObject *object, const ImportRequest &request) {
+    const Reference capsule = find_attribute(object, struct_name());
+    if (!capsule)
+        return std::nullopt;
+    if (!PyCapsule_IsValid(capsule.get(), nullptr))
+        throw speaker.refusal("__array_struct__ must be a capsule without a name, found ", shown(capsule.get()));
+    const auto *const interface = static_cast<const PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    char typestr[16];
+    const Descriptor descriptor = array_interface::describe(*interface, typestr);
+    // The capsule may own what the object does not (it was made for this call), so both stay.
+    const Reference both(PyTuple_Pack(2, object, capsule.get()));
+    if (!both)
+        throw PythonError{};
+    return array_interface::verify(descriptor, keep(both.get()), request.queue);
+}
+
+// ------------------------------------------------------------------ export
+
+// The array of `self`, once the host may use it. Throws PythonError with AttributeError where it never may, so that the
+// consumer tries another protocol.
+const Array &host_array(PyObject *self, const char *attribute) {
+    const Array &array = array_of(self);
+    if (!array.is_host_accessible()) {
+        PyErr_Format(PyExc_AttributeError, "%s: this is %s memory of %s, which the host cannot reach; copy it with array.copy_to_host()", attribute,
+                     name_of(array.kind()).data(), array.device().selector().c_str());
+        throw PythonError{};
+    }
+    give_host_its_turn(array);
+    return array;
+}
+
+PyObject *write_dict(PyObject *self) {
+    const Array &array = host_array(self, "__array_interface__");
+    return interface_dict_of(array, array.itemsize(), array_interface::version, "__array_interface__").release();
+}
+
+// What the capsule holds: the struct and all that it points to.
+struct Exported {
+    explicit Exported(const Array &source) : array(source) {
+        const std::string_view typestr = *typestr_of(array.dtype());
+        for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+            strides[axis] = array.strides()[axis] * array.itemsize();
+        interface.two = 2;
+        interface.nd = static_cast<int>(array.ndim());
+        interface.typekind = typestr[1];
+        interface.itemsize = static_cast<int>(array.itemsize());
+        interface.flags = array_interface::flags_of(array);
+        interface.shape = const_cast<std::intptr_t *>(reinterpret_cast<const std::intptr_t *>(array.shape().data()));
+        interface.strides = strides.data();
+        interface.data = array.data();
+        interface.descr = nullptr;
+    }
+
+    Array array;
+    std::array<std::intptr_t, Layout::max_ndim> strides;
+    PyArrayInterface interface;
+};
+
+void release_exported(PyObject *capsule) { delete static_cast<Exported *>(PyCapsule_GetContext(capsule)); }
+
+PyObject *write_struct(PyObject *self) {
+    const Array &array = host_array(self, "__array_struct__");
+    if (!typestr_of(array.dtype()))
+        refuse_dtype(array.dtype(), "__array_struct__");
+    auto exported = std::make_unique<Exported>(array);
+    Reference capsule(PyCapsule_New(&exported->interface, nullptr, nullptr));
+    if (!capsule || PyCapsule_SetContext(capsule.get(), exported.get()) != 0 || PyCapsule_SetDestructor(capsule.get(), release_exported) != 0)
+        throw PythonError{};
+    exported.release();  // the capsule's from here on
+    return capsule.release();
+}
+
+PyObject *guarded(PyObject *(*write)(PyObject *), PyObject *self) {
+    try {
+        return write(self);
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+const Protocol array_struct_protocol{"array_struct", "__array_struct__", nullptr, read_struct};
+const Protocol array_interface_protocol{"array_interface", "__array_interface__", nullptr, read_dict};
+
+PyObject *array_interface_export(PyObject *self) { return guarded(write_dict, self); }
+PyObject *array_struct_export(PyObject *self) { return guarded(write_struct, self); }
+
+}  // namespace entrepot::python

@@ -1,0 +1,61 @@
+// Held buffers: a Py_buffer each, in a block of a short list, because the allocator would cost as much as the buffer itself.
+#include "held_buffer.hpp"
+
+#include "../owner.hpp"
+#include "foreign_error.hpp"
+
+#include <array>
+#include <cstddef>
+#include <new>
+
+namespace entrepot::python {
+namespace {
+
+class Blocks {
+  public:
+    ~Blocks() {
+        while (count_)
+            delete blocks_[--count_];
+    }
+    Py_buffer *take() { return count_ ? blocks_[--count_] : new Py_buffer; }
+    void give(Py_buffer *block) noexcept {
+        if (count_ < blocks_.size())
+            blocks_[count_++] = block;
+        else
+            delete block;
+    }
+
+  private:
+    std::array<Py_buffer *, 32> blocks_;
+    std::size_t count_ = 0;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    Blocks blocks;  // guarded by the GIL, where there is one
+
+void release(void *handle) {
+    auto *view = static_cast<Py_buffer *>(handle);
+    PyBuffer_Release(view);
+    blocks.give(view);
+}
+
+void release_held(void *handle) { release_with_gil(handle, release); }
+
+}  // namespace
+
+HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int flags) {
+    Py_buffer *const view = blocks.take();
+    if (PyObject_GetBuffer(object, view, flags) != 0) [[unlikely]] {
+        blocks.give(view);
+        throw speaker.refusal("a ", Py_TYPE(object)->tp_name, " does not give its buffer: ", take_words_about_value());
+    }
+    return {Owner(view, release_held), view};
+}
+
+const Py_buffer *held_view(const Owner &owner) noexcept {
+    return owner.release_function() == release_held ? static_cast<const Py_buffer *>(owner.handle()) : nullptr;
+}
+
+}  // namespace entrepot::python

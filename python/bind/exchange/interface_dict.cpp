@@ -1,0 +1,199 @@
+// Interface dicts: reading entries without believing them, and writing ours.
+#include "interface_dict.hpp"
+
+#include "foreign_error.hpp"
+#include "protocol.hpp"
+
+#include <string>
+
+namespace entrepot::python {
+namespace {
+
+bool is_sequence(PyObject *value) noexcept { return PyTuple_Check(value) || PyList_Check(value); }
+
+Reference checked(PyObject *created) {
+    if (!created)
+        throw PythonError{};
+    return Reference(created);
+}
+
+void set(PyObject *dict, PyObject *key, PyObject *value) {
+    if (PyDict_SetItem(dict, key, value) != 0)
+        throw PythonError{};
+}
+
+// The typestr as a string object that is made once for each row of dtype_table.
+PyObject *typestr_object(Dtype dtype) {
+    static std::array<PyObject *, dtype_table.size()> made{};
+    const DtypeRow *const row = find_dtype(dtype);
+    if (!row || row->typestr.empty())
+        return nullptr;
+    PyObject *&object = made[static_cast<std::size_t>(row - dtype_table.data())];
+    if (!object)
+        object = checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
+    return object;
+}
+
+}  // namespace
+
+const InterfaceKeys &InterfaceKeys::get() {
+    static const InterfaceKeys keys = [] {
+        const auto intern = [](const char *text) { return checked(PyUnicode_InternFromString(text)).release(); };
+        return InterfaceKeys{intern("shape"),  intern("typestr"), intern("data"),    intern("strides"),
+                             intern("offset"), intern("version"), intern("syclobj"), intern("mask")};
+    }();
+    return keys;
+}
+
+Reference find_attribute(PyObject *object, PyObject *name) {
+    Reference value(PyObject_GetAttr(object, name));
+    if (!value) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+            throw PythonError{};
+        PyErr_Clear();
+    }
+    return value;
+}
+
+InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker), dict_(std::move(dict)) {
+    if (!PyDict_Check(dict_.get()))
+        throw speaker_.refusal("the interface must be a dict, found ", shown(dict_.get()));
+}
+
+Reference InterfaceDict::find(PyObject *key) const {
+    PyObject *const value = PyDict_GetItemWithError(dict_.get(), key);
+    if (!value && PyErr_Occurred())
+        throw PythonError{};
+    return value == Py_None ? Reference() : Reference::borrow(value);
+}
+
+std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
+    Reference index;
+    if (!PyLong_Check(value)) {
+        index = Reference(PyNumber_Index(value));
+        if (!index) {
+            take_words_about_value();
+            throw speaker_.refusal(what, " must be an int, found ", shown(value));
+        }
+        value = index.get();
+    }
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow)
+        throw speaker_.refusal(what, " does not fit 64 bits: ", shown(value));
+    return number;
+}
+
+void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest) const {
+    const Reference value = find(InterfaceKeys::get().version);
+    if (!value)
+        throw speaker_.refusal("'version' is missing; ", lowest, " is expected");
+    const std::int64_t found = integer(value.get(), "'version'");
+    if (found < lowest || found > highest)
+        throw speaker_.refusal("'version' is ", found, "; version ", lowest, " is the one that is understood here");
+}
+
+std::string_view InterfaceDict::typestr() {
+    typestr_ = find(InterfaceKeys::get().typestr);
+    if (!typestr_)
+        throw speaker_.refusal("'typestr' is missing: without it the type of the elements is unknown");
+    Py_ssize_t length = 0;
+    const char *const text = PyUnicode_Check(typestr_.get()) ? PyUnicode_AsUTF8AndSize(typestr_.get(), &length) : nullptr;
+    if (!text) {
+        PyErr_Clear();  // lone surrogates
+        throw speaker_.refusal("'typestr' must be a string such as '<f4', found ", shown(typestr_.get()));
+    }
+    return {text, static_cast<std::size_t>(length)};
+}
+
+void InterfaceDict::read_numbers(PyObject *sequence, Numbers &numbers, const char *what) const {
+    if (!is_sequence(sequence))
+        throw speaker_.refusal(what, " must be a tuple of ints, found ", shown(sequence));
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
+    if (static_cast<std::size_t>(count) > Layout::max_ndim)
+        throw speaker_.refusal(what, " has ", count, " dimensions; at most ", Layout::max_ndim, " are supported");
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        // Asked for anew each time: __index__ of an item may have shortened a list.
+        if (i >= PySequence_Fast_GET_SIZE(sequence))
+            throw speaker_.refusal(what, " changed while it was read");
+        const Reference item = Reference::borrow(PySequence_Fast_GET_ITEM(sequence, i));
+        numbers.values[static_cast<std::size_t>(i)] = integer(item.get(), what);
+    }
+    numbers.count = static_cast<std::size_t>(count);
+}
+
+void InterfaceDict::read_shape(Numbers &shape) const {
+    const Reference value = find(InterfaceKeys::get().shape);
+    if (!value)
+        throw speaker_.refusal("'shape' is missing");
+    read_numbers(value.get(), shape, "'shape'");
+}
+
+bool InterfaceDict::read_strides(Numbers &strides, std::size_t count) const {
+    const Reference value = find(InterfaceKeys::get().strides);
+    if (!value)
+        return false;
+    read_numbers(value.get(), strides, "'strides'");
+    if (strides.count != count)
+        throw speaker_.refusal("'shape' has ", count, " dimensions and 'strides' has ", strides.count);
+    return true;
+}
+
+std::int64_t InterfaceDict::offset() const {
+    const Reference value = find(InterfaceKeys::get().offset);
+    return value ? integer(value.get(), "'offset'") : 0;
+}
+
+DataEntry InterfaceDict::data_entry(PyObject *value) const {
+    if (!is_sequence(value) || PySequence_Fast_GET_SIZE(value) != 2)
+        throw speaker_.refusal("'data' must be a pair (address, read_only), found ", shown(value));
+    const Reference address = Reference::borrow(PySequence_Fast_GET_ITEM(value, 0));
+    const Reference flag = Reference::borrow(PySequence_Fast_GET_ITEM(value, 1));
+    const Reference index(PyLong_Check(address.get()) ? Py_NewRef(address.get()) : PyNumber_Index(address.get()));
+    const unsigned long long number = index ? PyLong_AsUnsignedLongLong(index.get()) : 0;
+    if (PyErr_Occurred()) {
+        take_words_about_value();
+        throw speaker_.refusal("'data' must begin with an address, an int of 0 to 2**64 - 1, found ", shown(address.get()));
+    }
+    const int is_set = PyObject_IsTrue(flag.get());
+    if (is_set < 0) {
+        take_words_about_value();
+        throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ", shown(flag.get()));
+    }
+    return {reinterpret_cast<void *>(number), is_set == 1};
+}
+
+Reference tuple_of(Extents numbers, std::int64_t factor) {
+    Reference tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(numbers[i] * factor)).release());
+    return tuple;
+}
+
+void refuse_dtype(Dtype dtype, const char *attribute) {
+    PyErr_Format(PyExc_AttributeError, "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of the same size first",
+                 attribute, name_of(dtype).c_str());
+    throw PythonError{};
+}
+
+Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute) {
+    PyObject *const typestr = typestr_object(array.dtype());
+    if (!typestr)
+        refuse_dtype(array.dtype(), attribute);
+    const InterfaceKeys &keys = InterfaceKeys::get();
+    Reference dict = checked(PyDict_New());
+    set(dict.get(), keys.shape, tuple_of(array.shape()).get());
+    set(dict.get(), keys.typestr, typestr);
+    const Reference data = checked(PyTuple_New(2));
+    PyTuple_SET_ITEM(data.get(), 0, checked(PyLong_FromVoidPtr(array.data())).release());
+    PyTuple_SET_ITEM(data.get(), 1, Py_NewRef(array.read_only() ? Py_True : Py_False));
+    set(dict.get(), keys.data, data.get());
+    if (array.layout().is_c_contiguous())
+        set(dict.get(), keys.strides, Py_None);
+    else
+        set(dict.get(), keys.strides, tuple_of(array.strides(), stride_unit).get());
+    set(dict.get(), keys.version, checked(PyLong_FromLong(version)).get());
+    return dict;
+}
+
+}  // namespace entrepot::python

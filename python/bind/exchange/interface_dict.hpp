@@ -1,0 +1,101 @@
+// Interface dicts: the entries that SUAI, the CUDA array interface and NumPy's array interface share, read and written.
+//
+// Keys are interned once, so that finding one is a comparison of pointers. A value that is not what its protocol says is refused
+// with the protocol's error; exceptions that have nothing to do with the value (KeyboardInterrupt, MemoryError) pass through.
+#pragma once
+#include <Python.h>
+
+#include <entrepot/array/array.hpp>
+#include <entrepot/exchange/foreign_layout.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace entrepot::python {
+
+// A counted reference that goes with its scope.
+class Reference {
+  public:
+    Reference() noexcept = default;
+    explicit Reference(PyObject *stolen) noexcept : object_(stolen) {}
+    static Reference borrow(PyObject *object) noexcept { return Reference(Py_XNewRef(object)); }
+    Reference(Reference &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    Reference &operator=(Reference &&other) noexcept {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~Reference() { Py_XDECREF(object_); }
+
+    PyObject *get() const noexcept { return object_; }
+    PyObject *release() noexcept { return std::exchange(object_, nullptr); }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+
+  private:
+    PyObject *object_ = nullptr;
+};
+
+// The keys, interned.
+struct InterfaceKeys {
+    PyObject *shape, *typestr, *data, *strides, *offset, *version, *syclobj, *mask;
+
+    static const InterfaceKeys &get();
+};
+
+// The attribute's value. An empty reference where the object does not have it after all (AttributeError, NotImplementedError);
+// throws PythonError for anything else that its getter raises.
+Reference find_attribute(PyObject *object, PyObject *name);
+
+// Extents, or strides, as numbers.
+struct Numbers {
+    std::array<std::int64_t, Layout::max_ndim> values;
+    std::size_t count;
+
+    Extents extents() const noexcept { return {values.data(), count}; }
+};
+
+struct DataEntry {
+    void *pointer;
+    bool flag;  // the protocol's "read-only"
+};
+
+class InterfaceDict {
+  public:
+    // `speaker` outlives this; the dict is kept. Throws the speaker's refusal where it is no dict.
+    InterfaceDict(const exchange::Speaker &speaker, Reference dict);
+
+    // A new reference, because whatever Python code runs next may change the dict; empty where there is no such key, or None.
+    Reference find(PyObject *key) const;
+    // Throws where 'version' is missing or none of lowest … highest.
+    void check_version(std::int64_t lowest, std::int64_t highest) const;
+    // The text lives as long as this. Throws where it is missing or no string.
+    std::string_view typestr();
+    // Throws where it is missing or no tuple (or list) of ints.
+    void read_shape(Numbers &shape) const;
+    // False where there are none: C-contiguous. Throws where they are no tuple (or list) of `count` ints.
+    bool read_strides(Numbers &strides, std::size_t count) const;
+    // 0 where there is none.
+    std::int64_t offset() const;
+    // Throws where the value is no pair of address and flag; a list is taken as well as a tuple.
+    DataEntry data_entry(PyObject *value) const;
+
+  private:
+    std::int64_t integer(PyObject *value, const char *what) const;
+    void read_numbers(PyObject *sequence, Numbers &numbers, const char *what) const;
+
+    const exchange::Speaker &speaker_;
+    Reference dict_;
+    Reference typestr_;
+};
+
+// A tuple of the numbers, each times `factor`; throws PythonError.
+Reference tuple_of(Extents numbers, std::int64_t factor = 1);
+
+// Throws PythonError: AttributeError, so that the consumer tries another protocol, with advice. For types without a typestr.
+[[noreturn]] void refuse_dtype(Dtype dtype, const char *attribute);
+
+// The entries that every such dict of ours has: shape, typestr, data and version; strides are None where they are C-contiguous, else
+// each times `stride_unit`. Throws PythonError, as refuse_dtype does where the dtype has no typestr.
+Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute);
+
+}  // namespace entrepot::python

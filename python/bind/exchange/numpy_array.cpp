@@ -1,0 +1,155 @@
+// NumPy's own arrays, without a protocol: the public fields of PyArrayObject, read in place.
+//
+// The fields' order is part of NumPy's ABI and the same in NumPy 1 and 2. It is believed in a process only once an array has
+// been compared, field by field, with what NumPy says of it in `__array_struct__`; if that differs, the route stays closed
+// and the buffer protocol serves. NumPy is neither linked nor imported: whoever has an array has imported it.
+#include <entrepot/exchange/array_interface.hpp>
+#include <entrepot/exchange/host_view.hpp>
+
+#include "../owner.hpp"
+#include "foreign_error.hpp"
+#include "interface_dict.hpp"
+#include "protocol.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace entrepot::python {
+namespace {
+
+constexpr exchange::Speaker speaker{"NumPy", ErrorKind::exchange};
+
+struct NumpyArray {  // PyArrayObject_fields
+    PyObject_HEAD
+    char *data;
+    int nd;
+    std::int64_t *shape;
+    std::int64_t *strides;  // bytes
+    PyObject *base;
+    PyObject *descr;
+    int flags;  // of array_interface::Flag
+};
+static_assert(sizeof(std::intptr_t) == sizeof(std::int64_t), "npy_intp is read as int64");
+
+constexpr int warn_on_write = static_cast<int>(0x80000000u);  // NumPy itself exports such an array as read-only
+
+bool is_writable(int flags) { return (flags & (array_interface::writeable | warn_on_write)) == array_interface::writeable; }
+
+const NumpyArray &fields_of(PyObject *object) { return *reinterpret_cast<const NumpyArray *>(object); }
+
+// NumPy's array type is a static one. A class made in Python, which could have any name and layout, never is.
+bool probe(PyTypeObject *type) {
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && std::string_view(type->tp_name) == "numpy.ndarray" &&
+           type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(NumpyArray));
+}
+
+// ------------------------------------------------------------------ whether the layout is as we think
+
+enum class Trust { unknown, proved, refuted };
+std::atomic<Trust> trust = Trust::unknown;  // two threads that find out at once find the same
+
+bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &numpy) {
+    constexpr int compared = array_interface::c_contiguous | array_interface::f_contiguous | array_interface::aligned;
+    return ours.data == numpy.data && ours.nd == numpy.nd && (ours.flags & compared) == (numpy.flags & compared) &&
+           is_writable(ours.flags) == is_writable(numpy.flags) &&
+           std::equal(ours.shape, ours.shape + ours.nd, reinterpret_cast<const std::int64_t *>(numpy.shape)) &&
+           std::equal(ours.strides, ours.strides + ours.nd, reinterpret_cast<const std::int64_t *>(numpy.strides));
+}
+
+// Proof needs an array whose shape and strides can be told apart; until one comes by, each is compared.
+bool is_as_expected(PyObject *object) {
+    static PyObject *const name = PyUnicode_InternFromString("__array_struct__");
+    const Reference capsule = find_attribute(object, name);
+    if (!capsule || !PyCapsule_IsValid(capsule.get(), nullptr))
+        return false;
+    const auto &numpy = *static_cast<const array_interface::PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    if (numpy.two != 2 || !agree(fields_of(object), numpy)) {
+        trust = Trust::refuted;
+        return false;
+    }
+    if (numpy.nd > 0 && numpy.shape[0] != numpy.strides[0])
+        trust = Trust::proved;
+    return true;
+}
+
+bool is_trusted(PyObject *object) {
+    const Trust known = trust.load(std::memory_order_relaxed);
+    return known == Trust::proved || (known == Trust::unknown && is_as_expected(object));
+}
+
+// ------------------------------------------------------------------ descr → Dtype
+
+std::string text_attribute(PyObject *object, const char *name) {
+    const Reference value(PyObject_GetAttrString(object, name));
+    const char *const text = value ? PyUnicode_AsUTF8(value.get()) : nullptr;
+    if (!text)
+        throw PythonError{};
+    return text;
+}
+
+// By its typestr; by its name where the typestr is a void's, because that is how ml_dtypes' types look.
+Dtype dtype_of_descr(PyObject *descr) {
+    const std::string typestr = text_attribute(descr, "str");
+    if (typestr[0] != '>')
+        if (const std::optional<Dtype> named = dtype_from_name(text_attribute(descr, "name")))
+            return *named;
+    try {
+        return dtype_from_typestr(typestr);
+    } catch (const Error &error) {
+        throw speaker.refusal(error.what());
+    }
+}
+
+// Descriptors seen lately; those of NumPy's own types live for ever and are found at the first look.
+class DescrCache {
+  public:
+    Dtype find(PyObject *descr) {
+        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(descr) >> 4) % entries_.size()];
+        if (entry.descr != descr) [[unlikely]]
+            replace(entry, descr);
+        return entry.dtype;
+    }
+
+  private:
+    struct Entry {
+        PyObject *descr = nullptr;  // counted, so that no other descriptor can come to lie at its address
+        Dtype dtype;
+    };
+
+    static void replace(Entry &entry, PyObject *descr) {
+        const Dtype dtype = dtype_of_descr(descr);
+        PyObject *const old = std::exchange(entry.descr, Py_NewRef(descr));
+        entry.dtype = dtype;
+        Py_XDECREF(old);
+    }
+
+    std::array<Entry, 64> entries_;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    DescrCache descr_cache;  // guarded by the GIL, where there is one
+
+// ------------------------------------------------------------------ import
+
+std::optional<Array> read(PyObject *object, const ImportRequest &request) {
+    if (!is_trusted(object)) [[unlikely]]
+        return std::nullopt;
+    const NumpyArray &array = fields_of(object);
+    const Dtype dtype = descr_cache.find(array.descr);
+    const Extents shape{array.shape, static_cast<std::size_t>(array.nd)};
+    const std::int64_t *const strides = array.flags & array_interface::c_contiguous ? nullptr : array.strides;
+    return exchange::view_host(speaker, array.data, dtype, exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
+                               !is_writable(array.flags), keep(object), request.queue);
+}
+
+}  // namespace
+
+const Protocol numpy_protocol{"numpy", nullptr, probe, read};
+
+}  // namespace entrepot::python

@@ -1,0 +1,128 @@
+// SUAI: the driver's word on a described pointer, and the queue that orders a consumer's work.
+#include <entrepot/exchange/host_view.hpp>
+#include <entrepot/exchange/suai.hpp>
+
+#include <array>
+#include <mutex>
+
+namespace entrepot::suai {
+namespace {
+
+// The device that an allocation of the context is on. Asking the driver costs as much as both questions about the pointer, so it
+// is asked only where there is a choice.
+Device device_of(const Descriptor &descriptor, const ep_allocation &found) {
+    if (found.device)
+        return descriptor.context.backend().device(found.device);
+    return descriptor.queue ? descriptor.queue.device() : descriptor.context.devices().front();
+}
+
+// Nothing is there to be asked about; a consumer can only ask where it would be.
+Array empty_array(const Descriptor &descriptor, void *first, Dtype dtype, Layout &&layout, Owner &&owner) {
+    Memory memory = Memory::borrow(first, 0, UsmKind::device, device_of(descriptor, {}), descriptor.context, std::move(owner));
+    return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, descriptor.queue);
+}
+
+[[noreturn]] void refuse_unknown(const Descriptor &descriptor, const void *lowest) {
+    throw speaker.refusal("pointer ", Hex(lowest), " is not USM memory of ", descriptor.context,
+                          "; it may be bound to another context (each sub-device has its own), or be freed already: export it with the "
+                          "queue or context that it was allocated in");
+}
+
+[[noreturn]] void refuse_outside(const Descriptor &descriptor, const exchange::Reach &reach, const Layout &layout) {
+    const ep_allocation found = descriptor.context.query(reach.lowest, 1, EP_QUERY_SIZE);
+    throw speaker.refusal("elements of ", layout, " need the ", reach.bytes, " bytes from ", Hex(reach.lowest), ", but the allocation there has ",
+                          found.size, " bytes from ", Hex(found.base), "; strides and offset are in elements, not bytes");
+}
+
+void check_inside_buffer(const Descriptor &descriptor, const Layout &layout, void *first, std::int64_t itemsize) {
+    if (layout.size() == 0)
+        return;
+    const exchange::Reach reach = exchange::reach_of(speaker, layout, first, itemsize);
+    if (!exchange::is_inside(reach, descriptor.data, descriptor.buffer_bytes))
+        throw speaker.refusal("the dict has no 'data', so the object's buffer is meant, which has ", descriptor.buffer_bytes,
+                              " bytes; elements of ", layout, " with offset ", descriptor.offset,
+                              " leave it (strides and offset are in elements, not bytes)");
+}
+
+ep_allocation ask(const Context &context, const exchange::Reach &reach) {
+    return context.query(reach.lowest, reach.bytes, context.devices().size() > 1 ? std::uint32_t{EP_QUERY_DEVICE} : 0);
+}
+
+// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its consumers.
+class ContextQueues {
+  public:
+    Queue find(const Context &context, const Device &device) {
+        const std::lock_guard locked(mutex_);
+        for (const Queue &queue : queues_)
+            if (queue && queue.context() == context && queue.device() == device)
+                return queue;
+        Queue &slot = queues_[next_++ % queues_.size()];
+        slot = Queue::create(context, device, {});
+        return slot;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::array<Queue, 8> queues_;
+    std::size_t next_ = 0;
+};
+
+Queue queue_in_context(const Array &array) {
+    const Context &context = array.memory().context();
+    const Device &device = array.memory().device();
+    if (array.has_own_queue() && array.queue().context() == context)
+        return array.queue();
+    if (device.default_queue().context() == context)
+        return device.default_queue();
+    static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
+    return others->find(context, device);
+}
+
+}  // namespace
+
+Array verify(const Descriptor &descriptor, Owner owner) {
+    const Dtype dtype = dtype_from_typestr(descriptor.typestr);
+    Layout layout = exchange::layout_of_elements(speaker, descriptor.shape, descriptor.strides);
+    void *const first = exchange::offset_by(speaker, descriptor.data, descriptor.offset, dtype.itemsize());
+    const bool from_buffer = descriptor.buffer_bytes >= 0;
+    if (from_buffer)
+        check_inside_buffer(descriptor, layout, first, dtype.itemsize());
+    if (!descriptor.context) {
+        if (!from_buffer)
+            throw speaker.refusal("'syclobj' is missing: without it nobody knows which context the pointer is bound to");
+        return exchange::view_host(speaker, first, dtype, std::move(layout), descriptor.read_only, std::move(owner), {});
+    }
+    if (layout.size() == 0)
+        return empty_array(descriptor, first, dtype, std::move(layout), std::move(owner));
+
+    exchange::check_alignment(speaker, first, dtype);
+    const exchange::Reach reach = exchange::reach_of(speaker, layout, first, dtype.itemsize());
+    const ep_allocation found = ask(descriptor.context, reach);
+    if (found.kind == EP_USM_UNKNOWN && from_buffer)
+        return exchange::view_host(speaker, first, dtype, std::move(layout), descriptor.read_only, std::move(owner), {});
+    if (found.kind == EP_USM_UNKNOWN)
+        refuse_unknown(descriptor, reach.lowest);
+    if (found.contained == 0)
+        refuse_outside(descriptor, reach, layout);
+
+    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device_of(descriptor, found), descriptor.context,
+                                   std::move(owner));
+    // The producer's queue holds work that we have not counted: one more submission stands for all of it.
+    if (descriptor.queue)
+        memory.after(Access::write, descriptor.queue, descriptor.queue.submitted());
+    return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, descriptor.queue);
+}
+
+Queue hand_over(const Array &array) {
+    const Memory &memory = array.memory();
+    if (std::string_view(array.context().backend().name()) != "sycl")
+        throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
+    const Access access = array.read_only() ? Access::read : Access::write;
+    Queue queue = queue_in_context(array);
+    memory.before(access, queue);
+    memory.after(access, queue, queue.submitted());
+    memory.mark_escaped();
+    return queue;
+}
+
+}  // namespace entrepot::suai
