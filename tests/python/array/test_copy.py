@@ -1,0 +1,174 @@
+"""Copies and fills between every two places, against NumPy: any strides, nothing lost, everything refused that must be."""
+
+from __future__ import annotations
+
+import hypothesis.extra.numpy as hnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import HOST, SYCL, Place, every_place
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.numpy
+
+DTYPES = ["bool", "int8", "uint16", "int32", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+def moved(source: np.ndarray, place: Place) -> ep.Array:
+    """A copy of the source in that place."""
+    array = place.empty(source.shape, source.dtype)
+    ep.copy(array, source).wait()
+    return array
+
+
+def values(array: ep.Array) -> np.ndarray:
+    return array.copy_to_host().numpy()
+
+
+@every_place
+class TestRoundTrip:
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_every_dtype(self, place: Place, dtype: str) -> None:
+        source = np.arange(60).reshape(3, 4, 5).astype(dtype)
+        np.testing.assert_array_equal(values(moved(source, place)), source)
+
+    @given(data=st.data())
+    def test_strided_on_both_sides(self, place: Place, data: st.DataObject) -> None:
+        shape = data.draw(hnp.array_shapes(max_dims=4, max_side=4))
+        base = np.arange(np.prod(shape), dtype="int32").reshape(shape)
+        index = data.draw(hnp.basic_indices(shape))
+        source = base[index]
+        target_base = np.full(shape, -1, dtype="int32")
+        target = moved(target_base, place)
+        ep.copy(target[index], source).wait()
+        target_base[index] = source
+        np.testing.assert_array_equal(values(target), target_base)
+
+    def test_empty_and_zero_dimensional(self, place: Place) -> None:
+        assert values(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
+        assert values(moved(np.float32(7).reshape(()), place)) == 7
+
+    def test_broadcast(self, place: Place) -> None:
+        target = place.empty((2, 3), "int64")
+        ep.copy(target, np.arange(3)).wait()
+        np.testing.assert_array_equal(values(target), [[0, 1, 2], [0, 1, 2]])
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_fill(self, place: Place, dtype: str) -> None:
+        array = place.empty((4, 6), dtype)
+        ep.fill(array, 1).wait()
+        ep.fill(array[1::2, ::-3], 0).wait()
+        expected = np.ones((4, 6), dtype)
+        expected[1::2, ::-3] = 0
+        np.testing.assert_array_equal(values(array), expected)
+
+    def test_zeros_and_full(self, place: Place) -> None:
+        where = {"device": place.selector, "kind": place.kind}
+        assert not values(ep.zeros((3, 3), "float64", **where)).any()
+        assert (values(ep.full(5, -2, "int16", **where)) == -2).all()
+
+    def test_to_is_a_copy_in_another_place(self, place: Place) -> None:
+        source = ep.asarray(np.arange(6, dtype="int32").reshape(2, 3))
+        array = source.T.to(place.selector, kind=place.kind)
+        assert (array.device, array.kind) == (place.device, place.kind)
+        np.testing.assert_array_equal(values(array), source.numpy().T)
+
+    def test_large(self, place: Place) -> None:
+        source = np.random.default_rng(0).integers(0, 255, size=1 << 22, dtype="uint8")
+        np.testing.assert_array_equal(values(moved(source, place)), source)
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("source_place", SYCL, ids=str)
+@pytest.mark.parametrize("target_place", SYCL, ids=str)
+class TestBetweenDevices:
+    def test_between_kinds(self, source_place: Place, target_place: Place) -> None:
+        source = moved(np.arange(100, dtype="int32"), source_place)
+        target = target_place.empty(100, "int32")
+        ep.copy(target[::-1], source).wait()
+        np.testing.assert_array_equal(values(target), np.arange(100)[::-1])
+
+    def test_between_contexts(self, source_place: Place, target_place: Place) -> None:
+        first, second = source_place.device.sub_devices(equally=1)
+        queues = ep.Queue(first, context=ep.Context([first])), ep.Queue(second, context=ep.Context([second]))
+        source = ep.empty((50, 3), "float32", kind=source_place.kind, queue=queues[0])
+        target = ep.empty((50, 3), "float32", kind=target_place.kind, queue=queues[1])
+        assert source.context != target.context
+        expected = np.arange(150, dtype="float32").reshape(50, 3)
+        ep.copy(source, expected).wait()
+        ep.copy(target, source).wait()
+        np.testing.assert_array_equal(values(target), expected)
+
+
+class TestRefusals:
+    def test_read_only(self) -> None:
+        frozen = ep.asarray(b"abc")
+        with pytest.raises(ValueError, match="read-only"):
+            ep.copy(frozen, b"xyz")
+        with pytest.raises(ValueError, match="read-only"):
+            ep.fill(frozen, 0)
+
+    def test_dtypes_differ(self) -> None:
+        with pytest.raises(ValueError, match="float32.*int32"):
+            ep.copy(ep.zeros(3, "float32"), ep.zeros(3, "int32"))
+
+    def test_shapes_do_not_broadcast(self) -> None:
+        with pytest.raises(ValueError):
+            ep.copy(ep.zeros(3, "int8"), ep.zeros(4, "int8"))
+
+    @pytest.mark.parametrize("target", [slice(1, None), slice(None, None, -1)])
+    def test_overlap(self, target: slice) -> None:
+        array = ep.zeros(10, "int32")
+        with pytest.raises(ValueError, match="overlap"):
+            ep.copy(array[target], array[: array[target].size])
+
+    def test_interleaved_is_no_overlap(self) -> None:
+        array = ep.asarray(np.arange(10))
+        ep.copy(array[::2], array[1::2])
+        assert array.numpy().tolist() == [1, 1, 3, 3, 5, 5, 7, 7, 9, 9]
+
+    def test_a_destination_that_overlaps_itself(self) -> None:
+        window = np.lib.stride_tricks.as_strided(np.zeros(4), shape=(3, 2), strides=(8, 8))
+        with pytest.raises(ValueError, match="share one place"):
+            ep.copy(window, np.zeros((3, 2)))
+
+    @pytest.mark.parametrize(("value", "dtype"), [(256, "uint8"), (-1, "uint32"), (1 << 40, "int32"), (1 << 70, "int64")])
+    def test_a_value_out_of_range(self, value: int, dtype: str) -> None:
+        with pytest.raises(OverflowError):
+            ep.full(3, value, dtype)
+
+    def test_a_float_for_integers(self) -> None:
+        with pytest.raises(TypeError):
+            ep.full(3, 1.5, "int32")
+
+    @pytest.mark.parametrize("shape", [-1, (2, -3)])
+    def test_negative_extents(self, shape: object) -> None:
+        with pytest.raises(ValueError):
+            ep.empty(shape, "int8")
+
+    @pytest.mark.parametrize("shape", [(1 << 62, 4), (1 << 40, 1 << 40)])
+    def test_too_many_elements(self, shape: tuple[int, ...]) -> None:
+        with pytest.raises(OverflowError):
+            ep.empty(shape, "float64")
+
+    def test_out_of_memory_names_the_bytes(self) -> None:
+        with pytest.raises(ep.USMAllocationError, match=str(1 << 50)):
+            ep.empty(1 << 50, "uint8")
+        assert ep.zeros(3, "uint8").numpy().tolist() == [0, 0, 0]
+
+
+def test_half_precision_values_are_numpys() -> None:
+    numbers = [0.0, 1.0, -2.5, 65504.0, 65520.0, 1e-8, 6e-8, 1 / 3, float("inf"), float("-inf")]
+    for number in numbers:
+        with np.errstate(over="ignore"):
+            expected = np.float16(number)
+        assert ep.full((), number, "float16").numpy()[()] == expected
+    assert np.isnan(ep.full((), float("nan"), "float16").numpy()[()])
+
+
+@pytest.mark.host
+def test_default_place_is_the_host() -> None:
+    array = ep.zeros(3, "int8")
+    assert (str(array.device), array.kind) == (HOST.selector, "host")

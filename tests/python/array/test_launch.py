@@ -1,0 +1,147 @@
+"""Kernels on arrays: every kind of argument, index order, ordering between queues, and refusals that name the argument."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import pytest
+from places import SYCL, Place
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = [pytest.mark.numpy, pytest.mark.sycl]
+
+SOURCE = """
+__kernel void axpy(__global float *y, __global const float *x, float a) {
+    size_t i = get_global_id(0);
+    y[i] += a * x[i];
+}
+__kernel void ids(__global int *out, int rows, int columns) {
+    size_t i = get_global_id(2) * rows * columns + get_global_id(1) * columns + get_global_id(0);
+    out[i] = (int)i;
+}
+typedef struct { int add; short times; } Recipe;
+__kernel void cook(__global int *data, Recipe recipe) {
+    size_t i = get_global_id(0);
+    data[i] = (data[i] + recipe.add) * recipe.times;
+}
+__kernel void reverse_groups(__global int *data, __local int *scratch) {
+    size_t i = get_global_id(0), l = get_local_id(0), n = get_local_size(0);
+    scratch[l] = data[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    data[i] = scratch[n - 1 - l];
+}
+__kernel void slow(__global int *data, long turns) {
+    int x = data[0];
+    for (long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[1] = x;
+    data[0] = 42;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program() -> ep.Program:
+    return ep.Program(SOURCE, ep.device("opencl:cpu"))
+
+
+@pytest.mark.parametrize("place", SYCL, ids=str)
+class TestArguments:
+    def test_arrays_and_a_scalar(self, program: ep.Program, place: Place) -> None:
+        y, x = place.empty(64, "float32"), place.empty(64, "float32")
+        ep.fill(y, 1)
+        ep.copy(x, np.arange(64, dtype="float32"))
+        event = program.kernel("axpy")[64, 16](y, x, np.float32(2))
+        event.wait()
+        np.testing.assert_array_equal(y.copy_to_host().numpy(), 1 + 2 * np.arange(64, dtype="float32"))
+
+    def test_a_struct_by_value(self, program: ep.Program, place: Place) -> None:
+        class Recipe(ctypes.Structure):
+            _fields_ = (("add", ctypes.c_int), ("times", ctypes.c_short))
+
+        data = place.empty(8, "int32")
+        ep.fill(data, 5)
+        program.kernel("cook")[8](data, Recipe(2, 3))
+        assert (data.copy_to_host().numpy() == 21).all()
+
+    def test_local_memory(self, program: ep.Program, place: Place) -> None:
+        data = place.empty(64, "int32")
+        ep.copy(data, np.arange(64, dtype="int32"))
+        program.kernel("reverse_groups")[64, 8](data, ep.LocalMemory(8, "int32"))
+        expected = np.arange(64).reshape(8, 8)[:, ::-1].ravel()
+        np.testing.assert_array_equal(data.copy_to_host().numpy(), expected)
+
+    def test_the_last_dimension_is_the_fastest(self, program: ep.Program, place: Place) -> None:
+        out = place.empty((2, 3, 4), "int32")
+        program.kernel("ids")[(2, 3, 4)](out, ctypes.c_int(3), ep.Scalar(4, "int32"))
+        np.testing.assert_array_equal(out.copy_to_host().numpy().ravel(), np.arange(24))
+
+
+class TestOrder:
+    def test_a_reader_on_another_queue_waits(self, program: ep.Program) -> None:
+        device = ep.device("opencl:cpu")
+        first, second = ep.Queue(device), ep.Queue(device)
+        data = ep.zeros(2, "int32", kind="device", queue=first)
+        out = ep.zeros(2, "int32", kind="device", queue=second)
+        started = time.perf_counter()
+        done = program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"), queue=first)
+        ep.copy(out, data, queue=second)
+        submitted = time.perf_counter() - started
+        assert not done.done, "the kernel must be slow enough for the test to mean anything"
+        assert out.copy_to_host().numpy()[0] == 42
+        assert submitted < 0.1, "handing over work must not wait for it"
+
+    def test_the_host_waits(self, program: ep.Program) -> None:
+        data = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
+        program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
+        assert data.numpy()[0] == 42
+
+    def test_memory_dropped_while_a_kernel_uses_it(self, program: ep.Program) -> None:
+        data = ep.zeros(2, "int32", device="opencl:cpu", kind="device")
+        queue = data.queue
+        done = program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
+        started = time.perf_counter()
+        del data
+        assert time.perf_counter() - started < 0.05, "letting go must not wait for the kernel"
+        assert not done.done
+        other = ep.zeros(2, "int32", kind="device", queue=ep.Queue(queue.device))
+        assert other.copy_to_host().numpy().tolist() == [0, 0]
+        done.wait()
+
+
+class TestRefusals:
+    def test_a_scalar_without_a_type(self, program: ep.Program) -> None:
+        with pytest.raises(TypeError, match="does not say its type"):
+            program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), 3)
+
+    def test_memory_of_another_context(self, program: ep.Program) -> None:
+        part = ep.device("opencl:cpu").sub_devices(equally=1)[0]
+        stranger = ep.empty(8, "float32", kind="device", queue=ep.Queue(part, context=ep.Context([part])))
+        with pytest.raises(ep.KernelError, match="argument 1.*compute follows data"):
+            program.kernel("axpy")[8](ep.zeros(8, "float32", device="opencl:cpu"), stranger, np.float32(1))
+
+    @pytest.mark.parametrize("count", [0, 2, 4])
+    def test_wrong_number_of_arguments(self, program: ep.Program, count: int) -> None:
+        y = ep.zeros(8, "float32", device="opencl:cpu")
+        with pytest.raises((ep.KernelError, ValueError), match="argument"):
+            program.kernel("axpy")[8](*[y] * count, queue=y.queue)
+
+    @pytest.mark.parametrize("index", [(), (8, 4, 2), ((8, 8), 4), (1, 2, 3, 4)])
+    def test_malformed_ranges(self, program: ep.Program, index: object) -> None:
+        with pytest.raises((TypeError, ValueError)):
+            program.kernel("axpy")[index]
+
+    def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
+        y = ep.zeros(10, "float32", device="opencl:cpu")
+        with pytest.raises((ep.KernelError, ValueError), match="10.*4|4.*10"):
+            program.kernel("axpy")[10, 4](y, y, np.float32(1))
+
+    def test_an_unknown_kernel(self, program: ep.Program) -> None:
+        with pytest.raises(ep.KernelError, match="nothing"):
+            program.kernel("nothing")
+
+    def test_source_that_does_not_compile(self) -> None:
+        with pytest.raises(ep.KernelError, match="undeclared|error"):
+            ep.Program("__kernel void f(__global int *p) { p[0] = nonsense; }", ep.device("opencl:cpu"))

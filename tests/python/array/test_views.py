@@ -1,0 +1,183 @@
+"""Views of an Array against NumPy's of the same memory: shapes, strides, addresses, and never a copy."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import hypothesis.extra.numpy as hnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.numpy
+
+
+def same(array: ep.Array, expected: np.ndarray) -> None:
+    """The same elements at the same addresses."""
+    assert array.shape == expected.shape
+    assert array.dtype == expected.dtype
+    assert array.size == expected.size
+    assert array.nbytes == expected.nbytes
+    if expected.size:
+        assert array.data_ptr == expected.ctypes.data
+        for mine, theirs, extent in zip(array.strides, expected.strides, expected.shape, strict=True):
+            assert extent == 1 or mine * array.itemsize == theirs
+
+
+class TestIndexing:
+    @given(data=st.data(), shape=hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=5))
+    def test_basic_indices_are_numpys(self, data: st.DataObject, shape: tuple[int, ...]) -> None:
+        index = data.draw(hnp.basic_indices(shape, max_dims=8, allow_newaxis=True, allow_ellipsis=True))
+        base = np.arange(np.prod(shape, dtype=int), dtype="int32").reshape(shape)
+        expected = base[index]
+        if not isinstance(expected, np.ndarray):  # NumPy makes scalars of single elements
+            expected = base[(*index, ...)] if isinstance(index, tuple) else base[index, ...]
+        same(ep.asarray(base)[index], expected)
+
+    @given(data=st.data())
+    def test_views_of_views(self, data: st.DataObject) -> None:
+        base = np.arange(3 * 4 * 5, dtype="uint16").reshape(3, 4, 5)
+        mine, theirs = ep.asarray(base), base
+        for _ in range(3):
+            index = data.draw(hnp.basic_indices(theirs.shape, min_dims=1))
+            mine, theirs = mine[index], theirs[index]
+            same(mine, theirs)
+
+    def test_integers_of_other_kinds(self) -> None:
+        base = np.arange(6.0)
+        same(ep.asarray(base)[np.int64(2) :], base[2:])
+        assert ep.asarray(base)[np.int8(-1)].data_ptr == base[5:].ctypes.data
+
+    @pytest.mark.parametrize(
+        ("index", "words"),
+        [(3, "3"), (-4, "-4"), ((0, 0, 0), "2"), ((..., ...), "llipsis")],
+    )
+    def test_out_of_range_is_an_index_error(self, index: object, words: str) -> None:
+        with pytest.raises(IndexError, match=words):
+            ep.zeros((3, 4), "float32")[index]
+
+    @pytest.mark.parametrize("index", [[0, 1], True, 1.0, "a", np.array([True, False, True])])
+    def test_what_would_copy_is_refused(self, index: object) -> None:
+        with pytest.raises(TypeError, match="ints, slices"):
+            ep.zeros(3, "float32")[index]
+
+    def test_step_of_zero(self) -> None:
+        with pytest.raises(ValueError, match="zero"):
+            ep.zeros(3, "float32")[::0]
+
+    def test_length(self) -> None:
+        assert len(ep.zeros((3, 4), "int8")) == 3
+        with pytest.raises(TypeError, match="without axes"):
+            len(ep.zeros((), "int8"))
+
+
+class TestReshape:
+    @given(data=st.data())
+    def test_where_numpy_views_we_view(self, data: st.DataObject) -> None:
+        shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
+        base = np.arange(np.prod(shape), dtype="int64").reshape(shape)
+        base = base.transpose(data.draw(st.permutations(range(base.ndim))))
+        target = data.draw(st.sampled_from([(-1,), base.shape[::-1], (*base.shape, 1), (base.shape[0], -1)]))
+        expected = base.reshape(target)
+        if np.shares_memory(expected, base):
+            same(ep.asarray(base).reshape(target), expected)
+        else:
+            with pytest.raises(ValueError, match="copy"):
+                ep.asarray(base).reshape(target)
+
+    def test_extents_one_by_one(self) -> None:
+        assert ep.zeros(12, "int8").reshape(3, -1).shape == (3, 4)
+
+    @pytest.mark.parametrize("target", [(5,), (-1, -1), (-1, 5), (3, 0)])
+    def test_wrong_sizes(self, target: tuple[int, ...]) -> None:
+        with pytest.raises(ValueError):
+            ep.zeros(12, "int8").reshape(target)
+
+
+class TestTranspose:
+    @given(data=st.data())
+    def test_every_permutation(self, data: st.DataObject) -> None:
+        base = np.arange(24, dtype="float32").reshape(2, 3, 4)
+        axes = data.draw(st.permutations(range(3)))
+        same(ep.asarray(base).transpose(*axes), base.transpose(axes))
+
+    def test_property(self) -> None:
+        base = np.arange(6, dtype="float32").reshape(2, 3)
+        same(ep.asarray(base).T, base.T)
+
+    @pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2)])
+    def test_not_a_permutation(self, axes: tuple[int, ...]) -> None:
+        with pytest.raises(ValueError):
+            ep.zeros((2, 3), "int8").transpose(axes)
+
+
+class TestViewAs:
+    @given(
+        old=st.sampled_from(["uint8", "int16", "float32", "complex128"]),
+        new=st.sampled_from(["int8", "uint16", "float64", "complex64"]),
+    )
+    def test_as_numpy_does(self, old: str, new: str) -> None:
+        base = np.zeros((3, 16), dtype=old)
+        same(ep.asarray(base).view(new), base.view(new))
+
+    def test_last_axis_decides(self) -> None:
+        with pytest.raises(ValueError):
+            ep.zeros((3, 5), "uint8").view("int16")
+        with pytest.raises(ValueError):
+            ep.zeros((4, 4), "uint8").T.view("int16")
+
+    def test_misaligned(self) -> None:
+        base = np.zeros(17, dtype="uint8")
+        shifted = ep.asarray(base)[1:] if base.ctypes.data % 8 == 0 else ep.asarray(base)[:16]
+        with pytest.raises(ValueError, match="aligned"):
+            shifted.view("float64")
+
+
+class TestBroadcast:
+    def test_reads_the_same_element(self) -> None:
+        base = np.arange(3, dtype="int32")
+        stretched = ep.asarray(base).broadcast_to(2, 3)
+        assert stretched.strides == (0, 1)
+        assert stretched.read_only
+        np.testing.assert_array_equal(stretched.numpy(), np.broadcast_to(base, (2, 3)))
+
+
+class TestLifetime:
+    def test_a_view_keeps_the_producer(self) -> None:
+        class Producer(bytearray):
+            pass
+
+        producer = Producer(24)
+        gone = weakref.ref(producer)
+        view = ep.asarray(producer)[4:12].view("float32")
+        del producer
+        gc.collect()
+        assert gone() is not None, "the view must keep its producer alive"
+        del view
+        gc.collect()
+        assert gone() is None, "and let it go"
+
+    def test_arrays_have_weak_references(self) -> None:
+        array = ep.zeros(3, "int8")
+        gone = weakref.ref(array)
+        del array
+        assert gone() is None
+
+    def test_a_cycle_through_the_owner_is_collected(self) -> None:
+        class Producer(bytearray):
+            pass
+
+        producer = Producer(8)
+        producer.view = ep.asarray(producer)
+        gone = weakref.ref(producer)
+        del producer
+        gc.collect()
+        assert gone() is None
+
+    def test_not_instantiable(self) -> None:
+        with pytest.raises(TypeError):
+            ep.Array()
