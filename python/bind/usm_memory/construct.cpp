@@ -1,0 +1,275 @@
+// Making them: bytes allocated, another object's memory seen, or copied; from a call of a class, of a subclass, or of as_usm_memory.
+#include "usm_memory.hpp"
+
+#include "../convert.hpp"
+#include "../errors.hpp"
+#include "../exchange/protocol.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "array/array.hpp"
+
+#include <entrepot/array/copy.hpp>
+#include <entrepot/device/registry.hpp>
+#include <entrepot/exchange/suai.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace entrepot::python {
+namespace {
+
+// What the caller asked for; borrowed references, nullptr where nothing was said.
+struct Options {
+    PyObject *source = nullptr, *alignment = nullptr, *queue = nullptr, *copy = nullptr;
+};
+
+struct KeywordRow {
+    const char *name;
+    PyObject *Options::*option;
+};
+
+constexpr KeywordRow keywords[] = {{"alignment", &Options::alignment}, {"queue", &Options::queue}, {"copy", &Options::copy}};
+
+void set_option(Options &options, PyObject *name, PyObject *value) {
+    for (const KeywordRow &row : keywords)
+        if (PyUnicode_CompareWithASCIIString(name, row.name) == 0) {
+            options.*row.option = value == Py_None ? nullptr : value;
+            return;
+        }
+    const char *text = PyUnicode_AsUTF8(name);
+    throw Error(ErrorKind::type, "USM memory is not made with a keyword '", text ? text : "?", "'; there are alignment, queue, copy");
+}
+
+PyObject *only_positional(PyObject *const *args, Py_ssize_t count) {
+    if (count != 1)
+        throw Error(ErrorKind::type, "USM memory is made from 1 positional argument, a number of bytes or an object, but ", count,
+                    " were given; alignment, queue and copy are keywords");
+    return args[0];
+}
+
+bool is_true(PyObject *object) {
+    const int truth = object ? PyObject_IsTrue(object) : 0;
+    if (truth < 0)
+        throw PythonError{};
+    return truth == 1;
+}
+
+std::size_t alignment_from(PyObject *object) {
+    const Py_ssize_t alignment = object ? PyNumber_AsSsize_t(object, PyExc_OverflowError) : 0;
+    if (alignment == -1 && PyErr_Occurred())
+        throw PythonError{};
+    return alignment > 0 ? static_cast<std::size_t>(alignment) : 0;  // as the peer has it: not positive is none
+}
+
+// A class of ours itself, or what a subclass is a subclass of.
+const UsmClass &class_of(PyTypeObject *type) {
+    for (const UsmClass &row : usm_classes())
+        if (type == row.type)
+            return row;
+    for (const UsmClass &row : usm_classes())
+        if (PyType_IsSubtype(type, row.type))
+            return row;
+    throw Error(ErrorKind::type, "Memory has no kind; make a MemoryUSMHost, MemoryUSMShared or MemoryUSMDevice");
+}
+
+// ---------------------------------------------------------------- allocate
+
+// SYCL's default device decides, as it does for users of the peer; where there is none, what is current.
+const Queue &default_queue() {
+    static const Queue of_sycl = []() -> Queue {
+        try {
+            return registry::default_sycl_device().default_queue();
+        } catch (const Error &) {
+            return {};
+        }
+    }();
+    return of_sycl ? of_sycl : registry::current_queue();
+}
+
+// Above this the driver is likely to be asked, and takes its time.
+constexpr std::size_t quick_bytes = std::size_t{1} << 20;
+
+Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+    if (bytes <= quick_bytes) [[likely]]
+        return Memory::allocate(bytes, kind, queue, alignment);
+    return without_gil([&] { return Memory::allocate(bytes, kind, queue, alignment); });
+}
+
+UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, Reference queue_object, PyObject *alignment) {
+    Memory memory = allocate(bytes, kind, queue, alignment_from(alignment));
+    void *const data = memory.data();
+    return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
+}
+
+UsmMemory new_memory(UsmKind kind, std::size_t bytes, const Options &options) {
+    if (options.queue)
+        return new_memory(kind, bytes, queue_from(options.queue), Reference::borrow(options.queue), options.alignment);
+    return new_memory(kind, bytes, default_queue(), Reference(), options.alignment);
+}
+
+std::size_t count_from(PyObject *number) {
+    const Py_ssize_t count = PyNumber_AsSsize_t(number, PyExc_OverflowError);
+    if (count == -1 && PyErr_Occurred())
+        throw PythonError{};
+    if (count <= 0)
+        throw Error(ErrorKind::value, count, " bytes of USM memory cannot be allocated: the number of bytes must be positive");
+    return static_cast<std::size_t>(count);
+}
+
+// -------------------------------------------------------------------- view
+
+// A queue in the memory's own context, in which others order their work behind what happens to the array.
+Queue queue_for(const Array &array) {
+    const Queue &queue = array.queue();
+    return queue.context() == array.memory().context() ? queue : suai::hand_over(array);
+}
+
+// What a pointer without elements is: nobody has asked the driver yet.
+UsmKind kind_of_nothing(const Array &array) {
+    const ep_allocation found = array.memory().context().query(array.data(), 1);
+    return found.kind == EP_USM_UNKNOWN ? array.memory().kind() : static_cast<UsmKind>(found.kind);
+}
+
+// From the lowest byte to the highest that an element of the array has.
+UsmMemory span_of(const Array &array) {
+    const ByteRange touched = array.layout().byte_range(array.itemsize());
+    const auto bytes = static_cast<std::size_t>(touched.size());
+    const UsmKind kind = bytes ? array.memory().kind() : kind_of_nothing(array);
+    return {array.memory(), static_cast<std::byte *>(array.data()) + touched.begin, bytes, kind, array.read_only(), queue_for(array), {}};
+}
+
+UsmMemory same(const UsmMemory &other) {
+    return {other.memory, other.data, other.bytes, other.kind, other.read_only, other.queue, Reference::borrow(other.queue_object.get())};
+}
+
+// Memory that a queue's device may be asked to use; what only the host knows is not.
+bool is_usm(const UsmMemory &memory) { return !memory.memory.context().backend().is_host() || !memory.memory.is_borrowed(); }
+
+// Another queue of the caller's is taken where work on it can reach the memory.
+void adopt_queue(UsmMemory &memory, PyObject *object) {
+    Queue queue = queue_from(object);
+    if (queue.context() != memory.memory.context())
+        throw Error(ErrorKind::value, "the memory is bound to ", memory.memory.context(), " and the queue to ", queue.context(),
+                    "; leave the queue out, or pass copy=True to copy the memory to the queue's device");
+    memory.queue = std::move(queue);
+    memory.queue_object = Reference::borrow(object);
+}
+
+UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options) {
+    if (!is_usm(memory))
+        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data), ", is ordinary host memory, which no device's context knows; ",
+                    "pass copy=True to copy it to USM memory");
+    if (memory.kind != row.kind)
+        throw Error(ErrorKind::value, "the object's memory is USM ", memory.kind, " memory and USM ", row.kind,
+                    " memory was asked for; pass copy=True to copy it, or use as_usm_memory to see it as what it is");
+    const std::size_t alignment = alignment_from(options.alignment);
+    if (alignment && reinterpret_cast<std::uintptr_t>(memory.data) % alignment != 0)
+        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data), ", is not aligned to ", alignment,
+                    " bytes; pass copy=True to copy it to memory that is");
+    if (options.queue)
+        adopt_queue(memory, options.queue);
+    return std::move(memory);
+}
+
+// Without a queue of the caller's the copy is made where the original is.
+UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options) {
+    UsmMemory result = options.queue || !is_usm(source) ? new_memory(row.kind, source.bytes, options)
+                                                        : new_memory(row.kind, source.bytes, source.queue, std::move(source.queue_object),
+                                                                     options.alignment);
+    const Array to = bytes_of(result), from = bytes_of(source);
+    without_gil([&] { copy(to, from).wait(); });
+    return result;
+}
+
+[[noreturn]] void refuse_object(PyObject *object, const char *also) {
+    throw Error(ErrorKind::value, "a ", Py_TYPE(object)->tp_name, " has no __sycl_usm_array_interface__ and is no Array", also,
+                "; entrepot.asarray takes more protocols, and MemoryUSM…(array, copy=True) copies any Array");
+}
+
+UsmMemory made(const UsmClass &row, const Options &options) {
+    if (PyLong_Check(options.source)) [[likely]]
+        return new_memory(row.kind, count_from(options.source), options);
+    if (std::optional<UsmMemory> memory = find_usm_memory(options.source))
+        return is_true(options.copy) ? copied(row, *std::move(memory), options) : viewed(row, *std::move(memory), options);
+    if (PyIndex_Check(options.source))  // NumPy's integers; after the interfaces, which 0-d arrays of integers have too
+        return new_memory(row.kind, count_from(options.source), options);
+    refuse_object(options.source, ", nor a number of bytes");
+}
+
+template <class Body> PyObject *guarded(Body body) noexcept {
+    drain_released();
+    try {
+        return body();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+std::optional<UsmMemory> find_usm_memory(PyObject *object) {
+    if (is_usm_memory(object))
+        return same(usm_memory_of(object));
+    if (is_array(object))
+        return span_of(array_of(object));
+    if (const std::optional<Array> array = suai_protocol.read(object, {}))
+        return span_of(*array);
+    return std::nullopt;
+}
+
+PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+    return guarded([&] {
+        auto *const exact = reinterpret_cast<PyTypeObject *>(type);
+        const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+        Options options;
+        options.source = only_positional(args, count);
+        for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
+            set_option(options, PyTuple_GET_ITEM(kwnames, i), args[count + i]);
+        return wrap(exact, made(class_of(exact), options));
+    });
+}
+
+PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    return guarded([&] {
+        Options options;
+        options.source = only_positional(&PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+        PyObject *name = nullptr, *value = nullptr;
+        for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);)
+            set_option(options, name, value);
+        return wrap(type, made(class_of(type), options));
+    });
+}
+
+PyObject *as_usm_memory(PyObject *, PyObject *object) {
+    return guarded([&] {
+        std::optional<UsmMemory> memory = find_usm_memory(object);
+        if (!memory)
+            refuse_object(object, "");
+        const UsmClass *const row = usm_class_of(memory->kind);
+        if (!row)
+            throw Error(ErrorKind::value, "as_usm_memory: the kind of the memory at ", Hex(memory->data), " is unknown");
+        return wrap(row->type, viewed(*row, *std::move(memory), {}));
+    });
+}
+
+PyObject *usm_memory_rebuild(PyObject *, PyObject *args) {
+    PyTypeObject *type = nullptr;
+    Py_buffer data{};
+    const char *kind_name = nullptr;
+    if (!PyArg_ParseTuple(args, "O!y*s:_rebuild_usm_memory", &PyType_Type, &type, &data, &kind_name))
+        return nullptr;
+    const std::unique_ptr<Py_buffer, void (*)(Py_buffer *)> held(&data, PyBuffer_Release);
+    return guarded([&] {
+        const std::optional<UsmKind> kind = usm_kind_from_name(kind_name);
+        if (!kind || *kind != class_of(type).kind)
+            throw Error(ErrorKind::value, "a pickled ", type->tp_name, " says that it is of USM kind '", kind_name, "', which is not its class's");
+        UsmMemory memory = new_memory(*kind, static_cast<std::size_t>(data.len), Options{});
+        const Array to = bytes_of(memory), from = bytes_of(data);
+        without_gil([&] { copy(to, from).wait(); });
+        return wrap(type, std::move(memory));
+    });
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,328 @@
+// The attributes and methods of entrepot.memory.Memory, under the names that users of dpctl.memory know.
+#include "usm_memory.hpp"
+
+#include "../convert.hpp"
+#include "../device.hpp"
+#include "../errors.hpp"
+#include "../exchange/protocol.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+
+#include <entrepot/array/copy.hpp>
+#include <entrepot/exchange/suai.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace entrepot::python {
+namespace {
+
+// Runs a body on the memory of `self`; the only place where its exceptions become Python's.
+template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
+    try {
+        return body(usm_memory_of(self));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+template <auto get> PyObject *getter(PyObject *self, void *) { return method(self, get); }
+
+Reference checked(PyObject *object) {
+    if (!object)
+        throw PythonError{};
+    return Reference(object);
+}
+
+// ------------------------------------------------------- queue and context
+
+// Kept, so that it is the same object each time.
+PyObject *queue_object_of(UsmMemory &memory) {
+    if (!memory.queue_object)
+        memory.queue_object = checked(wrap_queue(memory.queue));
+    return memory.queue_object.get();
+}
+
+// What the caller's own queue answers, in its library's types.
+PyObject *ask_queue(const UsmMemory &memory, const char *attribute) { return PyObject_GetAttrString(memory.queue_object.get(), attribute); }
+
+PyObject *get_queue(UsmMemory &memory) { return Py_NewRef(queue_object_of(memory)); }
+
+PyObject *get_context(UsmMemory &memory) {
+    return memory.queue_object ? ask_queue(memory, "sycl_context") : wrap_context(memory.memory.context());
+}
+
+PyObject *get_device(UsmMemory &memory) {
+    return memory.queue_object ? ask_queue(memory, "sycl_device") : wrap_device(memory.memory.device());
+}
+
+// -------------------------------------------------------------- attributes
+
+PyObject *get_nbytes(UsmMemory &memory) { return PyLong_FromSize_t(memory.bytes); }
+
+// Whoever knows the address may use it in work that we do not see: the memory is not given again before the queue has passed here.
+PyObject *get_pointer(UsmMemory &memory) {
+    memory.memory.after(memory.read_only ? Access::read : Access::write, memory.queue, memory.queue.submitted());
+    memory.memory.mark_escaped();
+    return PyLong_FromVoidPtr(memory.data);
+}
+
+PyObject *get_reference(UsmMemory &memory) {
+    PyObject *owner = memory.memory.is_borrowed() ? kept_object(memory.memory.owner()) : nullptr;
+    return Py_NewRef(owner ? owner : Py_None);
+}
+
+// The consumer is ordered by the queue, which is in the memory's context and behind all work on it.
+PyObject *get_interface(UsmMemory &memory) {
+    static PyObject *const syclobj = InterfaceKeys::get().syclobj;
+    const Array bytes = bytes_of(memory);
+    if (std::string_view(bytes.context().backend().name()) != "sycl") {
+        PyErr_Format(PyExc_AttributeError, "__sycl_usm_array_interface__: this is memory of %s, and SUAI describes SYCL USM only",
+                     bytes.device().selector().c_str());
+        throw PythonError{};
+    }
+    suai::hand_over(bytes);
+    Reference dict = interface_dict_of(bytes, 1, suai::version, "__sycl_usm_array_interface__");
+    if (PyDict_SetItem(dict.get(), syclobj, queue_object_of(memory)) < 0)
+        throw PythonError{};
+    return dict.release();
+}
+
+// -------------------------------------------------------------------- kind
+
+bool is_context_or_queue(PyObject *object) {
+    return !PyUnicode_Check(object) && !PyCapsule_CheckExact(object) && PyObject_HasAttrString(object, "_get_capsule");
+}
+
+UsmKind kind_in(const UsmMemory &memory, PyObject *object) {
+    if (!object || object == Py_None)
+        return memory.kind;
+    if (!is_context_or_queue(object))
+        throw Error(ErrorKind::type, "syclobj: a context or a queue was expected, or None for the memory's own context, not a ",
+                    Py_TYPE(object)->tp_name);
+    const Context context = context_from(object);
+    if (context == memory.memory.context())
+        return memory.kind;
+    return static_cast<UsmKind>(context.query(memory.data, 1).kind);
+}
+
+PyObject *parse_syclobj(PyObject *args, PyObject *kwargs) {
+    PyObject *object = Py_None;
+    static const char *names[] = {"syclobj", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char **>(names), &object))
+        throw PythonError{};
+    return object;
+}
+
+PyObject *get_usm_type(PyObject *self, PyObject *args, PyObject *kwargs) {
+    return method(self, [&](const UsmMemory &memory) {
+        const std::string_view name = name_of(kind_in(memory, parse_syclobj(args, kwargs)));
+        return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+    });
+}
+
+PyObject *get_usm_type_enum(PyObject *self, PyObject *args, PyObject *kwargs) {
+    return method(self, [&](const UsmMemory &memory) {
+        const UsmClass *const row = usm_class_of(kind_in(memory, parse_syclobj(args, kwargs)));
+        return PyLong_FromLong(row ? row->number : 0);
+    });
+}
+
+// ------------------------------------------------------------------ copies
+
+// A buffer of the caller's, held while a copy runs without the GIL: until then its owner can neither resize nor free it.
+class HostBuffer {
+  public:
+    HostBuffer(PyObject *object, int flags) {
+        if (PyObject_GetBuffer(object, &view_, flags) < 0)
+            throw PythonError{};
+    }
+    HostBuffer(const HostBuffer &) = delete;
+    HostBuffer &operator=(const HostBuffer &) = delete;
+    ~HostBuffer() { PyBuffer_Release(&view_); }
+
+    const Py_buffer &view() const noexcept { return view_; }
+
+  private:
+    Py_buffer view_{};
+};
+
+Array first_bytes(const Array &array, std::size_t count) {
+    const IndexEntry part{IndexEntry::Kind::slice, 0, static_cast<std::int64_t>(count), 1};
+    return static_cast<std::size_t>(array.size()) == count ? array : array.select({&part, 1});
+}
+
+// Copies the first `count` bytes, complete on return.
+void copy_bytes(const Array &to, const Array &from, std::size_t count) {
+    without_gil([&] { copy(first_bytes(to, count), first_bytes(from, count)).wait(); });
+}
+
+void check_room(const char *what, const Array &to, std::size_t count) {
+    if (count > static_cast<std::size_t>(to.size()))
+        throw Error(ErrorKind::value, what, ": the source has ", count, " bytes and the destination ", to.size(), "; give a part of the source");
+}
+
+void read_into(const UsmMemory &memory, PyObject *target) {
+    const HostBuffer buffer(target, PyBUF_CONTIG);
+    const Array to = bytes_of(buffer.view());
+    check_room("copy_to_host", to, memory.bytes);
+    copy_bytes(to, bytes_of(memory), memory.bytes);
+}
+
+// uninitialised: what is read into it covers it all.
+Reference numpy_bytes(std::size_t count) {
+    const Reference numpy(PyImport_ImportModule("numpy"));
+    if (!numpy) {
+        if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError))
+            throw PythonError{};
+        PyErr_Clear();
+        return {};
+    }
+    return checked(PyObject_CallMethod(numpy.get(), "empty", "ns", static_cast<Py_ssize_t>(count), "uint8"));
+}
+
+PyObject *copy_to_host(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *target = Py_None;
+    static const char *names[] = {"obj", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:copy_to_host", const_cast<char **>(names), &target))
+        return nullptr;
+    return method(self, [&](const UsmMemory &memory) {
+        Reference result = target != Py_None ? Reference::borrow(target) : numpy_bytes(memory.bytes);
+        if (!result)
+            result = checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
+        read_into(memory, result.get());
+        return result.release();
+    });
+}
+
+PyObject *copy_from_host(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *source = nullptr;
+    static const char *names[] = {"obj", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:copy_from_host", const_cast<char **>(names), &source))
+        return nullptr;
+    return method(self, [&](const UsmMemory &memory) {
+        const HostBuffer buffer(source, PyBUF_CONTIG_RO);
+        const Array to = bytes_of(memory);
+        const auto count = static_cast<std::size_t>(buffer.view().len);
+        check_room("copy_from_host", to, count);
+        copy_bytes(to, bytes_of(buffer.view()), count);
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject *copy_from_device(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *source = nullptr;
+    static const char *names[] = {"sycl_usm_ary", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:copy_from_device", const_cast<char **>(names), &source))
+        return nullptr;
+    return method(self, [&](const UsmMemory &memory) {
+        const std::optional<UsmMemory> found = find_usm_memory(source);
+        if (!found)
+            throw Error(ErrorKind::value, "copy_from_device: a ", Py_TYPE(source)->tp_name,
+                        " has no __sycl_usm_array_interface__ and is no Array; copy_from_host takes buffers of the host");
+        const Array to = bytes_of(memory);
+        check_room("copy_from_device", to, found->bytes);
+        copy_bytes(to, bytes_of(*found), found->bytes);
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject *memset(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *value = nullptr;
+    static const char *names[] = {"val", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:memset", const_cast<char **>(names), &value))
+        return nullptr;
+    return method(self, [&](const UsmMemory &memory) {
+        const long given = value ? PyLong_AsLong(value) : 0;
+        if (given == -1 && PyErr_Occurred())
+            throw PythonError{};
+        if (given < 0 || given > 255)
+            throw Error(ErrorKind::overflow, "memset: ", given, " is no value of a byte, which are 0 to 255");
+        const auto byte = static_cast<std::uint8_t>(given);
+        const Array to = bytes_of(memory);
+        without_gil([&] { fill(to, &byte).wait(); });
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject *tobytes(PyObject *self, PyObject *) {
+    return method(self, [](const UsmMemory &memory) {
+        Reference bytes = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
+        Py_buffer content{};
+        content.buf = PyBytes_AS_STRING(bytes.get());  // nobody else has seen the object yet, so it may still be written
+        content.len = PyBytes_GET_SIZE(bytes.get());
+        copy_bytes(bytes_of(content), bytes_of(memory), memory.bytes);
+        return bytes.release();
+    });
+}
+
+// ------------------------------------------------------------ Python's own
+
+// The bytes travel through the host, and are allocated on the default device where they are read again; a subclass keeps its
+// class and its __dict__.
+PyObject *reduce(PyObject *self, PyObject *) {
+    return method(self, [self](const UsmMemory &memory) {
+        static PyObject *const rebuild = checked(PyObject_GetAttrString(checked(PyImport_ImportModule("entrepot.memory")).get(),
+                                                                        "_rebuild_usm_memory")).release();
+        const Reference bytes = checked(tobytes(self, nullptr));
+        const Reference state(PyObject_GetAttrString(self, "__dict__"));
+        PyErr_Clear();
+        return Py_BuildValue("O(OOs)O", rebuild, Py_TYPE(self), bytes.get(), name_of(memory.kind).data(), state ? state.get() : Py_None);
+    });
+}
+
+PyObject *size_of(PyObject *self, PyObject *) {
+    return method(self, [self](const UsmMemory &memory) {
+        return PyLong_FromSize_t(static_cast<std::size_t>(Py_TYPE(self)->tp_basicsize) + memory.bytes);
+    });
+}
+
+PyCFunction with_keywords(PyObject *(*function)(PyObject *, PyObject *, PyObject *)) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+}  // namespace
+
+PyGetSetDef usm_memory_attributes[] = {
+    {"nbytes", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
+    {"size", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
+    {"sycl_queue", getter<get_queue>, nullptr, "The queue that the memory was allocated with: the caller's own object where one was given.", nullptr},
+    {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
+    {"sycl_device", getter<get_device>, nullptr, "The device that the memory was allocated on.", nullptr},
+    {"reference_obj", getter<get_reference>, nullptr, "The object that the memory was borrowed from, or None.", nullptr},
+    {"_pointer", getter<get_pointer>, nullptr, "Address of the first byte, an int.", nullptr},
+    {"_queue", getter<get_queue>, nullptr, "sycl_queue.", nullptr},
+    {"_context", getter<get_context>, nullptr, "sycl_context.", nullptr},
+    {"__sycl_usm_array_interface__", getter<get_interface>, nullptr,
+     "SUAI version 1: the bytes as a C-contiguous array of '|u1'; AttributeError for memory that is not SYCL's.", nullptr},
+    {},
+};
+
+PyMethodDef usm_memory_methods[] = {
+    {"get_usm_type", with_keywords(get_usm_type), METH_VARARGS | METH_KEYWORDS,
+     "get_usm_type(syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a context or a queue, does not\n"
+     "know the memory. Raises TypeError for other objects."},
+    {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_VARARGS | METH_KEYWORDS,
+     "get_usm_type_enum(syclobj=None)\n--\n\nThe same as a number: 0 unknown, 1 device, 2 shared, 3 host."},
+    {"copy_to_host", with_keywords(copy_to_host), METH_VARARGS | METH_KEYWORDS,
+     "copy_to_host(obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns it; without one, to a new\n"
+     "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too small."},
+    {"copy_from_host", with_keywords(copy_from_host), METH_VARARGS | METH_KEYWORDS,
+     "copy_from_host(obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete on return.\n\n"
+     "Raises ValueError where the memory is too small or read-only."},
+    {"copy_from_device", with_keywords(copy_from_device), METH_VARARGS | METH_KEYWORDS,
+     "copy_from_device(sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an Array, spans to the front of the\n"
+     "memory; through the host where the contexts differ. Complete on return.\n\n"
+     "Raises ValueError where the memory is too small or read-only, and for other objects."},
+    {"memset", with_keywords(memset), METH_VARARGS | METH_KEYWORDS,
+     "memset(val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, ValueError for read-only memory."},
+    {"tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nA copy as bytes."},
+    {"__bytes__", tobytes, METH_NOARGS, "__bytes__()\n--\n\nA copy as bytes."},
+    {"__reduce__", reduce, METH_NOARGS, "__reduce__()\n--\n\nPickling: through the host, to the default device."},
+    {"__sizeof__", size_of, METH_NOARGS, "__sizeof__()\n--\n\nBytes of the object and of its memory."},
+    {},
+};
+
+}  // namespace entrepot::python

@@ -1,0 +1,253 @@
+// The types themselves: creation and destruction from a free list, garbage collection, the buffer protocol, the route into asarray.
+#include "usm_memory.hpp"
+
+#include "../errors.hpp"
+#include "../exchange/host_turn.hpp"
+#include "../exchange/protocol.hpp"
+#include "../init.hpp"
+#include "../owner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <structmember.h>
+
+namespace entrepot::python {
+
+PyTypeObject *usm_memory_base = nullptr;
+
+namespace {
+
+// One row a kind. The numbers are those of the SYCL runtime, which get_usm_type_enum gives.
+std::array<UsmClass, 3> classes{{
+    {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3, "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+     "Memory of the host that the queue's device reaches too."},
+    {"entrepot.memory.MemoryUSMShared", UsmKind::shared, 2, "MemoryUSMShared(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+     "Memory that moves between the host and the queue's device, and that both reach."},
+    {"entrepot.memory.MemoryUSMDevice", UsmKind::device, 1, "MemoryUSMDevice(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+     "Memory of the queue's device, which the host does not reach."},
+}};
+
+constexpr const char *base_doc =
+    "Bytes of USM memory, allocated or borrowed; what MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice have in common.\n\n"
+    "Each is made from a number of bytes, which are then allocated on the queue's device (none: SYCL's default device) with the\n"
+    "alignment asked for, a power of two; or from an object with __sycl_usm_array_interface__ or an Array, whose memory of the same\n"
+    "kind is then seen without a copy, from its lowest byte to its highest. With copy=True the bytes are copied to new memory.\n\n"
+    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where there is none left,\n"
+    "DeviceError where the device lacks the kind.";
+
+struct UsmMemoryObject {
+    PyObject_HEAD
+    PyObject *weak_references;
+    alignas(UsmMemory) std::byte storage[sizeof(UsmMemory)];
+
+    UsmMemory &value() noexcept { return *std::launder(reinterpret_cast<UsmMemory *>(storage)); }
+};
+
+UsmMemory &value_of(PyObject *self) noexcept { return reinterpret_cast<UsmMemoryObject *>(self)->value(); }
+
+bool is_exact(PyTypeObject *type) noexcept {
+    return type == classes[0].type || type == classes[1].type || type == classes[2].type;
+}
+
+// Objects of dead memory, of any of the three classes, kept for the next ones.
+class FreeList {
+  public:
+    PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
+    bool give(PyObject *object) noexcept {
+        if (count_ == capacity)
+            return false;
+        objects_[count_++] = object;
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t capacity = 64;
+    PyObject *objects_[capacity];
+    std::size_t count_ = 0;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    FreeList free_list;  // guarded by the GIL, where there is one
+
+// Not tracked by the collector yet, except an object of a subclass, which its allocator tracks: zeros are a valid UsmMemory.
+PyObject *new_object(PyTypeObject *type) {
+    if (!is_exact(type))
+        return type->tp_alloc(type, 0);
+    if (PyObject *kept = free_list.take())
+        return PyObject_Init(kept, type);
+    return reinterpret_cast<PyObject *>(PyObject_GC_New(UsmMemoryObject, type));
+}
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    const UsmMemory &value = value_of(self);
+    Py_VISIT(value.queue_object.get());
+    // An owner that several objects share is visited by none: the collector would count its one reference several times.
+    if (value.memory && value.memory.record()->references.load(std::memory_order_relaxed) == 1)
+        Py_VISIT(kept_object(value.memory.owner()));
+    return 0;
+}
+
+int clear(PyObject *self) {
+    UsmMemory &value = value_of(self);
+    value.memory = Memory();
+    value.queue_object = Reference();
+    return 0;
+}
+
+void dealloc(PyObject *self) {
+    PyTypeObject *const type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (reinterpret_cast<UsmMemoryObject *>(self)->weak_references)
+        PyObject_ClearWeakRefs(self);
+    value_of(self).~UsmMemory();  // lets go of the memory, or of its owner
+    if (!is_exact(type) || !free_list.give(self))
+        type->tp_free(self);
+    Py_DECREF(type);
+}
+
+Py_ssize_t length(PyObject *self) { return static_cast<Py_ssize_t>(value_of(self).bytes); }
+
+PyObject *repr(PyObject *self) {
+    try {
+        const UsmMemory &memory = usm_memory_of(self);
+        return PyUnicode_FromFormat("<%s of %zu bytes at %p on %s>", _PyType_Name(Py_TYPE(self)), memory.bytes, memory.data,
+                                    memory.memory.device().selector().c_str());
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+// The view keeps the object, and with it the memory, until the consumer releases it.
+int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
+    try {
+        const UsmMemory &memory = usm_memory_of(self);
+        give_host_its_turn(bytes_of(memory));
+        return PyBuffer_FillInfo(view, self, memory.data, static_cast<Py_ssize_t>(memory.bytes), memory.read_only, flags);
+    } catch (...) {
+        view->obj = nullptr;
+        raise_current();
+        return -1;
+    }
+}
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(UsmMemoryObject, weak_references), READONLY, nullptr},
+    {},
+};
+
+PyType_Slot base_slots[] = {
+    {Py_tp_doc, const_cast<char *>(base_doc)},
+    {Py_tp_new, reinterpret_cast<void *>(usm_memory_new)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(clear)},
+    {Py_tp_repr, reinterpret_cast<void *>(repr)},
+    {Py_tp_members, members},
+    {Py_tp_getset, usm_memory_attributes},
+    {Py_tp_methods, usm_memory_methods},
+    {Py_mp_length, reinterpret_cast<void *>(length)},
+    {},
+};
+
+constexpr unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE;
+
+PyType_Spec base_spec = {"entrepot.memory.Memory", sizeof(UsmMemoryObject), 0, flags, base_slots};
+
+PyTypeObject *make_class(const UsmClass &row) {
+    std::array<PyType_Slot, 3> slots{};
+    slots[0] = {Py_tp_doc, const_cast<char *>(row.doc)};
+    if (is_host_accessible(row.kind))
+        slots[1] = {Py_bf_getbuffer, reinterpret_cast<void *>(lend_buffer)};
+    PyType_Spec spec = {row.name, sizeof(UsmMemoryObject), 0, flags, slots.data()};
+    const Reference bases(PyTuple_Pack(1, usm_memory_base));
+    auto *const type = bases ? reinterpret_cast<PyTypeObject *>(PyType_FromSpecWithBases(&spec, bases.get())) : nullptr;
+    if (!type)
+        throw PythonError{};
+    type->tp_vectorcall = usm_memory_vectorcall;  // not inherited: a subclass is called through its own __new__ and __init__
+    return type;
+}
+
+// The attribute of the base class that says what the memory is, and its name.
+PyObject *interface_name = nullptr, *own_interface = nullptr;
+
+bool describes_itself_as_ours(PyTypeObject *type) noexcept {
+    return PyType_IsSubtype(type, usm_memory_base) && _PyType_Lookup(type, interface_name) == own_interface;
+}
+
+std::optional<Array> read(PyObject *object, const ImportRequest &) { return bytes_of(usm_memory_of(object)); }
+
+}  // namespace
+
+const Protocol usm_memory_protocol{"usm_memory", nullptr, describes_itself_as_ours, read};
+
+std::span<const UsmClass> usm_classes() noexcept { return classes; }
+
+const UsmClass *usm_class_of(UsmKind kind) noexcept {
+    const auto found = std::ranges::find(classes, kind, &UsmClass::kind);
+    return found == classes.end() ? nullptr : &*found;
+}
+
+bool is_usm_memory(PyObject *object) noexcept { return is_exact(Py_TYPE(object)) || describes_itself_as_ours(Py_TYPE(object)); }
+
+UsmMemory &usm_memory_of(PyObject *self) {
+    UsmMemory &value = value_of(self);
+    if (!value.memory) [[unlikely]]
+        throw Error(ErrorKind::value, "this memory has been let go by the garbage collector, as part of a cycle of objects");
+    return value;
+}
+
+const Memory &memory_of(PyObject *object) noexcept { return value_of(object).memory; }
+
+Array bytes_of(const UsmMemory &memory) {
+    const std::int64_t extent = static_cast<std::int64_t>(memory.bytes);
+    return Array(memory.memory, memory.data, dtypes::uint8, Layout(Extents(&extent, 1)), memory.read_only, memory.queue);
+}
+
+Array bytes_of(const Py_buffer &buffer) {
+    const std::int64_t extent = buffer.len;
+    return Array(Memory::borrow_host(buffer.buf, static_cast<std::size_t>(buffer.len), Owner()), buffer.buf, dtypes::uint8,
+                 Layout(Extents(&extent, 1)), buffer.readonly != 0);
+}
+
+PyObject *wrap(PyTypeObject *type, UsmMemory &&memory) {
+    PyObject *const self = new_object(type);
+    if (!self)
+        throw PythonError{};
+    auto *const object = reinterpret_cast<UsmMemoryObject *>(self);
+    object->weak_references = nullptr;
+    new (object->storage) UsmMemory(std::move(memory));
+    if (is_exact(type))
+        PyObject_GC_Track(self);
+    return self;
+}
+
+void init_usm_memory(nanobind::module_ &m) {
+    static PyMethodDef functions[] = {
+        {"as_usm_memory", as_usm_memory, METH_O,
+         "as_usm_memory(obj, /)\n--\n\n"
+         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or\n"
+         "MemoryUSMDevice, whichever kind the driver says it is; never a copy.\n\n"
+         "Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue."},
+        {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS, "_rebuild_usm_memory(cls, data, usm_type)\n--\n\nWhat a pickle calls."},
+        {},
+    };
+    interface_name = PyUnicode_InternFromString("__sycl_usm_array_interface__");
+    usm_memory_base = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&base_spec));
+    if (!interface_name || !usm_memory_base || PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
+        nanobind::raise_python_error();
+    own_interface = _PyType_Lookup(usm_memory_base, interface_name);
+    for (UsmClass &row : classes) {
+        row.type = make_class(row);
+        if (PyModule_AddType(m.ptr(), row.type) < 0)
+            nanobind::raise_python_error();
+    }
+    if (PyModule_AddFunctions(m.ptr(), functions) < 0)
+        nanobind::raise_python_error();
+}
+
+}  // namespace entrepot::python
