@@ -18,8 +18,8 @@ namespace {
 
 struct Row {
     std::string name;
-    Loaded (*load)(const std::vector<std::string> &library_directories);
-    std::atomic<bool> asked{false};  // guards what follows
+    Loaded (*load)(const std::vector<std::string> &library_directories);  // nullptr: the program added it
+    std::atomic<bool> asked{false};                                       // guards what follows
     std::unique_ptr<Backend> backend;
     std::vector<Device> devices;
     std::string reason;
@@ -119,16 +119,15 @@ bool some_row_uses_word(std::string_view word) {
                                [&](Row *row) { return row->asked.load(std::memory_order_acquire) && uses_word(*row, word); });
 }
 
-// The backends to ask, in order. Without a word all but the host, which is a device of its own kind and answers to its name.
+// The backends to ask, in order: for a word those of the table, then those that the program added and that use it. Without a
+// word all but the host, which is a device of its own kind and answers to its name.
 std::vector<Row *> rows_of(const Selector &selector) {
     std::vector<Row *> rows;
-    if (!selector.backend.empty())
-        for (std::string_view name : backends_of_word(selector.backend))
-            rows.push_back(find_row(name));
-    if (rows.empty())
-        for (Row *row : every_row())
-            if (row->name != "host")
-                rows.push_back(row);
+    for (std::string_view name : backends_of_word(selector.backend))
+        rows.push_back(find_row(name));
+    for (Row *row : every_row())
+        if (selector.backend.empty() ? row->name != "host" : !row->load && uses_word(*row, selector.backend))
+            rows.push_back(row);
     return rows;
 }
 
@@ -237,6 +236,8 @@ std::vector<Device> devices() {
     return devices;
 }
 
+std::vector<Device> devices(const Backend &backend) { return find_row(backend.name())->devices; }
+
 Device select(std::string_view text) {
     const Selector selector = parse_selector(text, some_row_uses_word);
     Device device = root_of(selector, text);
@@ -254,6 +255,11 @@ const Queue &current_queue() { return current.empty() ? initial_queue() : curren
 
 Device current_device() { return current_queue().device(); }
 
+const Device &host() noexcept {
+    static const Device device = host_device();
+    return device;
+}
+
 Device default_sycl_device() {
     Row &row = asked(*find_row("sycl"));
     const Device best = best_of(row.devices, 0);
@@ -267,14 +273,16 @@ const Backend &add(const ep_backend *api) {
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
         throw Error(ErrorKind::value, "the backend is of version ", api->version, " and ", api->size,
                     " bytes, this library wants version ", EP_BACKEND_VERSION, " and ", sizeof(ep_backend));
-    if (find_row(api->name))
+    Row *row = find_row(api->name);
+    if (row && row->asked.load(std::memory_order_relaxed))
         throw Error(ErrorKind::value, "there is a backend '", api->name, "' already");
     std::list<Row> added;
-    Row &row = added.emplace_back(api->name, nullptr);
-    fill(row, api, "added by the program");
-    row.asked.store(true, std::memory_order_release);
+    if (!row)
+        row = &added.emplace_back(api->name, nullptr);
+    fill(*row, api, "added by the program");
+    row->asked.store(true, std::memory_order_release);
     all().rows.splice(std::prev(all().rows.end()), added);  // the host stays the last
-    return *row.backend;
+    return *row->backend;
 }
 
 void push_current(const Queue &queue) { current.push_back(queue); }

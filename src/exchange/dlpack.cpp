@@ -42,14 +42,18 @@ Dtype dtype_of(DLDataType type, std::uint64_t flags) {
     return dtype;
 }
 
-Layout layout_of(const DLTensor &tensor) {
+Extents shape_of(const DLTensor &tensor) {
     if (tensor.ndim == 0)
-        return Layout();
+        return {};
     if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > Layout::max_ndim)
         refuse("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
     if (!tensor.shape)
         refuse("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
-    const Extents shape(tensor.shape, static_cast<std::size_t>(tensor.ndim));
+    return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
+}
+
+Layout layout_of(const DLTensor &tensor) {
+    const Extents shape = shape_of(tensor);
     try {
         return tensor.strides ? Layout(shape, Extents(tensor.strides, shape.size())) : Layout(shape);
     } catch (const Error &error) {
@@ -187,6 +191,18 @@ DLTensor describe(const Array &array, DLDevice device, std::int64_t *extents) no
             .byte_offset = 0};
 }
 
+// Elements of 4 or 6 bits, one to a byte.
+bool is_padded(const Array &array) noexcept { return array.dtype().is_subbyte() && array.dtype().lanes == 1; }
+
+void require_no_flags(const Array &array, const char *kind) {
+    if (array.read_only())
+        refuse("a read-only array cannot be exported as ", kind, ": that has no flag to say so, and the consumer would write; ",
+               "ask for a versioned tensor, or copy the array");
+    if (is_padded(array))
+        refuse("elements of ", array.dtype(), " cannot be exported as ", kind, ": that has no flag to say that each takes a byte; ",
+               "ask for a versioned tensor, or export a view as uint8");
+}
+
 // Room for shape and strides, filled.
 std::int64_t *copy_extents(const Array &array, Exported &exported) {
     const std::size_t ndim = array.ndim();
@@ -266,7 +282,7 @@ Array from_managed(DLManagedTensor *managed) { return adopt(managed); }
 DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::uint64_t flags, std::uint32_t minor) {
     Fresh exported = new_exported(array);
     flags |= array.read_only() ? flag_read_only : 0;
-    flags |= array.dtype().is_subbyte() && array.dtype().lanes == 1 ? flag_subbyte_type_padded : 0;
+    flags |= is_padded(array) ? flag_subbyte_type_padded : 0;
     exported->versioned = {.version = {version.major, std::min(minor, version.minor)},
                            .manager_ctx = exported.get(),
                            .deleter = delete_exported<DLManagedTensorVersioned>,
@@ -276,14 +292,7 @@ DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::u
 }
 
 DLManagedTensor *to_legacy(const Array &array, DLDevice device) {
-    if (array.read_only())
-        refuse("a read-only array cannot be exported without max_version: a legacy tensor has no flag to say so; ask with "
-               "max_version=(1, 0), ",
-               "or copy the array");
-    if (array.dtype().is_subbyte() && array.dtype().lanes == 1)
-        refuse("elements of ", array.dtype(),
-               " cannot be exported without max_version: a legacy tensor has no flag to say that each takes a byte; ",
-               "ask with max_version=(1, 0), or export a view as uint8");
+    require_no_flags(array, "a legacy tensor, which is what a consumer gets that does not say max_version=(1, 0)");
     Fresh exported = new_exported(array);
     exported->legacy = {.dl_tensor = describe(array, device, copy_extents(array, *exported)),
                         .manager_ctx = exported.get(),
@@ -291,7 +300,21 @@ DLManagedTensor *to_legacy(const Array &array, DLDevice device) {
     return &exported.release()->legacy;
 }
 
-DLTensor lend(const Array &array, DLDevice device) noexcept {
+Array allocate(const DLTensor &prototype) {
+    const Dtype dtype = dtype_of(prototype.dtype, flag_subbyte_type_padded);
+    const bool on_host = prototype.device.device_type == kDLCPU;
+    const Device device = on_host ? registry::host() : device_at(prototype.device);
+    try {
+        return Array::empty(shape_of(prototype), dtype, on_host ? UsmKind::host : UsmKind::device, device.default_queue());
+    } catch (const Error &error) {
+        if (error.kind() == ErrorKind::allocation)
+            throw;
+        refuse("a tensor of shape ", tuple_text(shape_of(prototype)), " cannot be made: ", error.what());
+    }
+}
+
+DLTensor lend(const Array &array, DLDevice device) {
+    require_no_flags(array, "a lent tensor of the C exchange API");
     // DLPack's pointers are not const; the specification forbids writing through them.
     DLTensor tensor = describe(array, device, const_cast<std::int64_t *>(array.shape().data()));
     tensor.strides = const_cast<std::int64_t *>(array.strides().data());

@@ -42,21 +42,9 @@ const Backend &backend_of(DLDevice device) {
     return registry::backend(row->backend);
 }
 
-std::vector<Device> root_devices(const Backend &backend) {
-    std::uint32_t count = 0;
-    backend.call(&ep_backend::device_count, &count);
-    std::vector<Device> devices;
-    for (std::uint32_t i = 0; i < count; ++i) {
-        ep_device handle;
-        backend.call(&ep_backend::device_at, i, &handle);
-        devices.push_back(backend.device(handle));
-    }
-    return devices;
-}
-
 // Steps 3 and 4 of the export: the unpartitioned parent's position in the runtime's list.
 std::int32_t position_of(const Device &device) {
-    const std::vector<Device> devices = root_devices(device.backend());
+    const std::vector<Device> devices = registry::devices(device.backend());
     const auto found = std::ranges::find(devices, device.root());
     if (found == devices.end())
         refuse(device, " cannot be exported: its root device ", device.root(), " is not in the runtime's list of devices, whose ",
@@ -140,7 +128,7 @@ DLDevice device_of(const Array &array) {
 
 Device device_at(DLDevice named) {
     const Backend &backend = backend_of(named);
-    const std::vector<Device> devices = root_devices(backend);
+    const std::vector<Device> devices = registry::devices(backend);
     if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
         refuse(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(), " devices, numbered from 0");
     return devices[static_cast<std::size_t>(named.device_id)];
@@ -154,7 +142,7 @@ Place locate(const void *lowest, std::size_t bytes, DLDevice named) {
     if (found.kind != EP_USM_UNKNOWN)
         return place_of(found, search, root);
 
-    for (const Device &other : root_devices(root.backend())) {
+    for (const Device &other : registry::devices(root.backend())) {
         if (other.default_context() == root.default_context())
             continue;
         const ep_allocation elsewhere = search.ask(other.default_context());

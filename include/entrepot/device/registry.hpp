@@ -28,6 +28,8 @@ const Backend &backend(std::string_view name);
 
 // All root devices of all present backends, the host last, in each backend's own order. Loads every backend.
 std::vector<Device> devices();
+// The root devices of one backend, in its own order: what the runtime's numbers count.
+std::vector<Device> devices(const Backend &backend);
 
 // Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's filter selector), plus
 // `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does not matter. Among several matches, the
@@ -46,8 +48,8 @@ const Device &host() noexcept;
 // SYCL's default device: what its default selector finds. Throws DeviceError where there is none.
 Device default_sycl_device();
 
-// Puts a backend of the caller's own in the list (tests use it); throws ValueError where the name is taken or the version
-// differs.
+// Puts a backend of the caller's own in the list, in the place of a known one where that has not been asked for yet (tests do
+// both). Throws ValueError where the name is taken or the version differs.
 const Backend &add(const ep_backend *api);
 // What every backend is given when it is loaded.
 const ep_loader *loader() noexcept;

@@ -46,7 +46,12 @@ inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_mana
 // Throws ExchangeError for what a legacy tensor cannot say: read-only, padded elements of 4 or 6 bits.
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 
-// A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged.
-DLTensor lend(const Array &array, DLDevice device) noexcept;
+// New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. On kDLOneAPI it is device
+// memory. Throws ExchangeError as read and device_at do; USMAllocationError.
+Array allocate(const DLTensor &prototype);
+
+// A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does, because it
+// has no flags either.
+DLTensor lend(const Array &array, DLDevice device);
 
 }  // namespace entrepot::dlpack
