@@ -17,7 +17,7 @@ struct Descriptor {
     void *data = nullptr;
     bool read_only = true;
     std::string_view typestr;
-    Extents shape;
+    Extents shape{};
     const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
     std::int64_t offset = 0;                // from `data`; not 0 only where `data` is a buffer
     std::int64_t buffer_bytes = -1;         // of a buffer in place of a pointer; -1 where it was a pointer

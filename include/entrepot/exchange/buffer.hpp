@@ -17,7 +17,7 @@ struct Descriptor {
     bool read_only = true;
     const char *format = nullptr;  // nullptr: bytes
     std::int64_t itemsize = 1;
-    Extents shape;
+    Extents shape{};
     const std::int64_t *strides = nullptr;     // as many as the shape has extents; nullptr: C-contiguous
     const std::int64_t *suboffsets = nullptr;  // as many; a negative one means none
 };

@@ -18,7 +18,7 @@ struct Descriptor {
     void *data = nullptr;  // an allocation's base or the first element: `offset` makes it the first element
     bool read_only = false;
     std::string_view typestr;
-    Extents shape;
+    Extents shape{};
     const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
     std::int64_t offset = 0;
     Context context;  // that the pointer is bound to; none only of an object's buffer
