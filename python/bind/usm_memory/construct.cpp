@@ -6,7 +6,7 @@
 #include "../exchange/protocol.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>

@@ -183,7 +183,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) { return byte
 
 }  // namespace
 
-const Protocol usm_memory_protocol{"usm_memory", nullptr, describes_itself_as_ours, read};
+const Protocol usm_memory_protocol{"entrepot.memory", nullptr, describes_itself_as_ours, read};
 
 std::span<const UsmClass> usm_classes() noexcept { return classes; }
 

@@ -1,0 +1,52 @@
+"""dpctl's own tests of its memory classes, run with ``entrepot.memory`` in the place of ``dpctl.memory``.
+
+    python tests/peers/dpctl_suite.py [arguments of pytest]
+
+The tests are those of the dpctl that is installed; nothing of them is here. One is left out: ``test_cpython_api`` calls C functions
+that Cython publishes from dpctl's own extension.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import dpctl
+import dpctl.memory
+import pytest
+
+import entrepot.memory
+
+SUITE = "dpctl.tests.test_sycl_usm"
+LEFT_OUT = "test_cpython_api"
+
+
+class Judge:
+    """Sees to it that the tests ran, and that it was our memory that they tested."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            module = item.getparent(pytest.Module).obj
+            assert module.MemoryUSMShared is entrepot.memory.MemoryUSMShared, f"{module.__name__} tests {module.MemoryUSMShared}"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed += report.when == "call" and report.passed
+
+
+def main(arguments: list[str]) -> int:
+    dpctl.memory = sys.modules["dpctl.memory"] = entrepot.memory
+    judge = Judge()
+    # Without our configuration: the suite is used to pytest's own.
+    own = ["-c", os.devnull, "-p", "no:cacheprovider", "--pyargs", SUITE, "-k", f"not {LEFT_OUT}"]
+    status = pytest.main([*own, *arguments], plugins=[judge])
+    if status == 0 and judge.passed == 0:
+        print(f"{SUITE}: no test ran to its end", file=sys.stderr)
+        return 1
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

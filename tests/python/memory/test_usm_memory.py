@@ -1,0 +1,792 @@
+"""entrepot.memory as a drop-in for dpctl.memory: making, wrapping, copying, pickling, subclasses, lifetime and order."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from array import array
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import entrepot as ep
+from entrepot.memory import (
+    Memory,
+    MemoryUSMDevice,
+    MemoryUSMHost,
+    MemoryUSMShared,
+    USMAllocationError,
+    as_usm_memory,
+)
+
+pytestmark = pytest.mark.sycl
+
+KINDS = {"host": MemoryUSMHost, "shared": MemoryUSMShared, "device": MemoryUSMDevice}
+NUMBERS = {"host": 3, "shared": 2, "device": 1}
+
+every_class = pytest.mark.parametrize("cls", KINDS.values(), ids=KINDS)
+host_accessible = pytest.mark.parametrize("cls", [MemoryUSMHost, MemoryUSMShared], ids=["host", "shared"])
+
+
+def kind_of(cls: type[Memory]) -> str:
+    return next(kind for kind, of_kind in KINDS.items() if of_kind is cls)
+
+
+class Speaker:
+    """An object whose interface is another one's, with some entries changed."""
+
+    def __init__(self, source: object, **entries: object) -> None:
+        self.source, self.entries = source, entries
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, object]:
+        return {**self.source.__sycl_usm_array_interface__, **self.entries}
+
+
+def counted(cls: type[Memory], count: int) -> Memory:
+    memory = cls(count)
+    memory.copy_from_host(bytes(i % 256 for i in range(count)))
+    return memory
+
+
+@every_class
+class TestAllocation:
+    def test_says_what_it_is(self, cls: type[Memory]) -> None:
+        memory = cls(1000)
+        assert (memory.nbytes, memory.size, len(memory)) == (1000, 1000, 1000)
+        assert memory.get_usm_type() == kind_of(cls)
+        assert memory.get_usm_type_enum() == NUMBERS[kind_of(cls)]
+        assert memory.reference_obj is None
+        assert isinstance(memory, Memory)
+        assert cls.__name__ in repr(memory) and "1000" in repr(memory)
+        assert sys.getsizeof(memory) > 1000
+
+    def test_is_on_the_default_sycl_device(self, cls: type[Memory]) -> None:
+        memory = cls(64)
+        assert memory.sycl_device == ep.device("default") or str(memory.sycl_device) in map(str, ep.devices())
+        assert memory.sycl_queue is memory.sycl_queue is memory._queue
+        assert memory.sycl_context == memory.sycl_queue.context
+        assert memory._context == memory.sycl_context
+
+    def test_keeps_the_queue_it_was_given(self, cls: type[Memory]) -> None:
+        queue = ep.Queue(ep.device("opencl:cpu"))
+        memory = cls(64, queue=queue)
+        assert memory.sycl_queue is queue
+        assert memory.sycl_device == queue.device
+
+    def test_alignment(self, cls: type[Memory]) -> None:
+        for alignment in (1, 64, 4096, 65536):
+            assert cls(100, alignment=alignment)._pointer % alignment == 0
+        assert cls(100, alignment=-1).nbytes == 100
+
+    def test_refuses_an_alignment_that_is_no_power_of_two(self, cls: type[Memory]) -> None:
+        with pytest.raises(ValueError, match="alignment"):
+            cls(100, alignment=3)
+
+    @pytest.mark.parametrize("count", [0, -1])
+    def test_refuses_no_bytes(self, cls: type[Memory], count: int) -> None:
+        with pytest.raises(ValueError, match="positive"):
+            cls(count)
+
+    def test_refuses_more_than_there_is(self, cls: type[Memory]) -> None:
+        with pytest.raises(USMAllocationError) as refusal:
+            cls(1 << 50)
+        assert isinstance(refusal.value, MemoryError)
+        with pytest.raises(OverflowError):
+            cls(1 << 70)
+
+    @pytest.mark.parametrize("other", [3.5, "12", b"abc", None])
+    def test_refuses_what_is_neither_number_nor_memory(self, cls: type[Memory], other: object) -> None:
+        with pytest.raises(ValueError, match=type(other).__name__):
+            cls(other)
+
+    def test_refuses_wrong_arguments(self, cls: type[Memory]) -> None:
+        with pytest.raises(TypeError, match="1 positional argument"):
+            cls()
+        with pytest.raises(TypeError, match="1 positional argument"):
+            cls(64, 64)
+        with pytest.raises(TypeError, match="colour"):
+            cls(64, colour=3)
+        with pytest.raises(TypeError):
+            cls(64, alignment="a")
+        with pytest.raises(TypeError):
+            cls(64, queue=7)
+
+    @pytest.mark.numpy
+    def test_takes_numpy_integers(self, cls: type[Memory]) -> None:
+        import numpy as np
+
+        assert cls(np.int64(48)).nbytes == 48
+
+    def test_attributes_cannot_be_set(self, cls: type[Memory]) -> None:
+        with pytest.raises(AttributeError):
+            cls(8).colour = 3
+
+
+def test_the_base_class_has_no_kind() -> None:
+    with pytest.raises(TypeError, match="MemoryUSMHost"):
+        Memory(64)
+
+
+@every_class
+class TestCopies:
+    def test_through_the_host_and_back(self, cls: type[Memory]) -> None:
+        content = bytes(range(256)) * 4
+        memory = cls(len(content))
+        assert memory.copy_from_host(content) is None
+        assert memory.tobytes() == bytes(memory) == content
+        target = bytearray(len(content) + 10)
+        assert memory.copy_to_host(target) is target
+        assert target == content + bytes(10)
+        assert bytearray(content) == memory.copy_to_host()
+
+    @pytest.mark.numpy
+    def test_to_the_host_gives_an_array_of_its_own(self, cls: type[Memory]) -> None:
+        import numpy as np
+
+        memory = counted(cls, 100)
+        copy = memory.copy_to_host()
+        assert isinstance(copy, np.ndarray) and copy.dtype == np.uint8
+        copy[:] = 0
+        assert memory.tobytes() == bytes(range(100))
+
+    def test_a_short_source_fills_the_front(self, cls: type[Memory]) -> None:
+        memory = cls(10)
+        memory.memset(1)
+        memory.copy_from_host(b"ab")
+        assert memory.tobytes() == b"ab" + b"\1" * 8
+
+    def test_a_typed_buffer_is_its_bytes(self, cls: type[Memory]) -> None:
+        memory = cls(16)
+        memory.copy_from_host(array("d", [1.0, 2.0]))
+        assert memory.tobytes() == array("d", [1.0, 2.0]).tobytes()
+
+    def test_refuses_what_does_not_fit(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 10)
+        with pytest.raises(ValueError, match="11 bytes and the destination 10"):
+            memory.copy_from_host(b"a" * 11)
+        with pytest.raises(ValueError, match="10 bytes and the destination 9"):
+            memory.copy_to_host(bytearray(9))
+        with pytest.raises(ValueError, match="11 bytes and the destination 10"):
+            memory.copy_from_device(cls(11))
+        assert memory.tobytes() == bytes(range(10))
+
+    def test_refuses_what_is_no_buffer(self, cls: type[Memory]) -> None:
+        memory = cls(10)
+        for wrong in (3, None, "abc"):
+            with pytest.raises(TypeError):
+                memory.copy_from_host(wrong)
+        with pytest.raises(TypeError):
+            memory.copy_to_host(3)
+        with pytest.raises(BufferError):
+            memory.copy_to_host(bytes(10))
+        with pytest.raises((ValueError, BufferError)):
+            memory.copy_from_host(memoryview(bytes(20))[::2])
+
+    @pytest.mark.parametrize("other", KINDS.values(), ids=KINDS)
+    def test_from_device(self, cls: type[Memory], other: type[Memory]) -> None:
+        source, memory = counted(other, 100), cls(128)
+        memory.memset(7)
+        assert memory.copy_from_device(source) is None
+        assert memory.tobytes() == bytes(range(100)) + b"\7" * 28
+        memory.memset(0)
+        memory.copy_from_device(Speaker(source, shape=(10,), offset=5))
+        assert memory.tobytes()[:11] == bytes(range(5, 15)) + b"\0"
+        memory.copy_from_device(ep.asarray(source)[20:30])
+        assert memory.tobytes()[:10] == bytes(range(20, 30))
+
+    def test_from_device_refuses_other_objects(self, cls: type[Memory]) -> None:
+        for wrong in (3, b"abc"):
+            with pytest.raises(ValueError, match="copy_from_host"):
+                cls(16).copy_from_device(wrong)
+
+    def test_between_contexts(self, cls: type[Memory]) -> None:
+        one, two = sub_devices()
+        source, target = cls(300, queue=ep.Queue(one)), cls(300, queue=ep.Queue(two))
+        source.copy_from_host(b"abc" * 100)
+        target.copy_from_device(source)
+        assert target.tobytes() == b"abc" * 100
+
+    def test_memset(self, cls: type[Memory]) -> None:
+        memory = cls(5000)
+        assert memory.memset(65) is None
+        assert memory.tobytes() == b"A" * 5000
+        memory.memset()
+        assert memory.tobytes() == bytes(5000)
+        memory.memset(val=255)
+        assert memory.tobytes() == b"\xff" * 5000
+        for wrong in (-1, 256, 300):
+            with pytest.raises(OverflowError):
+                memory.memset(wrong)
+        assert memory.tobytes() == b"\xff" * 5000
+
+
+def sub_devices() -> list[ep.Device]:
+    device = ep.device("opencl:cpu")
+    try:
+        return device.partition_equally(1)[:2]
+    except ep.DeviceError as reason:
+        pytest.skip(str(reason))
+
+
+class TestBuffer:
+    @host_accessible
+    def test_is_the_memory_itself(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        view = memoryview(memory)
+        assert (view.format, view.shape, view.readonly, view.nbytes) == ("B", (100,), False, 100)
+        assert view == bytes(range(100))
+        view[3] = 77
+        assert memory.tobytes()[3] == 77
+        memory.memset(1)
+        assert view == b"\1" * 100
+        assert ctypes.addressof(ctypes.c_char.from_buffer(memory)) == memory._pointer
+
+    @host_accessible
+    def test_keeps_the_memory(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        gone = weakref.ref(memory)
+        view = memoryview(memory)
+        del memory
+        assert gone() is not None
+        assert view == bytes(range(100))
+        view.release()
+        assert gone() is None
+
+    def test_the_host_does_not_reach_device_memory(self) -> None:
+        with pytest.raises(TypeError):
+            memoryview(MemoryUSMDevice(8))
+
+
+@every_class
+class TestWrapping:
+    def test_memory_of_ours_is_shared(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        other = cls(memory)
+        assert other is not memory and other._pointer == memory._pointer
+        assert other.reference_obj is None
+        assert other.sycl_queue is memory.sycl_queue
+        del memory
+        assert other.tobytes() == bytes(range(100))
+
+    def test_as_usm_memory_finds_the_class(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        for source in (memory, Speaker(memory), ep.asarray(memory)):
+            other = as_usm_memory(source)
+            assert type(other) is cls
+            assert other._pointer == memory._pointer and other.nbytes == 100
+            assert other.sycl_context == memory.sycl_context
+
+    def test_keeps_the_producer(self, cls: type[Memory]) -> None:
+        producer = Speaker(counted(cls, 100))
+        gone = weakref.ref(producer)
+        memory = as_usm_memory(producer)
+        assert memory.reference_obj is producer
+        del producer
+        assert gone() is not None, "the memory must keep its producer alive"
+        assert memory.tobytes() == bytes(range(100))
+        del memory
+        gc.collect()
+        assert gone() is None, "and let it go"
+
+    @pytest.mark.parametrize("entries, lowest, count", [
+        ({"shape": (10,), "strides": (2,), "offset": 8}, 8, 19),
+        ({"shape": (2, 2), "strides": (10, -2), "offset": 9}, 7, 13),
+        ({"shape": (3,), "typestr": "<i4", "offset": 2}, 8, 12),
+        ({"shape": ()}, 0, 1),
+    ])  # fmt: skip
+    def test_spans_the_bytes_that_are_touched(self, cls: type[Memory], entries: dict[str, object], lowest: int, count: int) -> None:
+        memory = cls(64)
+        part = as_usm_memory(Speaker(memory, **entries))
+        assert (part._pointer - memory._pointer, part.nbytes) == (lowest, count)
+        memory.memset(1)
+        part.memset(2)
+        assert memory.tobytes() == b"\1" * lowest + b"\2" * count + b"\1" * (64 - lowest - count)
+
+    def test_an_array_with_an_offset(self, cls: type[Memory]) -> None:
+        whole = ep.empty(100, "uint8", device="opencl:cpu", kind=kind_of(cls))
+        part = cls(whole[10:20])
+        assert (part._pointer, part.nbytes) == (whole.data_ptr + 10, 10)
+
+    def test_nothing_is_of_its_kind_too(self, cls: type[Memory]) -> None:
+        nothing = as_usm_memory(Speaker(cls(64), shape=(0,)))
+        assert type(nothing) is cls and nothing.nbytes == 0 and nothing.tobytes() == b""
+
+    def test_another_kind_must_be_copied(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        for other in KINDS.values():
+            if other is not cls:
+                with pytest.raises(ValueError, match="copy=True"):
+                    other(memory)
+            copy = other(memory, copy=True)
+            assert type(copy) is other and copy._pointer != memory._pointer
+            assert copy.tobytes() == bytes(range(100))
+            assert copy.sycl_queue is memory.sycl_queue
+
+    def test_a_copy_of_the_same_kind_is_a_copy(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        for source in (memory, Speaker(memory), ep.asarray(memory)):
+            copy = cls(source, copy=True)
+            copy.memset(0)
+            assert copy.reference_obj is None
+            assert memory.tobytes() == bytes(range(100))
+
+    def test_a_copy_goes_to_the_queue_that_was_asked_for(self, cls: type[Memory]) -> None:
+        queue = ep.Queue(sub_devices()[0])
+        copy = cls(counted(cls, 100), queue=queue, copy=True)
+        assert copy.sycl_queue is queue and copy.tobytes() == bytes(range(100))
+
+    def test_another_queue_of_the_same_context(self, cls: type[Memory]) -> None:
+        memory = cls(64)
+        queue = ep.Queue(memory.sycl_device)
+        assert cls(memory, queue=queue).sycl_queue is queue
+        if ep.Queue(sub_devices()[0]).context == memory.sycl_context:
+            pytest.skip("sub-devices share the context here")
+        with pytest.raises(ValueError, match="bound to"):
+            cls(memory, queue=ep.Queue(sub_devices()[0]))
+
+    def test_read_only_is_kept(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        pointer = memory._pointer
+        part = as_usm_memory(Speaker(memory, data=(pointer, True)))
+        for write in (lambda: part.memset(1), lambda: part.copy_from_host(b"a"), lambda: part.copy_from_device(memory)):
+            with pytest.raises(ValueError, match="read-only"):
+                write()
+        assert part.__sycl_usm_array_interface__["data"] == (pointer, True)
+        assert ep.asarray(part).read_only
+        if cls is not MemoryUSMDevice:
+            assert memoryview(part).readonly
+        assert memory.tobytes() == part.tobytes() == bytes(range(100))
+        cls(part, copy=True).memset(0)
+
+
+class TestRefusedInterfaces:
+    @pytest.mark.parametrize("entries", [
+        {"version": 0}, {"data": ()}, {"shape": (-64,)}, {"shape": None}, {"typestr": "invalid"}, {"typestr": "O"},
+        {"strides": Ellipsis}, {"shape": (65,)}, {"offset": 1}, {"syclobj": 4}, {"syclobj": None}, {"data": (0, False)},
+    ], ids=str)  # fmt: skip
+    def test_malformed_or_untrue(self, entries: dict[str, object]) -> None:
+        memory = MemoryUSMShared(64)
+        with pytest.raises(ValueError):
+            as_usm_memory(Speaker(memory, **entries))
+        assert as_usm_memory(Speaker(memory)).nbytes == 64, "the same object still serves"
+
+    def test_another_context(self) -> None:
+        one, two = sub_devices()
+        first, second = MemoryUSMShared(64, queue=ep.Queue(one)), MemoryUSMShared(64, queue=ep.Queue(two))
+        if first.sycl_context == second.sycl_context:
+            pytest.skip("sub-devices share the context here")
+        for foreign in (second.sycl_queue, second.sycl_context):
+            with pytest.raises(ValueError, match="context"):
+                as_usm_memory(Speaker(first, syclobj=foreign))
+
+    def test_host_memory_is_no_usm_memory(self) -> None:
+        host = ep.asarray(bytearray(b"abcd"))
+        for make in (MemoryUSMHost, as_usm_memory):
+            with pytest.raises(ValueError, match="ordinary host memory"):
+                make(host)
+        assert MemoryUSMDevice(host, copy=True).tobytes() == b"abcd"
+
+    def test_objects_without_one(self) -> None:
+        for wrong in (3, None, b"abc", array("i")):
+            with pytest.raises(ValueError, match="__sycl_usm_array_interface__"):
+                as_usm_memory(wrong)
+
+    def test_an_error_of_the_producer_passes_through(self) -> None:
+        class Broken:
+            @property
+            def __sycl_usm_array_interface__(self) -> dict[str, object]:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            as_usm_memory(Broken())
+
+
+@every_class
+class TestInterface:
+    def test_says_what_the_specification_asks(self, cls: type[Memory]) -> None:
+        memory = cls(100)
+        interface = memory.__sycl_usm_array_interface__
+        assert interface == {
+            "data": (memory._pointer, False),
+            "shape": (100,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": memory.sycl_queue,
+        }
+        assert interface["syclobj"] is memory.sycl_queue
+
+    def test_asarray_shares_the_memory(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        view = ep.asarray(memory)
+        assert (view.data_ptr, view.shape, str(view.dtype)) == (memory._pointer, (100,), "uint8")
+        assert (view.kind, view.read_only, view.queue) == (kind_of(cls), False, memory.sycl_queue)
+        del memory
+        assert bytes(view.copy_to_host()) == bytes(range(100))
+
+    def test_kind_in_a_context(self, cls: type[Memory]) -> None:
+        memory = cls(100)
+        for same in (None, memory.sycl_queue, memory.sycl_context):
+            assert memory.get_usm_type(same) == memory.get_usm_type(syclobj=same) == kind_of(cls)
+            assert memory.get_usm_type_enum(same) == NUMBERS[kind_of(cls)]
+        other = ep.Queue(sub_devices()[0])
+        if other.context != memory.sycl_context:
+            assert memory.get_usm_type(other) in ("unknown", kind_of(cls))
+        for wrong in (Ellipsis, [], 3, "opencl:cpu"):
+            with pytest.raises(TypeError):
+                memory.get_usm_type(wrong)
+            with pytest.raises(TypeError):
+                memory.get_usm_type_enum(wrong)
+
+
+class Tagged(MemoryUSMShared):
+    """A subclass with arguments of its own."""
+
+    def __new__(cls, nbytes: object, tag: str = "", **options: object) -> Tagged:
+        return super().__new__(cls, nbytes, **options)
+
+    def __init__(self, nbytes: object, tag: str = "", **options: object) -> None:
+        self.tag = tag
+
+
+class Second(MemoryUSMShared):
+    """A subclass that stands for the second half of its memory only."""
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, object]:
+        interface = super().__sycl_usm_array_interface__
+        return {**interface, "shape": (len(self) // 2,), "offset": len(self) // 2}
+
+
+class TestSubclasses:
+    def test_arguments_and_attributes_of_its_own(self) -> None:
+        memory = Tagged(64, "mine", alignment=256)
+        assert (memory.tag, memory.nbytes, memory._pointer % 256) == ("mine", 64, 0)
+        assert memory.get_usm_type() == "shared" and "Tagged" in repr(memory)
+        assert memoryview(memory).nbytes == 64
+        assert Tagged(memory, "too")._pointer == memory._pointer
+        assert type(as_usm_memory(memory)) is MemoryUSMShared
+
+    def test_arguments_that_nobody_takes_are_refused(self) -> None:
+        class Careless(MemoryUSMShared):
+            def __init__(self, nbytes: int, extra: int) -> None:
+                self.extra = extra
+
+        with pytest.raises(TypeError):
+            Careless(64, 2)
+
+    def test_its_own_interface_counts(self) -> None:
+        memory = Second(100)
+        memory.copy_from_host(bytes(range(100)))
+        half = ep.asarray(memory)
+        assert bytes(half.copy_to_host()) == bytes(range(50, 100))
+        assert as_usm_memory(memory).tobytes() == bytes(range(50, 100))
+
+    def test_are_collected_with_their_cycles(self) -> None:
+        memory = Tagged(64)
+        memory.tag = memory
+        gone = weakref.ref(memory)
+        del memory
+        gc.collect()
+        assert gone() is None
+
+    def test_many_come_and_go(self) -> None:
+        before = sys.getrefcount(Tagged)
+        for _ in range(3):
+            kept = [Tagged(64, str(i)) for i in range(200)]
+            assert kept[-1].tag == "199"
+            del kept
+        assert sys.getrefcount(Tagged) == before
+
+
+class TestPickling:
+    @every_class
+    def test_brings_the_content_back(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 1000)
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            other = pickle.loads(pickle.dumps(memory, protocol))
+            assert type(other) is cls and other._pointer != memory._pointer
+            assert other.tobytes() == memory.tobytes()
+
+    def test_a_subclass_keeps_its_class_and_attributes(self) -> None:
+        memory = Tagged(64, "mine")
+        other = pickle.loads(pickle.dumps(memory))
+        assert type(other) is Tagged and other.tag == "mine"
+
+    def test_a_part_brings_its_part(self) -> None:
+        part = as_usm_memory(ep.asarray(counted(MemoryUSMHost, 100))[10:20])
+        assert pickle.loads(pickle.dumps(part)).tobytes() == bytes(range(10, 20))
+
+    def test_a_wrong_kind_is_refused(self) -> None:
+        good = pickle.dumps(MemoryUSMDevice(64))
+        at = good.rfind(b"device")
+        with pytest.raises(ValueError):
+            pickle.loads(good[:at] + b"u" + good[at + 1 :])
+
+
+class Cycle:
+    def __init__(self, source: Memory) -> None:
+        self.source = source
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, object]:
+        return self.source.__sycl_usm_array_interface__
+
+
+class TestLifetime:
+    @every_class
+    def test_weak_references(self, cls: type[Memory]) -> None:
+        memory = cls(64)
+        gone = weakref.ref(memory)
+        assert gone() is memory
+        del memory
+        assert gone() is None
+
+    def test_a_cycle_through_the_owner_is_collected(self) -> None:
+        owner = Cycle(MemoryUSMShared(64))
+        owner.memory = as_usm_memory(owner)
+        gone = weakref.ref(owner)
+        del owner
+        gc.collect()
+        assert gone() is None
+
+    def test_references_are_given_back(self) -> None:
+        queue = ep.Queue(ep.device("opencl:cpu"))
+        before = sys.getrefcount(queue)
+        memory = [MemoryUSMDevice(64, queue=queue) for _ in range(100)]
+        views = [MemoryUSMDevice(m) for m in memory]
+        assert sys.getrefcount(queue) == before + 200
+        del memory, views
+        assert sys.getrefcount(queue) == before
+        with pytest.raises(ValueError):
+            MemoryUSMDevice(0, queue=queue)
+        assert sys.getrefcount(queue) == before
+
+
+SLOW = """
+__kernel void slow(__global uchar *data, long turns) {
+    uint x = data[0];
+    for (long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[1] = x == 0 ? 43 : 42;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slow() -> Callable[[Memory], ep.Event]:
+    """Starts a kernel that writes 42 to byte 1 of the memory after a second or so."""
+    kernel = ep.Program(SLOW, ep.device("opencl:cpu")).kernel("slow")
+    memory = MemoryUSMDevice(64)
+    turns = 10_000_000
+    kernel[1](ep.asarray(memory), ep.Scalar(1, "int64")).wait()
+    start = time.perf_counter()
+    kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64")).wait()
+    turns = int(turns * 1.0 / (time.perf_counter() - start))
+    return lambda memory: kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64"), queue=memory.sycl_queue)
+
+
+@pytest.fixture
+def running() -> Iterator[Callable[[], int]]:
+    """Counts on another thread, for as long as the GIL lets it; says how far it has come since it was asked last."""
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    def since() -> int:
+        result, counted[0] = counted[0], 0
+        return result
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    yield since
+    stop.set()
+    thread.join()
+
+
+class TestOrder:
+    @every_class
+    def test_dropped_while_a_kernel_uses_it(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+        producer = Speaker(cls(4096))
+        gone = weakref.ref(producer)
+        owned, borrowed = cls(4096), as_usm_memory(producer)
+        events = [slow(owned), slow(borrowed)]
+        address = owned._pointer
+        del producer
+        start = time.perf_counter()
+        del owned, borrowed
+        assert time.perf_counter() - start < 0.1, "dropping must not wait for the kernel"
+        assert gone() is not None, "the kernel still uses the memory"
+        others = [cls(4096, queue=ep.Queue(ep.device("opencl:cpu"))) for _ in range(20)]
+        assert address not in [other._pointer for other in others], "and it must not be given to anybody else"
+        for event in events:
+            event.wait()
+        deadline = time.perf_counter() + 5
+        while gone() is not None and time.perf_counter() < deadline:
+            cls(64)
+            gc.collect()
+        assert gone() is None, "it must be released once the kernel is done"
+
+    @every_class
+    @pytest.mark.parametrize("read", [Memory.tobytes, Memory.copy_to_host, lambda m: pickle.loads(pickle.dumps(m)).tobytes()],
+                             ids=["tobytes", "copy_to_host", "pickle"])  # fmt: skip
+    def test_reading_waits_for_the_kernel(self, cls: type[Memory], slow: Callable[[Memory], ep.Event], read: Callable) -> None:
+        memory = cls(64)
+        memory.memset(0)
+        slow(memory)
+        assert read(memory)[1] == 42
+
+    @host_accessible
+    def test_the_buffer_waits_for_the_kernel(self, cls: type[Memory], slow: Callable[[Memory], ep.Event], running: Callable[[], int]) -> None:
+        memory = cls(64)
+        memory.memset(0)
+        slow(memory)
+        running()
+        assert memoryview(memory)[1] == 42
+        assert running() > 20, "other threads must run meanwhile"
+
+    def test_writing_waits_for_the_kernel(self, slow: Callable[[Memory], ep.Event]) -> None:
+        for write in (lambda m: m.memset(7), lambda m: m.copy_from_host(b"\7" * 64)):
+            memory = MemoryUSMShared(64)
+            slow(memory)
+            write(memory)
+            assert memory.tobytes() == b"\7" * 64
+
+    @pytest.mark.parametrize("wait", [lambda m: m.memset(1), lambda m: m.copy_to_host(bytearray(64)), lambda m: m.copy_from_host(bytes(64)),
+                                      lambda m: m.tobytes(), lambda m: MemoryUSMHost(m, copy=True)],
+                             ids=["memset", "copy_to_host", "copy_from_host", "tobytes", "copy"])  # fmt: skip
+    def test_other_threads_run_meanwhile(self, slow: Callable[[Memory], ep.Event], running: Callable[[], int], wait: Callable) -> None:
+        memory = MemoryUSMDevice(64)
+        slow(memory)
+        running()
+        wait(memory)
+        assert running() > 20
+
+    def test_a_host_buffer_is_held_until_the_copy_is_done(self, slow: Callable[[Memory], ep.Event]) -> None:
+        memory, target = MemoryUSMDevice(64), bytearray(64)
+        slow(memory)
+        thread = threading.Thread(target=memory.copy_to_host, args=(target,))
+        thread.start()
+        time.sleep(0.2)
+        with pytest.raises(BufferError):
+            target.extend(b"more")
+        thread.join()
+        target.extend(b"more")
+        assert target[1] == 42
+
+
+class TestThreads:
+    def test_allocate_copy_and_drop(self) -> None:
+        errors: list[BaseException] = []
+
+        def work(seed: int) -> None:
+            try:
+                for i in range(300):
+                    memory = list(KINDS.values())[(seed + i) % 3](64 + 64 * (i % 50))
+                    memory.memset(seed)
+                    other = as_usm_memory(Speaker(memory))
+                    del memory
+                    assert other.tobytes() == bytes([seed]) * other.nbytes
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors, errors[0]
+
+
+def test_works_without_dpctl_and_numpy() -> None:
+    program = """
+import sys
+sys.modules["dpctl"] = sys.modules["numpy"] = None
+from entrepot.memory import MemoryUSMShared
+memory = MemoryUSMShared(16)
+memory.memset(7)
+assert memory.copy_to_host() == bytearray(b"\\7" * 16)
+assert type(memory.sycl_queue).__module__.startswith("entrepot")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.dpctl
+class TestWithDpctl:
+    """dpctl's queues, contexts and memory as arguments."""
+
+    @every_class
+    def test_its_queue_is_kept(self, cls: type[Memory]) -> None:
+        import dpctl
+
+        queue = dpctl.SyclQueue("opencl:cpu")
+        memory = cls(64, queue=queue)
+        assert memory.sycl_queue is memory._queue is queue
+        assert memory.__sycl_usm_array_interface__["syclobj"] is queue
+        assert memory.sycl_context == memory._context == queue.sycl_context
+        assert memory.sycl_device == queue.sycl_device
+        for same in (queue, queue.sycl_context):
+            assert memory.get_usm_type(same) == kind_of(cls)
+        assert cls(memory).sycl_queue is queue
+        other = dpctl.SyclQueue("opencl:cpu", property="in_order")
+        assert cls(memory, queue=other).sycl_queue is other
+        assert cls(memory, queue=other, copy=True).sycl_queue is other
+
+    @every_class
+    def test_its_memory_is_taken_and_ours_given(self, cls: type[Memory]) -> None:
+        import dpctl.memory
+
+        theirs = getattr(dpctl.memory, cls.__name__)(100)
+        theirs.copy_from_host(bytes(range(100)))
+        ours = as_usm_memory(theirs)
+        assert type(ours) is cls and ours._pointer == theirs._pointer and ours.reference_obj is theirs
+        assert ours.tobytes() == bytes(range(100))
+        ours.memset(7)
+        assert theirs.tobytes() == b"\7" * 100
+
+        mine = counted(cls, 100)
+        taken = dpctl.memory.as_usm_memory(mine)
+        assert taken._pointer == mine._pointer and taken.tobytes() == bytes(range(100))
+        assert type(taken).__name__ == cls.__name__
+        theirs.copy_from_device(mine)
+        assert theirs.tobytes() == bytes(range(100))
+
+    def test_every_form_of_syclobj(self) -> None:
+        import dpctl
+
+        queue = dpctl.SyclQueue("opencl:cpu")
+        memory = MemoryUSMShared(64, queue=queue)
+
+        class Duck:
+            def __init__(self, syclobj: object) -> None:
+                self.syclobj = syclobj
+
+            def _get_capsule(self) -> object:
+                return self.syclobj._get_capsule()
+
+        context = queue.sycl_context
+        for form in (queue, Duck(queue), queue._get_capsule(), context, Duck(context), context._get_capsule(), queue.sycl_device.filter_string):
+            other = as_usm_memory(Speaker(memory, syclobj=form))
+            assert other._pointer == memory._pointer and other.sycl_context == context
+
+    def test_a_wrong_context_is_an_error_and_no_abort(self) -> None:
+        import dpctl
+
+        device = dpctl.SyclDevice("opencl:cpu")
+        if device.max_compute_units < 2:
+            pytest.skip("one compute unit cannot be divided")
+        halves = device.create_sub_devices(partition=device.max_compute_units // 2)
+        memory = MemoryUSMShared(64, queue=dpctl.SyclQueue(halves[0]))
+        foreign = dpctl.SyclQueue(halves[1])
+        for form in (foreign, foreign.sycl_context):
+            with pytest.raises(ValueError, match="context"):
+                as_usm_memory(Speaker(memory, syclobj=form))
