@@ -28,7 +28,7 @@ struct Protocol {
 struct PythonError {};
 
 // One row each, defined in the protocol's own file; routes.cpp lists them in order.
-extern const Protocol c_exchange_api_protocol, numpy_protocol, suai_protocol, dlpack_protocol, buffer_protocol, array_struct_protocol,
-    array_interface_protocol;
+extern const Protocol usm_memory_protocol, c_exchange_api_protocol, numpy_protocol, suai_protocol, dlpack_protocol, buffer_protocol,
+    array_struct_protocol, array_interface_protocol;
 
 }  // namespace entrepot::python
