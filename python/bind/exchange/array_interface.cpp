@@ -3,7 +3,7 @@
 
 #include "../errors.hpp"
 #include "../owner.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 #include "exports.hpp"
 #include "foreign_error.hpp"
 #include "held_buffer.hpp"

@@ -2,7 +2,7 @@
 #include <entrepot/exchange/buffer.hpp>
 
 #include "../errors.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 #include "exports.hpp"
 #include "held_buffer.hpp"
 #include "host_turn.hpp"

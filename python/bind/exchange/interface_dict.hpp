@@ -3,7 +3,7 @@
 // Keys are interned once, so that finding one is a comparison of pointers. A value that is not what its protocol says is refused
 // with the protocol's error; exceptions that have nothing to do with the value (KeyboardInterrupt, MemoryError) pass through.
 #pragma once
-#include <Python.h>
+#include "../reference.hpp"
 
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -13,27 +13,6 @@
 #include <string_view>
 
 namespace entrepot::python {
-
-// A counted reference that goes with its scope.
-class Reference {
-  public:
-    Reference() noexcept = default;
-    explicit Reference(PyObject *stolen) noexcept : object_(stolen) {}
-    static Reference borrow(PyObject *object) noexcept { return Reference(Py_XNewRef(object)); }
-    Reference(Reference &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-    Reference &operator=(Reference &&other) noexcept {
-        std::swap(object_, other.object_);
-        return *this;
-    }
-    ~Reference() { Py_XDECREF(object_); }
-
-    PyObject *get() const noexcept { return object_; }
-    PyObject *release() noexcept { return std::exchange(object_, nullptr); }
-    explicit operator bool() const noexcept { return object_ != nullptr; }
-
-  private:
-    PyObject *object_ = nullptr;
-};
 
 // The keys, interned.
 struct InterfaceKeys {

@@ -1,0 +1,116 @@
+// SUAI: dict → Descriptor, and Array → dict. What the dict says is believed only by suai::verify.
+#include <entrepot/exchange/suai.hpp>
+
+#include "../device.hpp"
+#include "../errors.hpp"
+#include "../owner.hpp"
+#include "../array/array.hpp"
+#include "exports.hpp"
+#include "held_buffer.hpp"
+#include "interface_dict.hpp"
+#include "protocol.hpp"
+#include "quirks.hpp"
+#include "syclobj.hpp"
+
+namespace entrepot::python {
+namespace {
+
+using suai::speaker;
+
+constexpr const char *attribute = "__sycl_usm_array_interface__";
+
+PyObject *attribute_name() {
+    static PyObject *const name = PyUnicode_InternFromString(attribute);
+    return name;
+}
+
+// ------------------------------------------------------------------ import
+
+// Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer without one.
+Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &descriptor) {
+    if (const Reference data = dict.find(InterfaceKeys::get().data)) [[likely]] {
+        const DataEntry entry = dict.data_entry(data.get());
+        descriptor.data = entry.pointer;
+        descriptor.read_only = entry.flag != inverted_read_only(Py_TYPE(object));
+        return keep(object);
+    }
+    if (!PyObject_CheckBuffer(object))
+        throw speaker.refusal("'data' is missing, and a ", Py_TYPE(object)->tp_name, " has no buffer in its place");
+    HeldBuffer held = hold_buffer(speaker, object, PyBUF_SIMPLE);
+    descriptor.data = held.view->buf;
+    descriptor.buffer_bytes = held.view->len;
+    descriptor.read_only = held.view->readonly != 0;
+    return std::move(held.owner);
+}
+
+std::optional<Array> read(PyObject *object, const ImportRequest &) {
+    Reference value = find_attribute(object, attribute_name());
+    if (!value)
+        return std::nullopt;
+    InterfaceDict dict(speaker, std::move(value));
+    dict.check_version(suai::version, suai::version);
+
+    Numbers shape, strides;
+    suai::Descriptor descriptor;
+    descriptor.typestr = dict.typestr();
+    dict.read_shape(shape);
+    descriptor.shape = shape.extents();
+    if (dict.read_strides(strides, shape.count))
+        descriptor.strides = strides.values.data();
+    descriptor.offset = dict.offset();
+    Owner owner = locate(object, dict, descriptor);
+
+    const Reference syclobj = dict.find(InterfaceKeys::get().syclobj);
+    SyclObject sycl = syclobj ? sycl_object_from(syclobj.get()) : SyclObject{};
+    descriptor.context = std::move(sycl.context);
+    descriptor.queue = sycl.queue;
+    Array array = suai::verify(descriptor, std::move(owner));
+    sycl.mark_used();
+    return array;
+}
+
+// ------------------------------------------------------------------ export
+
+// AttributeError, so that a consumer tries another protocol: the memory has no SUAI.
+[[noreturn]] void refuse_absent(const Error &error) {
+    PyErr_Format(PyExc_AttributeError, "%s: %s", attribute, error.what());
+    throw PythonError{};
+}
+
+Queue queue_for_consumer(const Array &array) {
+    try {
+        return suai::hand_over(array);
+    } catch (const Error &error) {
+        if (error.kind() == ErrorKind::interface)
+            refuse_absent(error);
+        throw;
+    }
+}
+
+void set(const Reference &dict, PyObject *key, const Reference &value) {
+    if (!value || PyDict_SetItem(dict.get(), key, value.get()) != 0)
+        throw PythonError{};
+}
+
+Reference write(const Array &array) {
+    Reference dict = interface_dict_of(array, 1, suai::version, attribute);
+    const Queue queue = queue_for_consumer(array);
+    set(dict, InterfaceKeys::get().offset, Reference(PyLong_FromLong(0)));
+    set(dict, InterfaceKeys::get().syclobj, Reference(wrap_queue(queue)));
+    return dict;
+}
+
+}  // namespace
+
+const Protocol suai_protocol{"suai", attribute, nullptr, read};
+
+PyObject *suai_export(PyObject *self) {
+    try {
+        return write(array_of(self)).release();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace entrepot::python
