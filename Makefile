@@ -3,6 +3,7 @@
 #
 #   make demo       the main job on real libraries: who can take whose memory, with addresses and times
 #   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones
+#   make peer-suites  the peers' own test suites, pointed at our drop-ins
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting
@@ -33,7 +34,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench docs lint format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
+.PHONY: demo test peer-suites bench docs lint format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -81,6 +82,9 @@ test: system-test install $(call group,test $(peers))
 .PHONY: system-test
 system-test:
 	tools/system_packages.sh compiler doctest $(if $(filter all,$(PEERS)),mpi)
+
+peer-suites: install $(call group,test $(peers))
+	$(PY) tests/peers/dpctl_suite.py
 
 bench: install $(call group,test bench $(peers))
 	$(PY) -m benchmarks $(BENCH_ARGS)
