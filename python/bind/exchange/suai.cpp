@@ -92,11 +92,11 @@ void set(const Reference &dict, PyObject *key, const Reference &value) {
         throw PythonError{};
 }
 
-Reference write(const Array &array) {
+Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
     const Queue queue = queue_for_consumer(array);
     set(dict, InterfaceKeys::get().offset, Reference(PyLong_FromLong(0)));
-    set(dict, InterfaceKeys::get().syclobj, Reference(wrap_queue(queue)));
+    set(dict, InterfaceKeys::get().syclobj, queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
     return dict;
 }
 
@@ -104,9 +104,11 @@ Reference write(const Array &array) {
 
 const Protocol suai_protocol{"suai", attribute, nullptr, read};
 
-PyObject *suai_export(PyObject *self) {
+PyObject *suai_export(PyObject *self) { return suai_export(array_of(self), nullptr); }
+
+PyObject *suai_export(const Array &array, PyObject *queue_object) {
     try {
-        return write(array_of(self)).release();
+        return write(array, queue_object).release();
     } catch (...) {
         raise_current();
         return nullptr;

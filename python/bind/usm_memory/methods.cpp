@@ -4,12 +4,13 @@
 #include "../convert.hpp"
 #include "../device.hpp"
 #include "../errors.hpp"
+#include "../exchange/exports.hpp"
+#include "../exchange/held_buffer.hpp"
 #include "../exchange/protocol.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 
 #include <entrepot/array/copy.hpp>
-#include <entrepot/exchange/suai.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -70,25 +71,14 @@ PyObject *get_pointer(UsmMemory &memory) {
 }
 
 PyObject *get_reference(UsmMemory &memory) {
-    PyObject *owner = memory.memory.is_borrowed() ? kept_object(memory.memory.owner()) : nullptr;
-    return Py_NewRef(owner ? owner : Py_None);
+    const Owner &owner = memory.memory.owner();
+    const Py_buffer *const held = held_view(owner);
+    PyObject *const object = held ? held->obj : kept_object(owner);
+    return Py_NewRef(object ? object : Py_None);
 }
 
 // The consumer is ordered by the queue, which is in the memory's context and behind all work on it.
-PyObject *get_interface(UsmMemory &memory) {
-    static PyObject *const syclobj = InterfaceKeys::get().syclobj;
-    const Array bytes = bytes_of(memory);
-    if (std::string_view(bytes.context().backend().name()) != "sycl") {
-        PyErr_Format(PyExc_AttributeError, "__sycl_usm_array_interface__: this is memory of %s, and SUAI describes SYCL USM only",
-                     bytes.device().selector().c_str());
-        throw PythonError{};
-    }
-    suai::hand_over(bytes);
-    Reference dict = interface_dict_of(bytes, 1, suai::version, "__sycl_usm_array_interface__");
-    if (PyDict_SetItem(dict.get(), syclobj, queue_object_of(memory)) < 0)
-        throw PythonError{};
-    return dict.release();
-}
+PyObject *get_interface(UsmMemory &memory) { return suai_export(bytes_of(memory), queue_object_of(memory)); }
 
 // -------------------------------------------------------------------- kind
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <Python.h>
 
-#include "../exchange/interface_dict.hpp"
+#include "../reference.hpp"
 
 #include <entrepot/array/array.hpp>
 

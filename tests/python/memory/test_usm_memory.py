@@ -417,6 +417,7 @@ class TestInterface:
             "data": (memory._pointer, False),
             "shape": (100,),
             "strides": None,
+            "offset": 0,
             "typestr": "|u1",
             "version": 1,
             "syclobj": memory.sycl_queue,
