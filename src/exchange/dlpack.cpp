@@ -1,3 +1,4 @@
+// DLPack: a tensor's words checked one by one, the runtime asked, and exports in pooled blocks that need nobody to go back.
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>
@@ -7,10 +8,6 @@
 
 namespace entrepot::dlpack {
 namespace {
-
-template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
-    throw Error(ErrorKind::exchange, "DLPack: ", parts...);
-}
 
 // ---------------------------------------------------------------- reading
 
@@ -23,17 +20,18 @@ constexpr auto known_lanes = [] {
 }();
 
 [[noreturn]] void refuse_packed(Dtype dtype) {
-    refuse("elements of ", dtype,
-           " are packed, several to a byte, and have no addresses of their own; ask the producer for whole bytes (",
-           "a view as uint8), or for padded elements (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)");
+    throw speaker.refusal(
+        "elements of ", dtype,
+        " are packed, several to a byte, and have no addresses of their own; ask the producer for whole bytes (",
+        "a view as uint8), or for padded elements (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)");
 }
 
 Dtype dtype_of(DLDataType type, std::uint64_t flags) {
     const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
     if (type.code >= known_lanes.size() || type.bits >= known_lanes[0].size() || !known_lanes[type.code][type.bits] ||
         type.lanes == 0)
-        refuse("a dtype of ", dtype,
-               " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
+        throw speaker.refusal("a dtype of ", dtype,
+                              " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
     if (dtype.is_subbyte()) [[unlikely]] {
         const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = type.bits * type.lanes % 8 == 0;
         if (padded ? type.lanes != 1 : !fills_bytes)
@@ -46,70 +44,45 @@ Extents shape_of(const DLTensor &tensor) {
     if (tensor.ndim == 0)
         return {};
     if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > Layout::max_ndim)
-        refuse("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
+        throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
     if (!tensor.shape)
-        refuse("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
+        throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
     return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
 }
 
-Layout layout_of(const DLTensor &tensor) {
-    const Extents shape = shape_of(tensor);
-    try {
-        return tensor.strides ? Layout(shape, Extents(tensor.strides, shape.size())) : Layout(shape);
-    } catch (const Error &error) {
-        refuse("the tensor's layout is impossible: ", error.what());
-    }
-}
+Layout layout_of(const DLTensor &tensor) { return exchange::layout_of_elements(speaker, shape_of(tensor), tensor.strides); }
 
 void *first_element(const DLTensor &tensor) {
     std::uintptr_t address;
     if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset, &address))
-        refuse("data ", Hex(tensor.data), " + byte_offset ", tensor.byte_offset, " is no address");
+        throw speaker.refusal("data ", Hex(tensor.data), " + byte_offset ", tensor.byte_offset, " is no address");
     return reinterpret_cast<void *>(address);
 }
 
-ByteRange touched_by(const Layout &layout, Dtype dtype) {
-    try {
-        return layout.byte_range(dtype.itemsize());
-    } catch (const Error &error) {
-        refuse("the tensor's elements do not fit the address space: ", error.what());
-    }
-}
-
-void check_address(const Descriptor &d, const void *base) {
-    if (!base)
-        refuse("the tensor has ", d.layout.size(), " elements and no data (a null pointer)");
-    const auto address = reinterpret_cast<std::uintptr_t>(d.data);
-    if (address % static_cast<std::uintptr_t>(d.dtype.alignment()) != 0)
-        refuse("the first element, at ", Hex(d.data), ", is not aligned to the ", d.dtype.alignment(), " bytes of ", d.dtype,
-               "; copy it with the library that owns it");
-    std::intptr_t lowest, end;
-    if (__builtin_add_overflow(static_cast<std::intptr_t>(address), d.touched.begin, &lowest) || lowest <= 0 ||
-        __builtin_add_overflow(static_cast<std::intptr_t>(address), d.touched.end, &end))
-        refuse("the elements reach from ", d.touched.begin, " to ", d.touched.end, " bytes around ", Hex(d.data),
-               ", out of the address space");
+void check_address(const DLTensor &tensor, const Descriptor &descriptor) {
+    if (!tensor.data)
+        throw speaker.refusal("the tensor has ", descriptor.layout.size(), " elements and no data (a null pointer)");
+    exchange::check_alignment(speaker, descriptor.data, descriptor.dtype);
 }
 
 // ---------------------------------------------------------------- verifying
 
 Memory borrow(const Descriptor &d, Owner &&owner) {
-    void *const lowest = static_cast<std::byte *>(d.data) + d.touched.begin;
-    const auto bytes = static_cast<std::size_t>(d.touched.size());
     if (d.device.device_type == kDLCPU) [[likely]]
-        return Memory::borrow_host(lowest, bytes, std::move(owner));
-    if (bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
+        return Memory::borrow_host(d.reach.lowest, d.reach.bytes, std::move(owner));
+    if (d.reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
         const Device device = device_at(d.device);
         return Memory::borrow(d.data, 0, UsmKind::device, device, device.default_context(), std::move(owner));
     }
-    const Place place = locate(lowest, bytes, d.device);
-    return Memory::borrow(lowest, bytes, place.kind, place.device, place.context, std::move(owner));
+    const Place place = locate(d.reach, d.device);
+    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, place.context, std::move(owner));
 }
 
 void require_version(DLPackVersion found) {
     if (found.major != version.major)
-        refuse("the tensor is of version ", found.major, ".", found.minor,
-               ", whose layout is unknown here; Entrepot understands ", version.major, ".x: ask the producer for max_version=(",
-               version.major, ", ", version.minor, ")");
+        throw speaker.refusal("the tensor is of version ", found.major, ".", found.minor,
+                              ", whose layout is unknown here; Entrepot understands ", version.major,
+                              ".x: ask the producer for max_version=(", version.major, ", ", version.minor, ")");
 }
 
 // ---------------------------------------------------------------- exporting
@@ -196,11 +169,13 @@ bool is_padded(const Array &array) noexcept { return array.dtype().is_subbyte() 
 
 void require_no_flags(const Array &array, const char *kind) {
     if (array.read_only())
-        refuse("a read-only array cannot be exported as ", kind, ": that has no flag to say so, and the consumer would write; ",
-               "ask for a versioned tensor, or copy the array");
+        throw speaker.refusal("a read-only array cannot be exported as ", kind,
+                              ": that has no flag to say so, and the consumer would write; ",
+                              "ask for a versioned tensor, or copy the array");
     if (is_padded(array))
-        refuse("elements of ", array.dtype(), " cannot be exported as ", kind, ": that has no flag to say that each takes a byte; ",
-               "ask for a versioned tensor, or export a view as uint8");
+        throw speaker.refusal("elements of ", array.dtype(), " cannot be exported as ", kind,
+                              ": that has no flag to say that each takes a byte; ",
+                              "ask for a versioned tensor, or export a view as uint8");
 }
 
 // Room for shape and strides, filled.
@@ -259,9 +234,9 @@ template <class Managed> Array adopt(Managed *managed) {
 Descriptor read(const DLTensor &tensor, std::uint64_t flags) {
     const Dtype dtype = dtype_of(tensor.dtype, flags);
     Descriptor descriptor{first_element(tensor), tensor.device, dtype, layout_of(tensor), (flags & flag_read_only) != 0, {}};
-    descriptor.touched = touched_by(descriptor.layout, dtype);
-    if (descriptor.layout.size() != 0)
-        check_address(descriptor, tensor.data);
+    if (descriptor.layout.size() != 0) [[likely]]
+        check_address(tensor, descriptor);
+    descriptor.reach = exchange::reach_of(speaker, descriptor.layout, descriptor.data, dtype.itemsize());
     return descriptor;
 }
 
@@ -309,7 +284,7 @@ Array allocate(const DLTensor &prototype) {
     } catch (const Error &error) {
         if (error.kind() == ErrorKind::allocation)
             throw;
-        refuse("a tensor of shape ", tuple_text(shape_of(prototype)), " cannot be made: ", error.what());
+        throw speaker.refusal("a tensor of shape ", tuple_text(shape_of(prototype)), " cannot be made: ", error.what());
     }
 }
 

@@ -1,3 +1,4 @@
+// The devices of DLPack: rows looked up, positions found once and kept, and the documented algorithm of kDLOneAPI, step by step.
 #include <entrepot/exchange/dlpack_device.hpp>
 
 #include <entrepot/device/backend.hpp>
@@ -12,10 +13,6 @@
 namespace entrepot::dlpack {
 namespace {
 
-template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
-    throw Error(ErrorKind::exchange, "DLPack: ", parts...);
-}
-
 // The backends of SYCL root devices whose USM our SYCL plugin asks about and works on; the first word of their selectors.
 // A device of any other (native_cpu, an offload plugin) is refused rather than tried.
 constexpr std::string_view one_api_backends[] = {"opencl", "level_zero", "cuda", "hip"};
@@ -27,7 +24,7 @@ const DeviceTypeRow *find_row(DLDeviceType type) noexcept {
 
 const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
     const auto row = std::ranges::find_if(device_type_table, [&](const DeviceTypeRow &each) {
-        return each.backend == backend && (each.kind == UsmKind::unknown || each.kind == kind);
+        return each.backend && each.backend == backend && (each.kind == UsmKind::unknown || each.kind == kind);
     });
     return row == device_type_table.end() ? nullptr : &*row;
 }
@@ -35,10 +32,10 @@ const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
 const Backend &backend_of(DLDevice device) {
     const DeviceTypeRow *const row = find_row(device.device_type);
     if (!row)
-        refuse("the tensor is on ", device, ", a device type that DLPack 1.3 does not define");
+        throw speaker.refusal("the tensor is on ", device, ", a device type that DLPack 1.3 does not define");
     if (!row->backend)
-        refuse("the tensor is on ", device,
-               ", and Entrepot has no backend for that; copy it to the host with the library that owns it");
+        throw speaker.refusal("the tensor is on ", device,
+                              ", and Entrepot has no backend for that; copy it to the host with the library that owns it");
     return registry::backend(row->backend);
 }
 
@@ -47,17 +44,19 @@ std::int32_t position_of(const Device &device) {
     const std::vector<Device> devices = registry::devices(device.backend());
     const auto found = std::ranges::find(devices, device.root());
     if (found == devices.end())
-        refuse(device, " cannot be exported: its root device ", device.root(), " is not in the runtime's list of devices, whose ",
-               "positions are DLPack's device ids");
+        throw speaker.refusal(device, " cannot be exported: its root device ", device.root(),
+                              " is not in the runtime's list of devices, whose ", "positions are DLPack's device ids");
     if (found - devices.begin() > std::numeric_limits<std::int32_t>::max())
-        refuse(device, " cannot be exported: position ", found - devices.begin(), " does not fit DLPack's 32-bit device id");
+        throw speaker.refusal(device, " cannot be exported: position ", found - devices.begin(),
+                              " does not fit DLPack's 32-bit device id");
     return static_cast<std::int32_t>(found - devices.begin());
 }
 
 DLDevice name_device(const Device &device, UsmKind kind) {
     const DeviceTypeRow *const row = find_row(device.backend().name(), kind);
     if (!row)
-        refuse(kind, " memory of ", device, " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
+        throw speaker.refusal(kind, " memory of ", device,
+                              " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
     return {row->type, position_of(device)};
 }
 
@@ -88,23 +87,21 @@ DLDevice known_name(const Device &device, UsmKind kind) {
 // Step 2 of the import.
 void require_supported(const Device &root, DLDevice named) {
     if (named.device_type == kDLOneAPI && std::ranges::find(one_api_backends, root.info().backend) == std::end(one_api_backends))
-        refuse(named, " is ", root, ", and of SYCL's backends only opencl, level_zero, cuda and hip are supported");
+        throw speaker.refusal(named, " is ", root,
+                              ", and of SYCL's backends only opencl, level_zero, cuda and hip are supported");
 }
 
-struct Search {
-    const void *lowest;
-    std::size_t bytes;
-
-    ep_allocation ask(const Context &context) const { return context.query(lowest, bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE); }
-};
+ep_allocation ask(const Context &context, const exchange::Reach &reach) {
+    return context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
+}
 
 // Steps 3 and 4 of the import, for one context. The runtime may not know the device, of host memory and of some sub-devices.
-Place place_of(const ep_allocation &found, const Search &search, const Device &root) {
+Place place_of(const ep_allocation &found, const exchange::Reach &reach, const Device &root) {
     const Context &context = root.default_context();
     const Device device = root.backend().device(found.device);
     if (found.contained == 0)
-        refuse("the tensor touches ", search.bytes, " bytes from ", Hex(search.lowest), ", which lie outside the allocation of ",
-               found.size, " bytes at ", Hex(found.base), " of ", context);
+        throw speaker.refusal("the tensor touches ", reach.bytes, " bytes from ", Hex(reach.lowest),
+                              ", which leave the allocation of ", found.size, " bytes at ", Hex(found.base), " of ", context);
     return {context, device ? device : root, static_cast<UsmKind>(found.kind)};
 }
 
@@ -119,10 +116,11 @@ std::ostream &operator<<(std::ostream &out, DLDevice device) {
 DLDevice device_of(const Array &array) {
     const DLDevice name = known_name(array.device(), array.kind());
     if (name.device_type != kDLCPU && !array.context().is_default()) [[unlikely]]
-        refuse("memory bound to ", array.context(), " cannot be exported as ", name,
-               ": DLPack carries memory of the platform's default context ",
-               "only; allocate it on a queue in the default context (entrepot.Queue(device) makes one), or hand it over by "
-               "__sycl_usm_array_interface__, which carries the context");
+        throw speaker.refusal(
+            "memory bound to ", array.context(), " cannot be exported as ", name,
+            ": DLPack carries memory of the platform's default context ",
+            "only; allocate it on a queue in the default context (entrepot.Queue(device) makes one), or hand it over by "
+            "__sycl_usm_array_interface__, which carries the context");
     return name;
 }
 
@@ -130,31 +128,32 @@ Device device_at(DLDevice named) {
     const Backend &backend = backend_of(named);
     const std::vector<Device> devices = registry::devices(backend);
     if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
-        refuse(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(), " devices, numbered from 0");
+        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
+                              " devices, numbered from 0");
     return devices[static_cast<std::size_t>(named.device_id)];
 }
 
-Place locate(const void *lowest, std::size_t bytes, DLDevice named) {
+Place locate(const exchange::Reach &reach, DLDevice named) {
     const Device root = device_at(named);
     require_supported(root, named);
-    const Search search{lowest, bytes};
-    const ep_allocation found = search.ask(root.default_context());
+    const ep_allocation found = ask(root.default_context(), reach);
     if (found.kind != EP_USM_UNKNOWN)
-        return place_of(found, search, root);
+        return place_of(found, reach, root);
 
     for (const Device &other : registry::devices(root.backend())) {
         if (other.default_context() == root.default_context())
             continue;
-        const ep_allocation elsewhere = search.ask(other.default_context());
+        const ep_allocation elsewhere = ask(other.default_context(), reach);
         if (elsewhere.kind == EP_USM_UNKNOWN)
             continue;
         require_supported(other, named);
-        return place_of(elsewhere, search, other);
+        return place_of(elsewhere, reach, other);
     }
-    refuse("the tensor says ", named, ", which is ", root,
-           ", but neither the default context of its platform nor that of any other knows ", Hex(lowest),
-           ": the memory is not USM, or is bound to another context; the producer must allocate it in the platform's default ",
-           "context, or hand it over by __sycl_usm_array_interface__, which carries the context");
+    throw speaker.refusal(
+        "the tensor says ", named, ", which is ", root,
+        ", but neither the default context of its platform nor that of any other knows ", Hex(reach.lowest),
+        ": the memory is not USM, or is bound to another context; the producer must allocate it in the platform's default ",
+        "context, or hand it over by __sycl_usm_array_interface__, which carries the context");
 }
 
 }  // namespace entrepot::dlpack

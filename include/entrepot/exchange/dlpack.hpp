@@ -6,6 +6,7 @@
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
 #include <entrepot/exchange/dlpack_device.hpp>
+#include <entrepot/exchange/foreign_layout.hpp>
 
 namespace entrepot::dlpack {
 
@@ -16,7 +17,7 @@ struct Descriptor {
     Dtype dtype;
     Layout layout;
     bool read_only;
-    ByteRange touched;  // from `data`
+    exchange::Reach reach;
 };
 
 // `flags` of the versioned tensor; 0 of a legacy or lent one. Throws ExchangeError: a dtype that no row of dtype_table describes,
@@ -50,8 +51,8 @@ DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 // memory. Throws ExchangeError as read and device_at do; USMAllocationError.
 Array allocate(const DLTensor &prototype);
 
-// A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does, because it
-// has no flags either.
+// A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does,
+// because it has no flags either.
 DLTensor lend(const Array &array, DLDevice device);
 
 }  // namespace entrepot::dlpack

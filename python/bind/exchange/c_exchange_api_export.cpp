@@ -1,0 +1,105 @@
+// Array → C exchange API: the function table that entrepot.Array publishes in its type, as one static capsule.
+#include "exports.hpp"
+
+#include "../errors.hpp"
+#include "../owner.hpp"
+#include "array/array.hpp"
+#include "managed_tensor.hpp"
+#include "stream.hpp"
+
+#include <entrepot/exchange/c_exchange_api.hpp>
+#include <entrepot/exchange/dlpack.hpp>
+
+#include <algorithm>
+
+namespace entrepot::python {
+namespace {
+
+using namespace dlpack;
+
+// Runs what a function of the table does; the only place where its exceptions become Python's, and -1.
+template <class Body> int guarded(Body body) noexcept {
+    try {
+        body();
+        return 0;
+    } catch (...) {
+        raise_current();
+        return -1;
+    }
+}
+
+const Array &array_from(void *py_object) {
+    auto *const object = static_cast<PyObject *>(py_object);
+    if (!is_array(object))
+        throw Error(ErrorKind::type, "the exchange table of entrepot.Array was given a ", Py_TYPE(object)->tp_name,
+                    "; look the table up on the type of each object");
+    return array_of(object);
+}
+
+// The name of an error as consumers without our exceptions know it.
+const char *builtin_name(ErrorKind kind) noexcept {
+    const ErrorRow &row = error_table[static_cast<std::size_t>(kind)];
+    return row.also ? row.also : row.base ? "RuntimeError" : row.name;
+}
+
+// Works without the GIL.
+int allocate_tensor(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
+                    void (*set_error)(void *error_ctx, const char *kind, const char *message)) {
+    try {
+        const Array array = allocate(*prototype);
+        *out = to_managed(array, prototype->device);
+        return 0;
+    } catch (const Error &error) {
+        set_error(error_ctx, builtin_name(error.kind()), error.what());
+    } catch (const std::exception &error) {
+        set_error(error_ctx, "RuntimeError", error.what());
+    }
+    return -1;
+}
+
+int tensor_from_object(void *py_object, DLManagedTensorVersioned **out) {
+    return guarded([&] {
+        const Array &array = array_from(py_object);
+        const DLDevice device = device_of(array);
+        order_current_work(array, device);
+        *out = to_managed(array, device);
+    });
+}
+
+int object_from_tensor(DLManagedTensorVersioned *tensor, void **out_py_object) {
+    return guarded([&] {
+        drain_released();
+        Owner owner = keep_tensor(tensor);
+        *out_py_object = wrap(take(*tensor, std::move(owner)));
+        if (!*out_py_object)
+            throw PythonError{};
+    });
+}
+
+int lend_tensor(void *py_object, DLTensor *out) {
+    return guarded([&] {
+        const Array &array = array_from(py_object);
+        const DLDevice device = device_of(array);
+        order_current_work(array, device);
+        *out = lend(array, device);
+    });
+}
+
+int current_stream(DLDeviceType device_type, std::int32_t device_id, void **out_stream) {
+    return guarded([&] {
+        *out_stream = device_type == kDLCPU ? nullptr : current_work_queue(device_at({device_type, device_id})).native();
+    });
+}
+
+DLPackExchangeAPI table{.header = {.version = version, .prev_api = nullptr},
+                        .managed_tensor_allocator = allocate_tensor,
+                        .managed_tensor_from_py_object_no_sync = tensor_from_object,
+                        .managed_tensor_to_py_object_no_sync = object_from_tensor,
+                        .dltensor_from_py_object_no_sync = lend_tensor,
+                        .current_work_stream = current_stream};
+
+}  // namespace
+
+PyObject *c_exchange_api_capsule() { return PyCapsule_New(&table, exchange_api_capsule, nullptr); }
+
+}  // namespace entrepot::python

@@ -1,0 +1,248 @@
+// DLPack → Array: objects with __dlpack__, of any version, and capsules as such.
+#include "protocol.hpp"
+
+#include "../device.hpp"
+#include "../reference.hpp"
+#include "foreign_error.hpp"
+#include "managed_tensor.hpp"
+#include "stream.hpp"
+
+#include <entrepot/exchange/dlpack.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace entrepot::python {
+namespace {
+
+using namespace dlpack;
+
+template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
+    throw Error(ErrorKind::exchange, "DLPack: ", parts...);
+}
+
+// ---------------------------------------------------------------- capsules
+
+bool is_copied(const DLManagedTensorVersioned &managed) {
+    return managed.version.major == version.major && (managed.flags & flag_is_copied) != 0;
+}
+bool is_copied(const DLManagedTensor &) { return false; }  // it cannot say so
+
+// Whose tensor it is when it is refused: a capsule that the caller holds keeps it and may be tried again; one that was made for us
+// alone stays used, and its tensor is freed at once.
+enum class OnRefusal { give_back, free };
+
+// The capsule is renamed first, because from then on the tensor is ours.
+template <class Managed> Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
+    auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, names.fresh));
+    if (!managed || PyCapsule_SetName(capsule, names.used) != 0)
+        throw PythonError{};
+    Owner owner = keep_tensor(managed);
+    try {
+        if (is_copied(*managed) && !request.copy_allowed)
+            refuse("the producer made a copy, though it was not asked to; pass copy=True if a copy will do");
+        return take(*managed, std::move(owner));
+    } catch (...) {
+        if (on_refusal == OnRefusal::give_back && owner.release_function()) {
+            owner.detach();
+            PyCapsule_SetName(capsule, names.fresh);
+        }
+        throw;
+    }
+}
+
+// nullopt: a capsule of something else.
+std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &request, OnRefusal on_refusal) {
+    const char *const name = PyCapsule_GetName(capsule);
+    const auto is = [&](const char *wanted) { return name && std::strcmp(name, wanted) == 0; };
+    if (is(versioned_names.fresh))
+        return take_tensor<DLManagedTensorVersioned>(capsule, versioned_names, request, on_refusal);
+    if (is(legacy_names.fresh))
+        return take_tensor<DLManagedTensor>(capsule, legacy_names, request, on_refusal);
+    if (is(versioned_names.used) || is(legacy_names.used))
+        refuse("the capsule has been taken already (its name is '", name, "'); each serves once: ask the producer for another");
+    return std::nullopt;
+}
+
+// ---------------------------------------------------------------- streams
+
+// A queue that producers are asked to hand over to when the caller names none. It is nobody's default queue, because a queue
+// that foreign code has seen is asked for its state each time, where our own remember it.
+Queue arrival_queue(const Device &device) {
+    static std::mutex mutex;
+    static std::vector<Queue> queues;  // one per root device that tensors have come from
+    const std::lock_guard locked(mutex);
+    const auto found = std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); });
+    return found != queues.end() ? *found : queues.emplace_back(Queue::create(device));
+}
+
+// The device that the producer says it is on; nullopt where it does not say, or says nonsense: __dlpack__ may still serve.
+std::optional<DLDevice> announced_device(PyObject *object) {
+    static PyObject *const name = PyUnicode_InternFromString("__dlpack_device__");
+    const Reference answer(PyObject_CallMethodNoArgs(object, name));
+    int type = 0, id = 0;
+    if (answer && PyTuple_Check(answer.get()) && PyArg_ParseTuple(answer.get(), "ii", &type, &id))
+        return DLDevice{static_cast<DLDeviceType>(type), id};
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            throw PythonError{};
+        PyErr_Clear();
+    }
+    return std::nullopt;
+}
+
+// The queue that the producer is to order itself before; none on the host, and where the device is not one of ours (then the
+// tensor will be refused in better words).
+Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
+    if (!device || device->device_type != kDLOneAPI)
+        return {};
+    if (request.queue)
+        return request.queue;
+    try {
+        return arrival_queue(device_at(*device));
+    } catch (const Error &) {
+        return {};
+    }
+}
+
+// dpctl and dpnp take nothing but a dpctl.SyclQueue; where dpctl is not imported nobody wants one. nullptr without an exception
+// where there is none to be had.
+Reference dpctl_queue(PyObject *queue) {
+    PyObject *const dpctl = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl");
+    if (!dpctl)
+        return {};
+    const Reference capsule(PyObject_CallMethod(queue, "_get_capsule", nullptr));
+    Reference theirs(capsule ? PyObject_CallMethod(dpctl, "SyclQueue", "O", capsule.get()) : nullptr);
+    PyErr_Clear();
+    return theirs;
+}
+
+// The shapes in which producers take a SYCL queue, the likeliest first. The last, nothing at all, they all take.
+std::vector<Reference> stream_forms(const Queue &queue) {
+    std::vector<Reference> forms;
+    if (queue) {
+        Reference ours(wrap_queue(queue));
+        if (Reference theirs = dpctl_queue(ours.get()))
+            forms.push_back(std::move(theirs));
+        forms.push_back(std::move(ours));
+        forms.emplace_back(PyLong_FromVoidPtr(queue.native()));
+    }
+    forms.emplace_back();
+    return forms;
+}
+
+// ---------------------------------------------------------------- calling __dlpack__
+
+// Which keywords a producer is asked with; those that are too old for them raise TypeError, and are asked with fewer.
+struct Attempt {
+    bool max_version, copy;
+};
+constexpr Attempt attempts[] = {{true, true}, {true, false}, {false, false}};
+
+// The keywords of one call: names, and values at the same places.
+class Call {
+  public:
+    explicit Call(PyObject *object) { values_[0] = object; }
+
+    void add(PyObject *name, PyObject *value) {
+        names_[count_] = name;
+        values_[++count_] = value;
+    }
+
+    // A new reference, or nullptr with an exception set.
+    PyObject *operator()() const {
+        static PyObject *const method = PyUnicode_InternFromString("__dlpack__");
+        const Reference names(PyTuple_New(static_cast<Py_ssize_t>(count_)));
+        if (!names)
+            return nullptr;
+        for (std::size_t i = 0; i < count_; ++i)
+            PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), Py_NewRef(names_[i]));
+        return PyObject_VectorcallMethod(method, values_.data(), 1, names.get());
+    }
+
+  private:
+    std::size_t count_ = 0;
+    std::array<PyObject *, 3> names_{};
+    std::array<PyObject *, 4> values_{};
+};
+
+PyObject *call_dlpack(PyObject *object, Attempt attempt, PyObject *stream) {
+    static PyObject *const stream_name = PyUnicode_InternFromString("stream"), *const copy_name = PyUnicode_InternFromString("copy"),
+                           *const version_name = PyUnicode_InternFromString("max_version");
+    static PyObject *const newest = Py_BuildValue("(II)", version.major, version.minor);
+    Call call(object);
+    if (stream)
+        call.add(stream_name, stream);
+    if (attempt.max_version)
+        call.add(version_name, newest);
+    if (attempt.copy)
+        call.add(copy_name, Py_False);
+    return call();
+}
+
+struct Answer {
+    Reference capsule;  // none: the object does not speak DLPack after all
+    bool ordered = false;  // whether the producer has taken the queue
+};
+
+// The producer's refusal in ours. An exception that has nothing to do with the tensor flies on.
+[[noreturn]] void refuse_with_words(PyObject *object) {
+    const std::string words = take_words_about_value();
+    refuse(Py_TYPE(object)->tp_name, ".__dlpack__() refused: ", words);
+}
+
+Answer ask(PyObject *object, const Queue &queue, const ImportRequest &request) {
+    const std::vector<Reference> forms = stream_forms(queue);
+    for (const Attempt attempt : attempts) {
+        if (attempt.copy && request.copy_allowed)
+            continue;
+        for (const Reference &form : forms) {
+            PyErr_Clear();  // of the attempt before
+            if (PyObject *capsule = call_dlpack(object, attempt, form.get()))
+                return {Reference(capsule), static_cast<bool>(form)};
+            if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
+                PyErr_Clear();
+                return {};
+            }
+            if (!PyErr_ExceptionMatches(PyExc_TypeError))
+                refuse_with_words(object);
+        }
+    }
+    refuse_with_words(object);
+}
+
+Array take_answer(PyObject *object, const Reference &answer, const ImportRequest &request) {
+    if (PyCapsule_CheckExact(answer.get()))
+        if (std::optional<Array> array = take_capsule(answer.get(), request, OnRefusal::free))
+            return *std::move(array);
+    refuse(Py_TYPE(object)->tp_name, ".__dlpack__() returned ", shown(answer.get()), ", which is no DLPack capsule");
+}
+
+// ---------------------------------------------------------------- the row of the table
+
+bool probe(PyTypeObject *type) {
+    static PyObject *const name = PyUnicode_InternFromString("__dlpack__");
+    return type == &PyCapsule_Type || _PyType_Lookup(type, name) != nullptr;
+}
+
+std::optional<Array> read_object(PyObject *object, const ImportRequest &request) {
+    if (PyCapsule_CheckExact(object))
+        return take_capsule(object, request, OnRefusal::give_back);
+    const Queue queue = queue_for(announced_device(object), request);
+    const Answer answer = ask(object, queue, request);
+    if (!answer.capsule)
+        return std::nullopt;
+    Array array = take_answer(object, answer.capsule, request);
+    if (answer.ordered)
+        order_behind_producer(array, queue);
+    return array;
+}
+
+}  // namespace
+
+const Protocol dlpack_protocol{"dlpack", "__dlpack__", probe, read_object};
+
+}  // namespace entrepot::python

@@ -1,0 +1,274 @@
+// Array → DLPack: __dlpack__ with all its keywords, capsules that free what nobody took, and __dlpack_device__.
+#include "exports.hpp"
+
+#include "../convert.hpp"
+#include "../errors.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "../reference.hpp"
+#include "array/array.hpp"
+#include "stream.hpp"
+
+#include <entrepot/array/copy.hpp>
+#include <entrepot/exchange/dlpack.hpp>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace entrepot::python {
+namespace {
+
+using namespace dlpack;
+
+template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
+    throw Error(ErrorKind::exchange, "__dlpack__: ", parts...);
+}
+
+// ---------------------------------------------------------------- what the consumer asks for
+
+// Borrowed; None where nothing was said.
+struct Keywords {
+    PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
+};
+
+struct KeywordRow {
+    const char *name;
+    PyObject *Keywords::*value;
+};
+constexpr std::array<KeywordRow, 4> keyword_table{{{"max_version", &Keywords::max_version},
+                                                   {"dl_device", &Keywords::dl_device},
+                                                   {"copy", &Keywords::copy},
+                                                   {"stream", &Keywords::stream}}};
+
+// The names interned, because those of a call usually are: telling them apart is then a matter of identity.
+const std::array<PyObject *, keyword_table.size()> &interned_names() {
+    static const auto names = [] {
+        std::array<PyObject *, keyword_table.size()> made{};
+        for (std::size_t i = 0; i < made.size(); ++i)
+            made[i] = PyUnicode_InternFromString(keyword_table[i].name);
+        return made;
+    }();
+    return names;
+}
+
+const KeywordRow *find_by_value(PyObject *name) {
+    for (const KeywordRow &row : keyword_table)
+        if (PyUnicode_CompareWithASCIIString(name, row.name) == 0)
+            return &row;
+    PyErr_Format(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument '%U'", name);
+    throw PythonError{};
+}
+
+const KeywordRow *find_keyword(PyObject *name) {
+    const auto &names = interned_names();
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) [[likely]]
+            return &keyword_table[i];
+    return find_by_value(name);
+}
+
+Keywords parse(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    Keywords keywords;
+    if (nargs != 0)
+        throw Error(ErrorKind::type, "__dlpack__() takes no positional arguments but ", nargs, " were given");
+    const Py_ssize_t count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    for (Py_ssize_t i = 0; i < count; ++i)
+        keywords.*find_keyword(PyTuple_GET_ITEM(kwnames, i))->value = args[i];
+    return keywords;
+}
+
+// An int, or a member of an enumeration that is none (the array API allows it).
+long number_of(PyObject *object) {
+    if (PyLong_Check(object)) [[likely]]
+        return PyLong_AsLong(object);
+    const Reference value = Reference(PyObject_GetAttrString(object, "value"));
+    if (!value) {
+        PyErr_Clear();
+        return PyLong_AsLong(object);
+    }
+    return PyLong_AsLong(value.get());
+}
+
+struct Pair {
+    long first, second;
+};
+
+Pair pair_of(PyObject *object, const char *keyword) {
+    if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2)
+        throw Error(ErrorKind::type, "__dlpack__: ", keyword, " is a tuple of two ints or None, not a ", Py_TYPE(object)->tp_name);
+    const Pair pair{number_of(PyTuple_GET_ITEM(object, 0)), number_of(PyTuple_GET_ITEM(object, 1))};
+    if ((pair.first == -1 || pair.second == -1) && PyErr_Occurred())
+        throw PythonError{};
+    return pair;
+}
+
+// The minor version to write; nullopt: the consumer knows legacy capsules only.
+std::optional<std::uint32_t> minor_version(PyObject *max_version) {
+    if (max_version == Py_None)
+        return std::nullopt;
+    const Pair asked = pair_of(max_version, "max_version");
+    if (asked.first < version.major)
+        return std::nullopt;
+    return asked.first == version.major && asked.second >= 0 && asked.second < version.minor ? static_cast<std::uint32_t>(asked.second)
+                                                                                           : version.minor;
+}
+
+std::optional<DLDevice> wanted_device(PyObject *dl_device) {
+    if (dl_device == Py_None)
+        return std::nullopt;
+    const Pair asked = pair_of(dl_device, "dl_device");
+    return DLDevice{static_cast<DLDeviceType>(asked.first), static_cast<std::int32_t>(asked.second)};
+}
+
+bool wants_copy(PyObject *copy) {
+    if (copy == Py_None || copy == Py_False) [[likely]]
+        return false;  // without a copy or not at all: None leaves the choice to us, and this is ours
+    const int truth = PyObject_IsTrue(copy);
+    if (truth < 0)
+        throw PythonError{};
+    return truth == 1;
+}
+
+// ---------------------------------------------------------------- where the memory is given
+
+constexpr DLDevice cpu{kDLCPU, 0};
+
+bool is_on_host(const Array &array) { return array.is_host_accessible() || array.device() == registry::host(); }
+
+// Which name the array goes by without a copy.
+DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted) {
+    if (!wanted) [[likely]]
+        return device_of(array);
+    if (*wanted == cpu && is_on_host(array))
+        return cpu;
+    if (*wanted == cpu)
+        refuse("dl_device=", cpu, " was asked for, but the array is ", array.kind(), " memory of ", array.device(),
+               ", which the host cannot reach; pass copy=True, or export array.to('host')");
+    const DLDevice own = device_of(array);
+    if (own != *wanted)
+        refuse("dl_device=", *wanted, " was asked for, but the array is on ", own, " (", array.device(),
+               "); pass copy=True, or export array.to(device)");
+    return own;
+}
+
+struct Handover {
+    Array array;
+    DLDevice device;
+};
+
+// Where a copy stays if the consumer has no wish: in the array's place, or, where DLPack has no name for that, in the default
+// context of the same device.
+const Queue &queue_for_copy(const Array &array) {
+    if (array.device() == registry::host())
+        return registry::host().default_queue();
+    return array.context().is_default() ? array.queue() : array.device().root().default_queue();
+}
+
+Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
+    const auto copy = [&](UsmKind kind, const Queue &queue) { return without_gil([&] { return copy_to(array, kind, queue); }); };
+    if (wanted && *wanted == cpu)
+        return {copy(UsmKind::host, registry::host().default_queue()), cpu};
+    if (wanted) {
+        const Device device = device_at(*wanted);
+        const UsmKind kind = array.device().root() == device ? array.kind() : UsmKind::device;
+        return {copy(kind, device.default_queue()), *wanted};
+    }
+    Array copied = copy(array.kind(), queue_for_copy(array));
+    const DLDevice device = device_of(copied);
+    return {std::move(copied), device};
+}
+
+// ---------------------------------------------------------------- capsules
+
+constexpr CapsuleNames names_of(const DLManagedTensorVersioned *) { return versioned_names; }
+constexpr CapsuleNames names_of(const DLManagedTensor *) { return legacy_names; }
+
+// A capsule that no consumer has renamed still owns its tensor.
+template <class Managed> void destroy_capsule(PyObject *capsule) {
+    constexpr const char *fresh = names_of(static_cast<Managed *>(nullptr)).fresh;
+    if (!PyCapsule_IsValid(capsule, fresh))
+        return;
+    auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, fresh));
+    managed->deleter(managed);
+}
+
+template <class Managed> PyObject *capsule_of(Managed *managed) {
+    PyObject *const capsule = PyCapsule_New(managed, names_of(managed).fresh, destroy_capsule<Managed>);
+    if (!capsule) {
+        managed->deleter(managed);
+        throw PythonError{};
+    }
+    return capsule;
+}
+
+PyObject *capsule_of(const Array &array, DLDevice device, std::uint64_t flags, PyObject *max_version) {
+    if (const std::optional<std::uint32_t> minor = minor_version(max_version))
+        return capsule_of(to_managed(array, device, flags, *minor));
+    return capsule_of(to_legacy(array, device));
+}
+
+PyObject *export_copy(const Array &array, const Keywords &keywords) {
+    const Handover handover = copy_for(array, wanted_device(keywords.dl_device));
+    order_consumer(handover.array, handover.device, keywords.stream);
+    return capsule_of(handover.array, handover.device, flag_is_copied, keywords.max_version);
+}
+
+PyObject *export_view(const Array &array, const Keywords &keywords) {
+    const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
+    order_consumer(array, device, keywords.stream);
+    return capsule_of(array, device, 0, keywords.max_version);
+}
+
+// ---------------------------------------------------------------- __dlpack_device__
+
+// The tuples that were given out, kept for the next time.
+class DeviceTuples {
+  public:
+    PyObject *find(DLDevice device) {
+        for (const Entry &entry : entries_)
+            if (entry.device == device)
+                return Py_NewRef(entry.tuple);
+        PyObject *const tuple = Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
+        if (!tuple)
+            throw PythonError{};
+        entries_.push_back({device, tuple});
+        return Py_NewRef(tuple);
+    }
+
+  private:
+    struct Entry {
+        DLDevice device;
+        PyObject *tuple;
+    };
+    std::vector<Entry> entries_;
+};
+
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    DeviceTuples device_tuples;  // guarded by the GIL, where there is one
+
+}  // namespace
+
+PyObject *dlpack_export(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    try {
+        drain_released();
+        const Keywords keywords = parse(args, nargs, kwnames);
+        return wants_copy(keywords.copy) ? export_copy(array_of(self), keywords) : export_view(array_of(self), keywords);
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+PyObject *dlpack_device(PyObject *self, PyObject *) {
+    try {
+        return device_tuples.find(device_of(array_of(self)));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace entrepot::python

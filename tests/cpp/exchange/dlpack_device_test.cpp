@@ -1,0 +1,214 @@
+// kDLOneAPI, step by step, with the fake backend in SYCL's place: what the runtime here cannot show (sub-devices in the default
+// context, several platforms, wrong numbers) included.
+#include "core/refusal.hpp"
+#include "fake_backend.hpp"
+
+#include <entrepot/exchange/dlpack.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <vector>
+
+using namespace entrepot;
+using namespace entrepot::dlpack;
+
+namespace {
+
+// The fake has two root devices, each with a default context of its own, as if they were two platforms.
+const Backend &sycl() {
+    fake::world().name = "sycl";
+    return fake::backend();
+}
+
+Device root(std::uint32_t index) {
+    sycl();
+    return fake::device(index);
+}
+
+struct Usm {
+    Context context;
+    float *data;
+
+    Usm(const Device &device, ep_usm_kind kind, const Context &in = {}) : context(in ? in : device.default_context()) {
+        void *block = nullptr;
+        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind, 16 * sizeof(float), 0, nullptr,
+                    &block);
+        data = static_cast<float *>(block);
+    }
+    ~Usm() { sycl().api().memory_free(context.handle(), data, nullptr); }
+
+    Array array(const Device &device, UsmKind kind) const {
+        return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, context, {}), data, dtypes::float32, Layout{16});
+    }
+};
+
+// A tensor of somebody else's, of 16 floats unless it is bent.
+struct Tensor {
+    std::vector<std::int64_t> shape{4, 4}, strides{4, 1};
+    int deleted = 0;
+    DLManagedTensorVersioned managed{
+        .version = version,
+        .manager_ctx = this,
+        .deleter = [](DLManagedTensorVersioned *self) { ++static_cast<Tensor *>(self->manager_ctx)->deleted; },
+        .flags = 0,
+        .dl_tensor = {nullptr, {kDLOneAPI, 0}, 2, {2, 32, 1}, shape.data(), strides.data(), 0}};
+
+    explicit Tensor(void *data, std::int32_t device_id = 0) {
+        managed.dl_tensor.data = data;
+        managed.dl_tensor.device.device_id = device_id;
+    }
+};
+
+std::string text(DLDevice device) {
+    std::ostringstream out;
+    out << device;
+    return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("USM is kDLOneAPI whatever its kind, at the root device's position") {
+    for (const std::uint32_t index : {0u, 1u})
+        for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
+            const Usm block(root(index), kind);
+            CHECK(device_of(block.array(root(index), static_cast<UsmKind>(kind))) ==
+                  DLDevice{kDLOneAPI, static_cast<std::int32_t>(index)});
+        }
+}
+
+TEST_CASE("memory of the host, and USM seen as the host's, is kDLCPU") {
+    const Usm block(root(0), EP_USM_SHARED);
+    CHECK(device_of(block.array(root(0), UsmKind::shared).host()) == DLDevice{kDLCPU, 0});
+    CHECK(device_of(Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue())) ==
+          DLDevice{kDLCPU, 0});
+}
+
+TEST_CASE("memory of a sub-device in the default context goes by its parent's position") {
+    const Device sub = root(1).partition_equally(2).at(1);
+    REQUIRE(sub.default_context() == root(1).default_context());
+    const Usm block(sub, EP_USM_DEVICE, root(1).default_context());
+    CHECK(device_of(block.array(sub, UsmKind::device)) == DLDevice{kDLOneAPI, 1});
+
+    Tensor tensor(block.data, 1);
+    CHECK(from_managed(&tensor.managed).device() == sub);
+}
+
+TEST_CASE("memory of a context that is not the default one is refused, and the way out is named") {
+    const Device sub = root(0).partition_equally(2).at(0);
+    const Context own = Context::create({&sub, 1});
+    const Usm block(sub, EP_USM_DEVICE, own);
+    const Array array = block.array(sub, UsmKind::device);
+    CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
+    CHECK_REFUSED(ErrorKind::exchange, "__sycl_usm_array_interface__", to_managed(array));
+    CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));  // nothing wrong was remembered
+}
+
+TEST_CASE("the name of a device is worked out once") {
+    const Usm block(root(0), EP_USM_DEVICE);
+    const Array array = block.array(root(0), UsmKind::device);
+    const DLDevice first = device_of(array);
+    const int queries = fake::world().calls.memory_query, infos = fake::world().calls.device_info;
+    CHECK(device_of(array) == first);
+    CHECK(fake::world().calls.memory_query == queries);
+    CHECK(fake::world().calls.device_info == infos);
+}
+
+TEST_CASE("a tensor is placed by what the runtime says of its pointer") {
+    for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
+        const Usm block(root(1), kind);
+        Tensor tensor(block.data, 1);
+        {
+            const Array array = from_managed(&tensor.managed);
+            CHECK(array.data() == block.data);
+            CHECK(array.kind() == static_cast<UsmKind>(kind));
+            CHECK(array.device() == root(1));
+            CHECK(array.context() == root(1).default_context());
+        }
+        CHECK(tensor.deleted == 1);
+    }
+}
+
+TEST_CASE("where number and pointer differ, the pointer is believed") {
+    const Usm block(root(1), EP_USM_DEVICE);
+    Tensor tensor(block.data, 0);
+    const Array array = from_managed(&tensor.managed);
+    CHECK(array.device() == root(1));
+    CHECK(array.context() == root(1).default_context());
+}
+
+TEST_CASE("a number that no device has is refused") {
+    const Usm block(root(0), EP_USM_DEVICE);
+    for (const std::int32_t number : {2, -1, 1'000'000}) {
+        Tensor tensor(block.data, number);
+        CHECK_REFUSED(ErrorKind::exchange, "lists 2 devices", from_managed(&tensor.managed));
+        CHECK(tensor.deleted == 1);
+    }
+}
+
+TEST_CASE("a pointer that no default context knows is refused, with both that were asked") {
+    std::vector<float> elsewhere(16);
+    Tensor plain(elsewhere.data());
+    CHECK_REFUSED(ErrorKind::exchange, "kDLOneAPI (14) device 0", from_managed(&plain.managed));
+    CHECK(plain.deleted == 1);
+
+    const Device first = root(0);
+    const Usm bound(first, EP_USM_DEVICE, Context::create({&first, 1}));
+    Tensor foreign(bound.data);
+    CHECK_REFUSED(ErrorKind::exchange, "another context", from_managed(&foreign.managed));
+}
+
+TEST_CASE("a tensor that leaves its allocation at either end is refused") {
+    const Usm block(root(0), EP_USM_SHARED);
+    Tensor high(block.data), low(block.data + 15);
+    high.managed.dl_tensor.byte_offset = 4;
+    low.strides = {-4, -2};
+    CHECK_REFUSED(ErrorKind::exchange, "allocation of 64 bytes", from_managed(&high.managed));
+    CHECK_REFUSED(ErrorKind::exchange, "DLPack: ", from_managed(&low.managed));
+    CHECK(high.deleted == 1);
+    CHECK(low.deleted == 1);
+
+    Tensor backwards(block.data + 15);
+    backwards.strides = {-4, -1};
+    CHECK(from_managed(&backwards.managed).memory().data() == block.data);
+}
+
+TEST_CASE("the runtime is not asked about an empty tensor") {
+    Tensor tensor(reinterpret_cast<void *>(0x40), 1);
+    tensor.shape = {0, 4};
+    const int queries = fake::world().calls.memory_query;
+    const Array array = from_managed(&tensor.managed);
+    CHECK(fake::world().calls.memory_query == queries);
+    CHECK(array.device() == root(1));
+    CHECK(array.size() == 0);
+}
+
+TEST_CASE("our own host view comes back as one") {
+    const Usm block(root(0), EP_USM_SHARED);
+    const Array usm = block.array(root(0), UsmKind::shared);
+    const Array as_usm = from_managed(to_managed(usm)), as_host = from_managed(to_managed(usm, {kDLCPU, 0}));
+    CHECK(as_usm.memory() == usm.memory());
+    CHECK(as_usm.device() == root(0));
+    CHECK(as_host.memory() == usm.memory());
+    CHECK(as_host.device() == registry::host());
+}
+
+TEST_CASE("memory on the device that a prototype names") {
+    std::int64_t shape[] = {3};
+    const DLTensor prototype{nullptr, {kDLOneAPI, 1}, 1, {2, 32, 1}, shape, nullptr, 0};
+    const Array array = allocate(prototype);
+    CHECK(array.device() == root(1));
+    CHECK(array.kind() == UsmKind::device);
+}
+
+TEST_CASE("every row of the table prints its name and its number") {
+    for (const DeviceTypeRow &row : device_type_table)
+        CHECK(text({row.type, 3}) == std::string(row.name) + " (" + std::to_string(row.type) + ") device 3");
+    CHECK(text({static_cast<DLDeviceType>(99), 0}) == "device type (99) device 0");
+}
+
+TEST_CASE("every device type without a backend is refused by its name") {
+    for (const DeviceTypeRow &row : device_type_table)
+        if (!row.backend)
+            CHECK_REFUSED(ErrorKind::exchange, row.name, device_at({row.type, 0}));
+}
