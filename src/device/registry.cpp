@@ -19,7 +19,8 @@ namespace {
 struct Row {
     std::string name;
     Loaded (*load)(const std::vector<std::string> &library_directories);  // nullptr: the program added it
-    std::atomic<bool> asked{false};                                       // guards what follows
+    std::mutex loading;
+    std::atomic<bool> asked{false};  // guards what follows
     std::unique_ptr<Backend> backend;
     std::vector<Device> devices;
     std::string reason;
@@ -29,10 +30,10 @@ struct Row {
 
 Loaded not_in_this_build(const std::vector<std::string> &) { return {nullptr, "not part of this build"}; }
 
-// Never freed: devices live as long as the process. The lock is recursive because a runtime that is being loaded may come
-// back to us, for example by an `import` in a callback.
+// Never freed: devices live as long as the process. The lock is for the lists and held for moments only, so that it can be
+// carried over a fork; loading has a lock for each row.
 struct Registry {
-    std::recursive_mutex mutex;
+    std::mutex mutex;
     std::vector<std::string> library_directories;
     std::list<Row> rows;
 
@@ -73,24 +74,34 @@ void fill(Row &row, const ep_backend *api, std::string reason) {
     row.reason = std::move(reason);
 }
 
-Row &asked(Row &row) {
-    if (row.asked.load(std::memory_order_acquire))
-        return row;
+std::vector<std::string> library_directories() {
     const std::lock_guard locked(all().mutex);
-    if (row.asked.load(std::memory_order_relaxed))
-        return row;
+    return all().library_directories;
+}
+
+void load(Row &row) {
     try {
-        const Loaded loaded = row.load(all().library_directories);
+        const std::vector<std::string> directories = library_directories();
+        const Loaded loaded = row.load(directories);
         row.reason = loaded.reason;
         if (loaded.api)
             fill(row, loaded.api, loaded.reason);
         if (row.name == "sycl" && loaded.api && row.devices.empty())
-            row.reason += "; it lists no device: " + explain_no_sycl_device(all().library_directories);
+            row.reason += "; it lists no device: " + explain_no_sycl_device(directories);
     } catch (const std::exception &error) {
         row.reason = error.what();
         row.devices.clear();
     }
-    row.asked.store(true, std::memory_order_release);
+}
+
+Row &asked(Row &row) {
+    if (row.asked.load(std::memory_order_acquire))
+        return row;
+    const std::lock_guard locked(row.loading);
+    if (!row.asked.load(std::memory_order_relaxed)) {
+        load(row);
+        row.asked.store(true, std::memory_order_release);
+    }
     return row;
 }
 
@@ -236,7 +247,7 @@ std::vector<Device> devices() {
     return devices;
 }
 
-std::vector<Device> devices(const Backend &backend) { return find_row(backend.name())->devices; }
+const std::vector<Device> &devices(const Backend &backend) { return find_row(backend.name())->devices; }
 
 Device select(std::string_view text) {
     const Selector selector = parse_selector(text, some_row_uses_word);
@@ -269,18 +280,19 @@ Device default_sycl_device() {
 }
 
 const Backend &add(const ep_backend *api) {
-    const std::lock_guard locked(all().mutex);
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
         throw Error(ErrorKind::value, "the backend is of version ", api->version, " and ", api->size,
                     " bytes, this library wants version ", EP_BACKEND_VERSION, " and ", sizeof(ep_backend));
     Row *row = find_row(api->name);
-    if (row && row->asked.load(std::memory_order_relaxed))
-        throw Error(ErrorKind::value, "there is a backend '", api->name, "' already");
     std::list<Row> added;
     if (!row)
         row = &added.emplace_back(api->name, nullptr);
+    const std::lock_guard loading(row->loading);
+    if (row->asked.load(std::memory_order_relaxed))
+        throw Error(ErrorKind::value, "there is a backend '", api->name, "' already");
     fill(*row, api, "added by the program");
     row->asked.store(true, std::memory_order_release);
+    const std::lock_guard locked(all().mutex);
     all().rows.splice(std::prev(all().rows.end()), added);  // the host stays the last
     return *row->backend;
 }

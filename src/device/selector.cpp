@@ -61,14 +61,19 @@ std::optional<std::uint32_t> parse_number(std::string_view text) {
     return number;
 }
 
+// Bytes that do not print are shown as `?`: a message must not end at one.
+std::string quoted(std::string_view part) {
+    std::string shown(part);
+    std::ranges::replace_if(shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    return "'" + shown + "'";
+}
+
 [[noreturn]] void refuse(std::string_view text, const std::string &what) {
     throw Error(
-        ErrorKind::value, "'", text, "' is no device selector: ", what,
+        ErrorKind::value, quoted(text), " is no device selector: ", what,
         ". A selector is backend:type:number, each part optional and at least one there (opencl:cpu:0, gpu, 0), or cuda:N, "
         "hip:N, host, default; /N after it names a sub-device");
 }
-
-std::string quoted(std::string_view part) { return "'" + std::string(part) + "'"; }
 
 // The parts come in this order, each at most once.
 void parse_root(Selector &selector, std::string_view root, std::string_view text, bool (*knows)(std::string_view)) {

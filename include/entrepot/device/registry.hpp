@@ -28,8 +28,8 @@ const Backend &backend(std::string_view name);
 
 // All root devices of all present backends, the host last, in each backend's own order. Loads every backend.
 std::vector<Device> devices();
-// The root devices of one backend, in its own order: what the runtime's numbers count.
-std::vector<Device> devices(const Backend &backend);
+// The root devices of a backend of the list, in its own order: what the runtime's numbers count.
+const std::vector<Device> &devices(const Backend &backend);
 
 // Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's filter selector), plus
 // `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does not matter. Among several matches, the

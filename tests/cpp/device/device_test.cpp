@@ -1,0 +1,89 @@
+#include <entrepot/device/device.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "core/refusal.hpp"
+#include "fake_backend.hpp"
+
+using namespace entrepot;
+
+TEST_CASE("a handle has one device, and its selector names backend, type and number") {
+    const Device device = fake::device(1);
+    CHECK(device == fake::device(1));
+    CHECK(device != fake::device(0));
+    CHECK(device.selector() == "opencl:gpu:0");
+    CHECK(device.backend().device(nullptr) == Device());
+    CHECK(device.root() == device);
+    CHECK(!device.parent());
+    std::ostringstream out;
+    out << device << ", " << Device();
+    CHECK(out.str() == "opencl:gpu:0, no device");
+}
+
+TEST_CASE("what the backend said of a device is asked once") {
+    const Device device = fake::device();
+    const int asked = fake::world().calls.device_info;
+    CHECK(fake::device().info().compute_units == 4);
+    CHECK(device.has(EP_FP64));
+    CHECK(!device.has(EP_FP16));
+    CHECK(fake::world().calls.device_info == asked);
+}
+
+TEST_CASE("sub-devices are numbered in their parent and are the same when asked for again") {
+    const Device device = fake::device();
+    const std::vector<Device> halves = device.partition_equally(2);
+    REQUIRE(halves.size() == 2);
+    CHECK(halves[0].parent() == device);
+    CHECK(halves[1].root() == device);
+    CHECK(halves[1].selector() == device.selector() + "/" + std::to_string(halves[1].info().number));
+    CHECK(device.partition_equally(2) == halves);
+
+    const std::uint32_t counts[] = {1, 3};
+    const std::vector<Device> parts = device.partition_by_counts(counts);
+    REQUIRE(parts.size() == 2);
+    CHECK(parts[1].info().compute_units == 3);
+    CHECK(parts[0] != halves[0]);
+
+    const std::vector<Device> quarters = halves[0].partition_equally(1);
+    CHECK(quarters[1].selector() == halves[0].selector() + "/1");
+    CHECK(quarters[1].root() == device);
+}
+
+TEST_CASE("a division that cannot be is refused with both numbers") {
+    const Device device = fake::device();
+    const std::uint32_t too_many[] = {3, 2};
+    CHECK_REFUSED(ErrorKind::value, "ask for 5 compute units, opencl:cpu:0 has 4", device.partition_by_counts(too_many));
+    CHECK_REFUSED(ErrorKind::value, "of 0 compute units", device.partition_equally(0));
+    CHECK_REFUSED(ErrorKind::value, "without compute units", device.partition_by_counts({}));
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_by_affinity(EP_AFFINITY_NUMA));
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_equally(5));
+}
+
+TEST_CASE("the default context and queue of a device are made once") {
+    const Device device = fake::device(1);
+    const Context &context = device.default_context();
+    CHECK(&device.default_context() == &context);
+    CHECK(context.is_default());
+    const Queue &queue = device.default_queue();
+    CHECK(&device.default_queue() == &queue);
+    CHECK(queue.context() == context);
+    CHECK(queue.device() == device);
+    CHECK(queue.is_in_order());
+}
+
+TEST_CASE("a sub-device uses its root's default context where the runtime lets it, else one of its own") {
+    const std::uint32_t served[] = {1, 1}, alone[] = {2, 1};
+    const Device device = fake::device(1);
+    CHECK(device.partition_by_counts(served)[0].default_context() == device.default_context());
+
+    fake::world().default_context_serves_sub_devices = false;
+    const Device sub = device.partition_by_counts(alone)[0];
+    const Context &own = sub.default_context();
+    CHECK(own != device.default_context());
+    CHECK(own.devices() == std::vector<Device>{sub});
+    CHECK(sub.default_queue().context() == own);
+    fake::world().default_context_serves_sub_devices = true;
+    CHECK(sub.default_context() == own);
+}

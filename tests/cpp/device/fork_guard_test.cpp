@@ -1,0 +1,96 @@
+#include <entrepot/device/fork_guard.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "fake_backend.hpp"
+
+using namespace entrepot;
+
+// Runs the body in a forked child that is ended if it hangs; whether all it said was true.
+template <class Body> static bool holds_in_child(Body &&body) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(body() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+template <class Action> static bool is_refused(Action action) {
+    const auto refusal = refusal_of(action);
+    return refusal && refusal->kind == ErrorKind::device && refusal->says("'spawn'");
+}
+
+TEST_CASE("in a child every entry to a device is refused, and nothing is let go there") {
+    const Device device = fake::device();
+    const Queue queue = Queue::create(device);
+    const Context context = device.default_context();
+    fake::hold(queue);
+    const Queue::Position position = fake::submit(queue);
+    const Event event = queue.record();
+    CHECK(holds_in_child([&] {
+        const int alive = fake::world().alive.queues;
+        bool refused = fork_guard::is_child();
+        refused &= is_refused([&] { queue.wait(); });
+        refused &= is_refused([&] { queue.is_idle(); });
+        refused &= is_refused([&] { queue.record(); });
+        refused &= is_refused([&] { queue.is_done(position); });
+        refused &= is_refused([&] { queue.wait_at(position); });
+        refused &= is_refused([&] { queue.wait_for(event); });
+        refused &= is_refused([&] { event.is_done(); });
+        refused &= is_refused([&] { event.wait(); });
+        refused &= is_refused([&] { context.query(&refused, 1); });
+        refused &= is_refused([&] { Queue::create(device); });
+        refused &= is_refused([&] { device.partition_equally(1); });
+        {
+            const Queue dropped = std::move(const_cast<Queue &>(queue));
+        }
+        return refused && fake::world().alive.queues == alive;
+    }));
+    CHECK(!fork_guard::is_child());
+    CHECK(!event.is_done());
+    fake::release(queue);
+    CHECK(event.is_done());
+}
+
+TEST_CASE("the host goes on working in a child") {
+    fake::backend();
+    const Queue &queue = registry::select("host").default_queue();
+    CHECK(holds_in_child([&] {
+        char from[16] = "over the fork", to[16] = "";
+        queue.backend().call(&ep_backend::memory_copy, queue.handle(), to, from, sizeof from);
+        queue.wait_at(queue.submitted());
+        Queue::create(registry::select("host")).wait();
+        return std::string_view(to) == "over the fork";
+    }));
+}
+
+TEST_CASE("locks that other threads hold at the moment of the fork are free in the child") {
+    fake::backend();
+    const Device host = registry::select("host");
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop) {
+            const Queue queue = Queue::create(host);
+            queue.event_at(queue.submitted());
+            host.default_queue().is_done(host.default_queue().submitted());
+        }
+    });
+    for (int i = 0; i < 50; ++i)
+        CHECK(holds_in_child([&] {
+            const Queue queue = Queue::create(host);
+            host.default_queue().wait_at(host.default_queue().submitted());
+            return queue.is_done(0) && live_queues(queue.context()).size() > 0;
+        }));
+    stop = true;
+    busy.join();
+}

@@ -1,0 +1,230 @@
+#include <entrepot/device/queue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "fake_backend.hpp"
+
+using namespace entrepot;
+
+static fake::Calls &calls() { return fake::world().calls; }
+
+TEST_CASE("a queue is in order, keeps its context, and lets go of its handle") {
+    const int alive = fake::world().alive.queues;
+    {
+        const Queue queue = Queue::create(fake::device());
+        CHECK(queue.is_in_order());
+        CHECK(!queue.is_foreign());
+        CHECK(queue.context() == fake::device().default_context());
+        CHECK(!Queue::create(fake::device(), {.out_of_order = true}).is_in_order());
+        CHECK(Queue::create(fake::device(), {.profiling = true}).is_profiling());
+        CHECK(fake::world().alive.queues == alive + 1);
+    }
+    CHECK(fake::world().alive.queues == alive);
+}
+
+TEST_CASE("queues and contexts of two backends do not mix") {
+    CHECK_REFUSED(ErrorKind::value, "two backends",
+                  Queue::create(fake::device().default_context(), registry::select("host"), {}));
+}
+
+TEST_CASE("a native queue that is wrapped twice is one Queue, and foreign") {
+    const Queue queue = Queue::create(fake::device());
+    const Queue again = Queue::from_native(fake::backend(), queue.handle());
+    CHECK(again == queue);
+    CHECK(queue.is_foreign());
+}
+
+TEST_CASE("a queue that was given out is foreign") {
+    const Queue queue = Queue::create(fake::device());
+    CHECK(queue.native() == queue.handle());
+    CHECK(queue.is_foreign());
+}
+
+TEST_CASE("an event is recorded only when somebody asks, and one serves every position before it") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    const int before = calls().event_record;
+    const Queue::Position first = fake::submit(queue), second = fake::submit(queue);
+    CHECK(second == first + 1);
+    CHECK(calls().event_record == before);
+
+    const Event event = queue.event_at(second);
+    CHECK(calls().event_record == before + 1);
+    CHECK(queue.event_at(first).handle() == event.handle());
+    CHECK(queue.record().handle() == event.handle());
+    CHECK(calls().event_record == before + 1);
+    CHECK(!event.is_done());
+
+    const Queue::Position third = fake::submit(queue);
+    CHECK(queue.event_at(third).handle() != event.handle());
+    CHECK(calls().event_record == before + 2);
+    fake::release(queue);
+    CHECK(event.is_done());
+}
+
+TEST_CASE("done positions cost no question") {
+    const Queue queue = Queue::create(fake::device());
+    const Queue::Position position = fake::submit(queue);
+    queue.wait();
+    const fake::Calls before = calls();
+    CHECK(queue.is_done(position));
+    CHECK(queue.is_idle());
+    CHECK(queue.event_at(position).is_done());
+    CHECK(!queue.event_at(position));
+    queue.wait_at(position);
+    CHECK(calls().queue_is_idle == before.queue_is_idle);
+    CHECK(calls().event_record == before.event_record);
+    CHECK(calls().queue_wait == before.queue_wait);
+}
+
+TEST_CASE("is_done does not block, and polls one event however often it is asked") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    const Queue::Position first = fake::submit(queue), second = fake::submit(queue);
+    const int recorded = calls().event_record;
+    for (int i = 0; i < 5; ++i)
+        CHECK(!queue.is_done(first));
+    CHECK(calls().event_record == recorded + 1);
+
+    const Queue::Position third = fake::submit(queue);
+    CHECK(!queue.is_done(third));
+    CHECK(calls().event_record == recorded + 1);
+
+    fake::step(queue, 3);  // two pieces of work and the event
+    CHECK(queue.is_done(first));
+    CHECK(queue.is_done(second));
+    CHECK(!queue.is_done(third));
+    fake::release(queue);
+    CHECK(queue.is_done(third));
+}
+
+TEST_CASE("wait_at waits for its position and no further") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    const Queue::Position first = fake::submit(queue);
+    const Event event = queue.event_at(first);
+    const Queue::Position second = fake::submit(queue);
+    fake::step(queue, 2);
+    queue.wait_at(first);  // would hang if it waited for the queue
+    CHECK(queue.is_done(first));
+    CHECK(!queue.is_done(second));
+    fake::release(queue);
+    queue.wait_at(second);
+}
+
+TEST_CASE("waits block until another thread's work is done") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    bool ran = false;
+    const Queue::Position position = fake::submit(queue, [&] { ran = true; });
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(queue);
+    });
+    queue.wait_at(position);
+    CHECK(ran);
+    later.join();
+}
+
+TEST_CASE("a queue waits for another's event, and its own later events come after that") {
+    const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
+    fake::hold(slow);
+    std::string order;
+    fake::submit(slow, [&] { order += 'a'; });
+    const Event before = queue.record();
+    queue.wait_for(slow.record());
+    const Event after = queue.record();
+    fake::submit(queue, [&] { order += 'b'; });
+    CHECK(before.is_done());
+    CHECK(!after.is_done());
+    CHECK(order.empty());
+    fake::release(slow);
+    CHECK(order == "ab");
+    CHECK(after.is_done());
+
+    const int waits = calls().event_wait_in_queue;
+    queue.wait_for(after);
+    queue.wait_for(Event());
+    CHECK(calls().event_wait_in_queue == waits);
+}
+
+TEST_CASE("an event of another backend is waited for on the host") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    fake::submit(queue);
+    const Event event = queue.record();
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(queue);
+    });
+    registry::select("host").default_queue().wait_for(event);
+    CHECK(event.is_done());
+    later.join();
+}
+
+TEST_CASE("the idleness of a foreign queue is asked, and its events cover what we did not submit") {
+    const Queue queue = Queue::create(fake::device());
+    const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
+    foreign.wait();
+    CHECK(foreign.is_idle());
+    fake::hold(foreign);
+    {
+        const std::unique_lock locked(fake::world().mutex);
+        fake::hand_over(fake::world(), foreign.handle(), [] {});  // not ours: no position
+    }
+    CHECK(!foreign.is_idle());
+    const Event event = foreign.record();
+    CHECK(!event.is_done());
+    fake::release(foreign);
+    CHECK(foreign.is_idle());
+    CHECK(event.is_done());
+}
+
+TEST_CASE("an error of asynchronous work arrives at the next wait, once") {
+    const Queue queue = Queue::create(fake::device());
+    fake::submit(queue);
+    fake::fail(queue, "the kernel divided by zero");
+    CHECK_REFUSED(ErrorKind::device, "divided by zero", queue.wait());
+    queue.wait();
+}
+
+TEST_CASE("events of profiling queues have times, others say why not") {
+    const Queue queue = Queue::create(fake::device(), {.profiling = true});
+    const Event from = queue.record();
+    fake::submit(queue);
+    const Event to = queue.record();
+    CHECK(from.seconds_until(to) == doctest::Approx(1e-3));
+    CHECK_REFUSED(ErrorKind::device, "marks nothing", from.seconds_until(Event()));
+    fake::hold(queue);
+    fake::submit(queue);
+    const Event pending = queue.record();
+    CHECK_REFUSED(ErrorKind::device, "when both are done", from.seconds_until(pending));
+    fake::release(queue);
+}
+
+TEST_CASE("the live queues of a context are those that somebody holds") {
+    const Device device = fake::device();
+    const Context context = Context::create({&device, 1});
+    const Queue first = Queue::create(context, device, {});
+    {
+        const Queue second = Queue::create(context, device, {});
+        CHECK(live_queues(context).size() == 2);
+    }
+    CHECK(live_queues(context) == std::vector<Queue>{first});
+}
+
+TEST_CASE("events are let go") {
+    const int alive = fake::world().alive.events;
+    {
+        const Queue queue = Queue::create(fake::device());
+        fake::hold(queue);
+        fake::submit(queue);
+        const Event kept = queue.record();
+        CHECK(fake::world().alive.events == alive + 1);
+        fake::release(queue);
+    }
+    CHECK(fake::world().alive.events == alive);
+}

@@ -1,0 +1,85 @@
+#include <entrepot/device/registry.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "fake_backend.hpp"
+
+using namespace entrepot;
+
+TEST_CASE("every device is found again by its selector") {
+    fake::backend();
+    const std::vector<Device> devices = registry::devices();
+    REQUIRE(devices.size() >= 3);
+    CHECK(devices.back().selector() == "host");
+    for (const Device &device : devices) {
+        if (&device.backend() == &fake::backend() && registry::report()[0].present)
+            continue;  // its words are taken by the real ones
+        CHECK(registry::select(device.selector()) == device);
+    }
+}
+
+TEST_CASE("the host is named by its own word only") {
+    const Device host = registry::select("HOST");
+    CHECK(host.selector() == "host");
+    CHECK(host.backend().is_host());
+    CHECK(registry::select("host:0") == host);
+    CHECK(registry::select("cpu") != host);
+    CHECK(&registry::backend("host") == &host.backend());
+}
+
+TEST_CASE("without a number the score decides") {
+    fake::backend();
+    CHECK(registry::select("gpu").info().type == EP_GPU);
+    CHECK(registry::select("default").info().score >= 10);
+}
+
+TEST_CASE("a sub-device is found once it was handed out") {
+    const Device device = fake::device(1);
+    const Device half = device.partition_equally(2)[1];
+    CHECK(registry::select(half.selector()) == half);
+    CHECK_REFUSED(ErrorKind::device, "has handed out no sub-device 99", registry::select(device.selector() + "/99"));
+}
+
+TEST_CASE("a device that is not there is refused with what there is and why the rest is not") {
+    CHECK_REFUSED(ErrorKind::device, "no device matches 'cuda:0'; there are ", registry::select("cuda:0"));
+    CHECK_REFUSED(ErrorKind::device, "cuda: not part of this build", registry::select("cuda"));
+    CHECK_REFUSED(ErrorKind::device, "host", registry::select("gpu:1000"));
+    CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: not part of this build", registry::backend("hip"));
+    CHECK_REFUSED(ErrorKind::device, "there is no backend 'metal'", registry::backend("metal"));
+}
+
+TEST_CASE("the report has a row for every known backend, and a reason") {
+    const std::vector<BackendReport> rows = registry::report();
+    for (const char *name : {"sycl", "cuda", "hip", "host"}) {
+        const auto row = std::ranges::find(rows, name, &BackendReport::name);
+        REQUIRE(row != rows.end());
+        CHECK(!row->reason.empty());
+    }
+    CHECK(rows.back().name == "host");
+    CHECK(rows.back().present);
+}
+
+TEST_CASE("a backend of another version, or of a name that is taken, is refused") {
+    fake::backend();
+    ep_backend other = fake::table();
+    CHECK_REFUSED(ErrorKind::value, "there is a backend 'fake' already", registry::add(&other));
+    other.version = EP_BACKEND_VERSION + 1;
+    CHECK_REFUSED(ErrorKind::value, "wants version", registry::add(&other));
+}
+
+TEST_CASE("the current queue is the innermost of this thread, else that of the default device") {
+    const Queue outer = Queue::create(fake::device(0)), inner = Queue::create(fake::device(1));
+    const Queue initial = registry::current_queue();
+    registry::push_current(outer);
+    registry::push_current(inner);
+    CHECK(registry::current_queue() == inner);
+    CHECK(registry::current_device() == fake::device(1));
+    std::thread([&] { CHECK(registry::current_queue() == initial); }).join();
+    registry::pop_current();
+    CHECK(registry::current_queue() == outer);
+    registry::pop_current();
+    CHECK(registry::current_queue() == initial);
+}

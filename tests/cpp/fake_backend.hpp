@@ -1,0 +1,685 @@
+// A backend in memory whose devices, sub-devices, contexts and queues do what a test tells them, and count what is asked of them.
+//
+//     const Backend &backend = fake::backend();           // two OpenCL devices, each of which can be divided
+//     fake::hold(queue); … fake::release(queue);          // work stays pending in between
+//     CHECK(fake::world().calls.event_record == 1);
+//
+// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host memory stands for all
+// kinds. There is one fake per process: what it looks like (its name, how it treats sub-devices) is set in world() first.
+#pragma once
+#include <entrepot/device/queue.hpp>
+#include <entrepot/device/registry.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct ep_device_s {
+    ep_device_info info{};
+    ep_device parent = nullptr;
+    std::vector<std::unique_ptr<ep_device_s>> subs;
+    std::map<std::vector<std::uint32_t>, std::vector<ep_device>> divisions;  // by the compute units of the parts
+};
+
+struct ep_context_s {
+    int references = 1;
+    bool is_default = false;
+    std::vector<ep_device> devices;
+};
+
+struct ep_event_s {
+    int references = 1;
+    bool done = false;
+    std::string error;  // of the work before it
+    double seconds = 0;
+    void *native = nullptr;
+};
+
+struct ep_queue_s {
+    struct Task {
+        std::function<void()> run;
+        ep_event after = nullptr;  // one reference
+    };
+    int references = 1;
+    ep_context context = nullptr;  // one reference
+    ep_device device = nullptr;
+    std::uint32_t flags = 0;
+    bool held = false;
+    std::string error;  // reported by the next wait
+    std::deque<Task> pending;
+};
+
+struct ep_program_s {
+    int references = 1;
+    std::string source;
+};
+
+struct ep_kernel_s {
+    int references = 1;
+    ep_program program = nullptr;  // one reference
+    std::string name;
+};
+
+namespace entrepot::fake {
+
+struct Allocation {
+    std::size_t bytes;
+    ep_usm_kind kind;
+    ep_device device;
+    ep_context context;
+};
+
+// How often each function was called.
+struct Calls {
+    int queue_create = 0, queue_wait = 0, queue_is_idle = 0;
+    int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
+    int memory_query = 0, device_info = 0, device_default_context = 0;
+};
+
+// Handles that were given out and not let go.
+struct Alive {
+    int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
+};
+
+struct World {
+    // What it looks like. Set before the first call.
+    std::string name = "fake";
+    std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU}, {"opencl", EP_GPU}};
+    std::uint32_t compute_units = 4;
+    std::vector<int> scores = {5, 10};
+    std::uint32_t aspects = EP_FP64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
+                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PROFILING;
+    std::uint32_t dialects = 1u << EP_OPENCL_C;
+
+    // How it behaves. May change at any time.
+    bool default_context_serves_sub_devices = true;
+    std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
+
+    Calls calls;
+    Alive alive;
+
+    // From here on its own.
+    std::recursive_mutex mutex;
+    std::condition_variable_any changed;
+    std::vector<std::unique_ptr<ep_device_s>> devices;
+    std::vector<ep_context> default_contexts;  // of each root device; one reference each
+    std::vector<ep_queue> queues;
+    std::map<std::uintptr_t, Allocation> allocations;  // by their last byte
+    std::string refusal;
+    ep_status refusal_status = EP_OK;
+    double clock = 0;
+    const ep_loader *loader = registry::loader();
+};
+
+// Never freed: records of the library may outlive everything.
+inline World &world() {
+    static auto *only = new World;
+    return *only;
+}
+
+// ------------------------------------------------------------ the machine
+
+struct Refused {
+    ep_status status;
+    std::string sentence;
+};
+
+[[noreturn]] inline void refuse(ep_status status, std::string sentence) { throw Refused{status, std::move(sentence)}; }
+
+// What every function of the table stands behind: the lock, the refusal that a test has ordered, and no exceptions.
+template <class Body> ep_status guarded(Body &&body) noexcept {
+    World &w = world();
+    const std::unique_lock locked(w.mutex);
+    if (const ep_status status = std::exchange(w.refusal_status, EP_OK)) {
+        w.loader->set_error(w.refusal.c_str());
+        return status;
+    }
+    try {
+        body(w);
+        return EP_OK;
+    } catch (const Refused &refused) {
+        w.loader->set_error(refused.sentence.c_str());
+        return refused.status;
+    }
+}
+
+// Retaining and letting go cannot be refused.
+template <class Body> void quietly(Body &&body) noexcept {
+    const std::unique_lock locked(world().mutex);
+    body(world());
+}
+
+inline void make_devices(World &w) {
+    if (!w.devices.empty() || w.roots.empty())
+        return;
+    for (std::size_t i = 0; i < w.roots.size(); ++i) {
+        auto device = std::make_unique<ep_device_s>();
+        ep_device_info &info = device->info;
+        info.backend = w.roots[i].first;
+        info.type = w.roots[i].second;
+        info.number =
+            static_cast<std::uint32_t>(std::count(w.roots.begin(), w.roots.begin() + static_cast<std::ptrdiff_t>(i), w.roots[i]));
+        info.name = "Fake device";
+        info.vendor = "Nobody";
+        info.driver = "1.0";
+        info.global_memory = info.max_allocation = std::uint64_t{1} << 30;
+        info.local_memory = 32768;
+        info.max_work_group = 256;
+        std::fill(std::begin(info.max_work_items), std::end(info.max_work_items), 256);
+        info.compute_units = info.max_sub_devices = w.compute_units;
+        info.aspects = w.aspects;
+        info.score = i < w.scores.size() ? w.scores[i] : 0;
+        w.devices.push_back(std::move(device));
+        auto *context = new ep_context_s;
+        context->is_default = true;
+        context->devices = {w.devices.back().get()};
+        w.default_contexts.push_back(context);
+        ++w.alive.contexts;
+    }
+}
+
+inline ep_device root_of(ep_device device) {
+    while (device->parent)
+        device = device->parent;
+    return device;
+}
+
+// The same division gives the same handles again.
+inline const std::vector<ep_device> &divide(ep_device parent, const std::vector<std::uint32_t> &units) {
+    std::vector<ep_device> &parts = parent->divisions[units];
+    if (parts.empty())
+        for (const std::uint32_t count : units) {
+            auto sub = std::make_unique<ep_device_s>();
+            sub->info = parent->info;
+            sub->info.number = static_cast<std::uint32_t>(parent->subs.size());
+            sub->info.compute_units = sub->info.max_sub_devices = count;
+            sub->parent = parent;
+            parts.push_back(sub.get());
+            parent->subs.push_back(std::move(sub));
+        }
+    return parts;
+}
+
+inline void release_context(World &w, ep_context context) {
+    if (--context->references == 0) {
+        delete context;
+        --w.alive.contexts;
+    }
+}
+
+inline void release_program(World &w, ep_program program) {
+    if (--program->references == 0) {
+        delete program;
+        --w.alive.programs;
+    }
+}
+
+inline void release_event(World &w, ep_event event) {
+    if (event && --event->references == 0) {
+        delete event;
+        --w.alive.events;
+    }
+}
+
+// Runs what can run, until nothing more can.
+inline void pump(World &w) {
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (ep_queue queue : w.queues)
+            while (!queue->held && !queue->pending.empty() &&
+                   (!queue->pending.front().after || queue->pending.front().after->done)) {
+                ep_queue_s::Task task = std::move(queue->pending.front());
+                queue->pending.pop_front();
+                if (task.run)
+                    task.run();
+                release_event(w, task.after);
+                moved = true;
+            }
+    }
+    w.changed.notify_all();
+}
+
+inline void hand_over(World &w, ep_queue queue, std::function<void()> run, ep_event after = nullptr) {
+    queue->pending.push_back({std::move(run), after});
+    pump(w);
+}
+
+inline bool covers(const ep_context_s &context, ep_device device, bool sub_devices) {
+    if (std::ranges::find(context.devices, device) != context.devices.end())
+        return true;
+    return device->parent && sub_devices && std::ranges::find(context.devices, root_of(device)) != context.devices.end();
+}
+
+inline std::int64_t item_offset(const ep_box &box, const std::int64_t *strides, std::size_t item) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = box.ndim; axis-- > 0; item /= static_cast<std::size_t>(box.shape[axis]))
+        offset += strides[axis] * static_cast<std::int64_t>(item % static_cast<std::size_t>(box.shape[axis]));
+    return offset;
+}
+
+inline std::size_t items_of(const ep_box &box) {
+    std::size_t items = 1;
+    for (std::size_t axis = 0; axis < box.ndim; ++axis)
+        items *= static_cast<std::size_t>(box.shape[axis]);
+    return items;
+}
+
+// A box with an own copy of its shape, for work that runs later.
+struct KeptBox {
+    std::vector<std::int64_t> shape, to_strides, from_strides;
+    ep_box box;
+
+    KeptBox(const ep_box &of, const std::int64_t *to, const std::int64_t *from)
+        : shape(of.shape, of.shape + of.ndim), to_strides(to, to + of.ndim), from_strides(from, from + (from ? of.ndim : 0)),
+          box(of) {}
+    ep_box view() const { return {box.ndim, box.itemsize, shape.data()}; }
+};
+
+// -------------------------------------------------------------- the table
+
+inline void enter_devices(ep_backend &table) {
+    table.device_count = [](std::uint32_t *count) {
+        return guarded([&](World &w) {
+            make_devices(w);
+            *count = static_cast<std::uint32_t>(w.devices.size());
+        });
+    };
+    table.device_at = [](std::uint32_t index, ep_device *device) {
+        return guarded([&](World &w) {
+            make_devices(w);
+            if (index >= w.devices.size())
+                refuse(EP_INVALID, "there is no device of that index");
+            *device = w.devices[index].get();
+        });
+    };
+    table.device_info = [](ep_device device, ep_device_info *info) {
+        return guarded([&](World &w) {
+            ++w.calls.device_info;
+            *info = device->info;
+        });
+    };
+    table.device_parent = [](ep_device device, ep_device *parent) { return guarded([&](World &) { *parent = device->parent; }); };
+    table.device_partition = [](ep_device device, ep_partition how, const std::uint32_t *counts, std::size_t count,
+                                ep_device *sub, std::size_t *sub_count) {
+        return guarded([&](World &) {
+            std::vector<std::uint32_t> units;
+            if (how == EP_EQUALLY)
+                units.assign(device->info.compute_units / counts[0], counts[0]);
+            else if (how == EP_BY_COUNTS)
+                units.assign(counts, counts + count);
+            if (units.empty())
+                refuse(EP_UNSUPPORTED, "the fake device cannot be divided that way");
+            if (sub)
+                std::copy_n(divide(device, units).begin(), std::min(units.size(), *sub_count), sub);
+            *sub_count = units.size();
+        });
+    };
+    table.device_from_native = [](void *native, ep_device *device) {
+        return guarded([&](World &) { *device = static_cast<ep_device>(native); });
+    };
+    table.device_native = [](ep_device device, void **native) { return guarded([&](World &) { *native = device; }); };
+    table.device_default_context = [](ep_device device, ep_context *context) {
+        return guarded([&](World &w) {
+            ++w.calls.device_default_context;
+            const auto root = std::ranges::find(w.devices, root_of(device), [](const auto &owned) { return owned.get(); });
+            *context = w.default_contexts[static_cast<std::size_t>(root - w.devices.begin())];
+            ++(*context)->references;
+        });
+    };
+}
+
+inline void enter_contexts(ep_backend &table) {
+    table.context_create = [](const ep_device *devices, std::size_t count, ep_context *context) {
+        return guarded([&](World &w) {
+            *context = new ep_context_s;
+            (*context)->devices.assign(devices, devices + count);
+            ++w.alive.contexts;
+        });
+    };
+    table.context_from_native = [](void *native, ep_context *context) {
+        return guarded([&](World &) { ++(*context = static_cast<ep_context>(native))->references; });
+    };
+    table.context_native = [](ep_context context, void **native) { return guarded([&](World &) { *native = context; }); };
+    table.context_retain = [](ep_context context) { quietly([&](World &) { ++context->references; }); };
+    table.context_release = [](ep_context context) { quietly([&](World &w) { release_context(w, context); }); };
+    table.context_equal = [](ep_context a, ep_context b, std::int32_t *equal) {
+        return guarded([&](World &) { *equal = a == b; });
+    };
+    table.context_is_default = [](ep_context context, std::int32_t *is) {
+        return guarded([&](World &) { *is = context->is_default; });
+    };
+    table.context_devices = [](ep_context context, ep_device *devices, std::size_t *count) {
+        return guarded([&](World &) {
+            if (devices)
+                std::copy_n(context->devices.begin(), std::min(*count, context->devices.size()), devices);
+            *count = context->devices.size();
+        });
+    };
+}
+
+inline void enter_queues(ep_backend &table) {
+    table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
+        return guarded([&](World &w) {
+            ++w.calls.queue_create;
+            if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
+                refuse(EP_INVALID, "the device is not in the context");
+            auto *made = new ep_queue_s;
+            made->context = context;
+            ++context->references;
+            made->device = device;
+            made->flags = flags;
+            w.queues.push_back(made);
+            ++w.alive.queues;
+            *queue = made;
+        });
+    };
+    table.queue_from_native = [](void *native, ep_queue *queue) {
+        return guarded([&](World &) { ++(*queue = static_cast<ep_queue>(native))->references; });
+    };
+    table.queue_native = [](ep_queue queue, void **native) { return guarded([&](World &) { *native = queue; }); };
+    table.queue_retain = [](ep_queue queue) { quietly([&](World &) { ++queue->references; }); };
+    table.queue_release = [](ep_queue queue) {
+        quietly([&](World &w) {
+            if (--queue->references != 0)
+                return;
+            std::erase(w.queues, queue);
+            for (ep_queue_s::Task &task : queue->pending)
+                release_event(w, task.after);
+            release_context(w, queue->context);
+            delete queue;
+            --w.alive.queues;
+        });
+    };
+    table.queue_equal = [](ep_queue a, ep_queue b, std::int32_t *equal) { return guarded([&](World &) { *equal = a == b; }); };
+    table.queue_context = [](ep_queue queue, ep_context *context) {
+        return guarded([&](World &) { ++(*context = queue->context)->references; });
+    };
+    table.queue_device = [](ep_queue queue, ep_device *device) { return guarded([&](World &) { *device = queue->device; }); };
+    table.queue_flags = [](ep_queue queue, std::uint32_t *flags) { return guarded([&](World &) { *flags = queue->flags; }); };
+    table.queue_wait = [](ep_queue queue) {
+        return guarded([&](World &w) {
+            ++w.calls.queue_wait;
+            w.changed.wait(w.mutex, [&] { return queue->pending.empty(); });
+            if (const std::string error = std::exchange(queue->error, {}); !error.empty())
+                refuse(EP_DEVICE_ERROR, error);
+        });
+    };
+    table.queue_is_idle = [](ep_queue queue, std::int32_t *idle) {
+        return guarded([&](World &w) {
+            ++w.calls.queue_is_idle;
+            *idle = queue->pending.empty();
+        });
+    };
+}
+
+inline void enter_events(ep_backend &table) {
+    table.event_record = [](ep_queue queue, ep_event *event) {
+        return guarded([&](World &w) {
+            ++w.calls.event_record;
+            ++w.alive.events;
+            auto *made = new ep_event_s;
+            ++made->references;  // the queue's
+            hand_over(w, queue, [queue, made] {
+                World &in = world();
+                made->error = queue->error;
+                made->seconds = in.clock += 1e-3;
+                made->done = true;
+                release_event(in, made);
+            });
+            *event = made;
+        });
+    };
+    table.event_wait_in_queue = [](ep_queue queue, ep_event event) {
+        return guarded([&](World &w) {
+            ++w.calls.event_wait_in_queue;
+            ++event->references;
+            hand_over(w, queue, {}, event);
+        });
+    };
+    table.event_wait = [](ep_event event) {
+        return guarded([&](World &w) {
+            ++w.calls.event_wait;
+            w.changed.wait(w.mutex, [&] { return event->done; });
+            if (!event->error.empty())
+                refuse(EP_DEVICE_ERROR, event->error);
+        });
+    };
+    table.event_is_done = [](ep_event event, std::int32_t *done) {
+        return guarded([&](World &w) {
+            ++w.calls.event_is_done;
+            *done = event->done;
+        });
+    };
+    table.event_seconds = [](ep_event from, ep_event to, double *seconds) {
+        return guarded([&](World &) { *seconds = to->seconds - from->seconds; });
+    };
+    table.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
+    table.event_from_native = [](void *native, ep_event *event) {
+        return guarded([&](World &) { ++(*event = static_cast<ep_event>(native))->references; });
+    };
+    table.event_retain = [](ep_event event) { quietly([&](World &) { ++event->references; }); };
+    table.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
+}
+
+inline void enter_memory(ep_backend &table) {
+    table.memory_allocate = [](ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
+                               ep_queue, void **pointer) {
+        return guarded([&](World &w) {
+            const std::size_t step = std::max<std::size_t>(alignment, 64);
+            const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
+            void *block = rounded <= device->info.max_allocation ? std::aligned_alloc(step, rounded) : nullptr;
+            if (!block)
+                refuse(EP_OUT_OF_MEMORY, "the fake device has no block of that size");
+            const auto last = reinterpret_cast<std::uintptr_t>(block) + std::max<std::size_t>(bytes, 1) - 1;
+            w.allocations[last] = {bytes, kind, device, context};
+            *pointer = block;
+        });
+    };
+    table.memory_free = [](ep_context, void *pointer, ep_queue) {
+        return guarded([&](World &w) {
+            const auto found = w.allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
+            if (found == w.allocations.end())
+                refuse(EP_INVALID, "the pointer is not the fake's");
+            w.allocations.erase(found);
+            std::free(pointer);
+        });
+    };
+    table.memory_query = [](ep_context context, const void *pointer, std::size_t bytes, std::uint32_t flags,
+                            ep_allocation *found) {
+        return guarded([&](World &w) {
+            ++w.calls.memory_query;
+            *found = {};
+            const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+            const auto row = w.allocations.lower_bound(first);
+            if (row == w.allocations.end() || row->second.context != context)
+                return;
+            const Allocation &allocation = row->second;
+            const std::uintptr_t base = row->first + 1 - std::max<std::size_t>(allocation.bytes, 1);
+            if (first < base)
+                return;
+            found->kind = allocation.kind;
+            found->base = reinterpret_cast<void *>(base);
+            if ((flags & EP_QUERY_DEVICE) && allocation.kind != EP_USM_HOST)
+                found->device = allocation.device;
+            if (flags & EP_QUERY_SIZE)
+                found->size = allocation.bytes;
+            found->contained = first + bytes <= row->first + 1;
+        });
+    };
+    table.memory_copy = [](ep_queue queue, void *to, const void *from, std::size_t bytes) {
+        return guarded([&](World &w) { hand_over(w, queue, [=] { std::memmove(to, from, bytes); }); });
+    };
+    table.memory_copy_strided = [](ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+                                   const std::int64_t *from_strides) {
+        return guarded([&](World &w) {
+            hand_over(w, queue, [kept = KeptBox(*box, to_strides, from_strides), to, from] {
+                const ep_box view = kept.view();
+                for (std::size_t item = 0; item < items_of(view); ++item)
+                    std::memcpy(static_cast<char *>(to) + item_offset(view, kept.to_strides.data(), item),
+                                static_cast<const char *>(from) + item_offset(view, kept.from_strides.data(), item),
+                                view.itemsize);
+            });
+        });
+    };
+    table.memory_fill = [](ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+        return guarded([&](World &w) {
+            hand_over(w, queue, [to, value = std::string(static_cast<const char *>(item), itemsize), count] {
+                for (std::size_t i = 0; i < count; ++i)
+                    std::memcpy(static_cast<char *>(to) + i * value.size(), value.data(), value.size());
+            });
+        });
+    };
+    table.memory_fill_strided = [](ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides,
+                                   const void *item) {
+        return guarded([&](World &w) {
+            hand_over(w, queue,
+                      [kept = KeptBox(*box, to_strides, nullptr), to,
+                       value = std::string(static_cast<const char *>(item), box->itemsize)] {
+                          const ep_box view = kept.view();
+                          for (std::size_t i = 0; i < items_of(view); ++i)
+                              std::memcpy(static_cast<char *>(to) + item_offset(view, kept.to_strides.data(), i), value.data(),
+                                          value.size());
+                      });
+        });
+    };
+}
+
+inline void enter_programs(ep_backend &table) {
+    table.program_dialects = [](ep_device, std::uint32_t *mask) { return guarded([&](World &w) { *mask = w.dialects; }); };
+    // A source that contains `error` is refused; every word of any other is a kernel.
+    table.program_build = [](ep_context, ep_device, ep_dialect, const char *source, std::size_t length, const char *,
+                             const ep_sink *log, ep_program *program) {
+        return guarded([&](World &w) {
+            const std::string text(source, length);
+            if (log)
+                log->write(log->user, "built by hand", 13);
+            if (text.find("error") != text.npos)
+                refuse(EP_BUILD_FAILED, "the fake compiler found an error");
+            *program = new ep_program_s{1, text};
+            ++w.alive.programs;
+        });
+    };
+    table.program_retain = [](ep_program program) { quietly([&](World &) { ++program->references; }); };
+    table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
+    table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
+        return guarded([&](World &w) {
+            if (program->source.find(name) == std::string::npos)
+                refuse(EP_INVALID, std::string("the program has no kernel '") + name + "'");
+            ++program->references;
+            *kernel = new ep_kernel_s{1, program, name};
+            ++w.alive.kernels;
+        });
+    };
+    table.kernel_info = [](ep_kernel, ep_device device, ep_kernel_info *info) {
+        return guarded([&](World &) { *info = {device->info.max_work_group, 8, 1024, 0, 2}; });
+    };
+    table.kernel_retain = [](ep_kernel kernel) { quietly([&](World &) { ++kernel->references; }); };
+    table.kernel_release = [](ep_kernel kernel) {
+        quietly([&](World &w) {
+            if (--kernel->references == 0) {
+                release_program(w, kernel->program);
+                delete kernel;
+                --w.alive.kernels;
+            }
+        });
+    };
+    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_argument *arguments, std::size_t count) {
+        return guarded([&](World &w) {
+            hand_over(w, queue, [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
+                if (world().kernel)
+                    world().kernel(given, kept.data(), kept.size());
+            });
+        });
+    };
+}
+
+inline void enter_peer(ep_backend &table) {
+    table.peer_can_access = [](ep_device, ep_device, std::int32_t *can) { return guarded([&](World &) { *can = 1; }); };
+}
+
+inline const ep_backend &table() {
+    static const ep_backend made = [] {
+        ep_backend entries{};
+        entries.size = sizeof entries;
+        entries.version = EP_BACKEND_VERSION;
+        entries.name = world().name.c_str();
+        enter_devices(entries);
+        enter_contexts(entries);
+        enter_queues(entries);
+        enter_events(entries);
+        enter_memory(entries);
+        enter_programs(entries);
+        enter_peer(entries);
+        return entries;
+    }();
+    return made;
+}
+
+// ------------------------------------------------- what tests do with it
+
+// The fake in the registry, put there by the first call.
+inline const Backend &backend() {
+    static const Backend &added = registry::add(&table());
+    return added;
+}
+
+inline Device device(std::uint32_t index = 0) {
+    ep_device handle = nullptr;
+    backend().call(&ep_backend::device_at, index, &handle);
+    return backend().device(handle);
+}
+
+// From now on the queue runs nothing.
+inline void hold(const Queue &queue) {
+    const std::unique_lock locked(world().mutex);
+    queue.handle()->held = true;
+}
+
+// Runs the next `count` pieces of the queue's work.
+inline void step(const Queue &queue, int count = 1) {
+    const std::unique_lock locked(world().mutex);
+    for (; count > 0 && !queue.handle()->pending.empty(); --count) {
+        ep_queue_s::Task task = std::move(queue.handle()->pending.front());
+        queue.handle()->pending.pop_front();
+        if (task.run)
+            task.run();
+        release_event(world(), task.after);
+    }
+    pump(world());
+}
+
+inline void release(const Queue &queue) {
+    const std::unique_lock locked(world().mutex);
+    queue.handle()->held = false;
+    pump(world());
+}
+
+// Hands a piece of work to the queue as a caller of ours would, and returns its position.
+inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
+    const std::unique_lock locked(world().mutex);
+    hand_over(world(), queue.handle(), std::move(run));
+    return queue.submitted();
+}
+
+// The next call into the table is refused.
+inline void refuse_next(ep_status status, std::string sentence) {
+    const std::unique_lock locked(world().mutex);
+    world().refusal_status = status;
+    world().refusal = std::move(sentence);
+}
+
+// Work of the queue fails: the next wait, and events after it, report it.
+inline void fail(const Queue &queue, std::string sentence) {
+    const std::unique_lock locked(world().mutex);
+    queue.handle()->error = std::move(sentence);
+}
+
+}  // namespace entrepot::fake
