@@ -15,9 +15,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -257,6 +259,10 @@ inline void devices_describe_themselves(const Subject &subject) {
     const ep_backend &table = *subject.table;
     CHECK(table.size == sizeof(ep_backend));
     CHECK(table.version == EP_BACKEND_VERSION);
+    CHECK(std::string(table.name) != "");
+    const void *functions[(sizeof(ep_backend) - offsetof(ep_backend, device_count)) / sizeof(void *)];
+    std::memcpy(functions, &table.device_count, sizeof functions);
+    CHECK_MESSAGE(std::count(std::begin(functions), std::end(functions), nullptr) == 0, "every function of the table is there");
 
     const std::vector<ep_device> devices = devices_of(subject);
     REQUIRE(!devices.empty());

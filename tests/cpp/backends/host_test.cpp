@@ -165,7 +165,7 @@ TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thr
                                          "}",
                                          "who");
     const Queue queue = bench().queue();
-    unsigned long who = 0;
+    std::atomic<unsigned long> who = 0;
     bool here = false;
     for (int i = 0; i < 1000 && !here; ++i) {  // the first launch is not known to be quick, nor is one after an interrupted one
         who = 0;
@@ -200,9 +200,20 @@ TEST_CASE("executor: more queues than threads can wait for one event, in chains"
         CONTRACT_OK(bench().table.memory_copy(queues.back().get(), &values[i], from, sizeof values[i]));
         before = bench().record(queues.back());
     }
-    CHECK(values.front() == 0);
+    std::int32_t done = 1;
+    CONTRACT_OK(bench().table.event_is_done(before.get(), &done));
+    CHECK(done == 0);
     CONTRACT_OK(bench().table.event_wait(before.get()));
     CHECK(values.back() == 5);
+}
+
+// ---------------------------------------------------------------- memory
+
+TEST_CASE("memory: more than the machine has is refused before the kernel can promise it") {
+    void *pointer = nullptr;
+    CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY, bench().table.memory_allocate(bench().context.get(), bench().device, EP_USM_HOST,
+                                                                        bench().info.global_memory + 1, 0, nullptr, &pointer));
+    CHECK_MESSAGE(says("this machine has"), last_error());
 }
 
 // ---------------------------------------------------------------- programs
@@ -254,10 +265,17 @@ TEST_CASE("programs: functions that are declared and not defined are refused whe
 }
 
 TEST_CASE("programs: functions of the libraries that a program uses are not its kernels, and its own are not theirs") {
-    const Build built =
-        build("extern \"C\" void malloc(const long long *, void *const *arguments) { *(int *)arguments[0] = 17; }\n"
-              "extern \"C\" void f(const long long *range, void *const *arguments) { malloc(range, arguments); }",
-              "-w -fno-builtin");
+    const Build built = build(R"(
+        extern "C" int puts(const char *);
+        extern "C" __attribute__((noinline, noclone)) void malloc(const long long *, void *const *arguments) {
+            *(int *)arguments[0] = 17;
+        }
+        extern "C" void f(const long long *range, void *const *arguments) {
+            malloc(range, arguments);
+            if (range[0] == 0)
+                puts("so that the C library is one of those that are used");
+        })",
+                              "-w -fno-builtin");
     REQUIRE_MESSAGE(built.status == EP_OK, built.log);
     ep_kernel handle = nullptr;
     CONTRACT_REFUSED_AS(EP_INVALID, bench().table.program_kernel(built.program.get(), "printf", &handle));
