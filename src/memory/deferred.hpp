@@ -61,8 +61,9 @@ public:
     std::vector<Item> take_finished() {
         while (pass_finished_uses()) {
         }
-        seal_quarantines();
-        end_quarantines();
+        do {
+            seal_quarantines();
+        } while (end_quarantines());  // then what gathered behind a batch has its turn
         const std::lock_guard lock(mutex_);
         count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
         return std::exchange(finished_, {});
@@ -217,7 +218,8 @@ private:
         }
     }
 
-    void end_quarantines() {
+    // True if a batch has ended.
+    bool end_quarantines() {
         struct Batch {
             Context context;
             std::uint64_t number;
@@ -232,8 +234,9 @@ private:
         }
         std::erase_if(batches, [](const Batch &batch) { return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done); });
         if (batches.empty())
-            return;
+            return false;
 
+        bool ended = false;
         std::vector<Ward> left;  // dropped after the mutex
         const std::lock_guard lock(mutex_);
         for (const Batch &batch : batches) {
@@ -248,7 +251,9 @@ private:
                 left.push_back(std::move(*ward));
                 wards_.erase(ward);
             }
+            ended = true;
         }
+        return ended;
     }
 
     static bool is_event_done(const Event &event) noexcept {

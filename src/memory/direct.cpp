@@ -4,6 +4,8 @@
 #include <entrepot/device/backend.hpp>
 #include <memory/deferred.hpp>
 
+#include <limits>
+
 namespace entrepot {
 namespace {
 
@@ -51,6 +53,8 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
     free_finished();
     const Backend &backend = place.context.backend();
     fork_guard::require_usable(backend);
+    if (bytes > std::numeric_limits<std::ptrdiff_t>::max())  // rounding up to an alignment would wrap around
+        throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
     const bool ordered = place.device.has(EP_ORDERED_FREE);
     Block block{nullptr, bytes, alignment};
     backend.check(backend.api().memory_allocate(place.context.handle(), place.device.handle(), static_cast<ep_usm_kind>(place.kind), bytes,

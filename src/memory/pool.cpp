@@ -2,6 +2,7 @@
 #include <memory/pool_state.hpp>
 
 #include <entrepot/device/backend.hpp>
+#include <memory/text.hpp>
 
 #include <bit>
 #include <mutex>
@@ -390,12 +391,9 @@ PoolResource::Statistics PoolResource::statistics() const {
 
 std::string PoolResource::report() const {
     const Statistics sum = statistics();
-    std::ostringstream text;
-    text.imbue(std::locale::classic());
-    text << "the pool holds " << sum.reserved << " bytes, of which " << sum.used << " are in use, " << sum.cached
-         << " are free and " << sum.waiting << " wait for work to end";
-    const std::string further = upstream()->report();
-    return further.empty() ? text.str() : text.str() + "; " + further;
+    return text::sentence("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached, " free and ",
+                          sum.waiting, " wait for work to end") +
+           text::continued(Resource::report());
 }
 
 }  // namespace entrepot

@@ -1,0 +1,28 @@
+// LogResource: a line for every allocation and deallocation that passes through it.
+#pragma once
+#include <entrepot/memory/resource.hpp>
+
+#include <functional>
+#include <string_view>
+
+namespace entrepot {
+
+class LogResource final : public Resource {
+public:
+    // Called with one line at a time, without its end, by the thread that allocates; what it throws is ignored.
+    using Sink = std::function<void(std::string_view line)>;
+
+    // Without a sink, lines go to standard error.
+    explicit LogResource(Resource *upstream, Sink sink = {});
+
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    void deallocate(const Place &place, Block block, Pending pending) noexcept override;
+    std::string name() const override { return "log"; }
+
+private:
+    template <class... Parts> void write(const Parts &...parts) const noexcept;
+
+    const Sink sink_;
+};
+
+}  // namespace entrepot

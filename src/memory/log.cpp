@@ -1,0 +1,44 @@
+// LogResource: the lines, and where they go without a sink.
+#include <entrepot/memory/log.hpp>
+
+#include <memory/text.hpp>
+
+#include <cstdio>
+
+namespace entrepot {
+namespace {
+
+// One call a line, so that lines of several threads do not mix.
+void write_to_stderr(std::string_view line) {
+    const std::string whole = std::string(line) + '\n';
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
+}  // namespace
+
+LogResource::LogResource(Resource *upstream, Sink sink) : Resource(upstream), sink_(sink ? std::move(sink) : write_to_stderr) {}
+
+template <class... Parts> void LogResource::write(const Parts &...parts) const noexcept {
+    try {
+        sink_(text::sentence(parts...));
+    } catch (...) {  // a log that fails must not fail the allocation
+    }
+}
+
+Block LogResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    try {
+        const Block block = upstream()->allocate(place, bytes, alignment, queue);
+        write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes at ", Hex(block.data));
+        return block;
+    } catch (const std::exception &error) {
+        write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes failed: ", error.what());
+        throw;
+    }
+}
+
+void LogResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    write("deallocate ", place.device, ' ', place.kind, ' ', block.bytes, " bytes at ", Hex(block.data));
+    upstream()->deallocate(place, block, std::move(pending));
+}
+
+}  // namespace entrepot

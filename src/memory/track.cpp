@@ -1,0 +1,81 @@
+// TrackResource: a table of what is out.
+#include <entrepot/memory/track.hpp>
+
+#include <memory/fork_safe_mutex.hpp>
+#include <memory/text.hpp>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace entrepot {
+
+struct TrackResource::State {
+    mutable ForkSafeMutex mutex;
+    std::unordered_map<void *, Allocation> live;
+    std::uint64_t made = 0;
+};
+
+TrackResource::TrackResource(Resource *upstream, Capture capture)
+    : Resource(upstream), state_(std::make_unique<State>()), capture_(std::move(capture)) {}
+
+TrackResource::~TrackResource() = default;
+
+Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    std::string stack;
+    try {
+        if (capture_)
+            stack = capture_();
+    } catch (...) {  // an allocation without its stack is better than none
+    }
+    const Block block = upstream()->allocate(place, bytes, alignment, queue);
+    try {
+        const std::lock_guard lock(state_->mutex);
+        state_->live.insert_or_assign(block.data, Allocation{block, place.device, place.kind, std::move(stack), ++state_->made});
+    } catch (...) {
+        upstream()->deallocate(place, block, {});
+        throw;
+    }
+    return block;
+}
+
+// Forgotten before it goes back: from then on the address may be another's.
+void TrackResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    decltype(state_->live)::node_type forgotten;
+    {
+        const std::lock_guard lock(state_->mutex);
+        forgotten = state_->live.extract(block.data);
+    }
+    upstream()->deallocate(place, block, std::move(pending));
+}
+
+std::vector<TrackResource::Allocation> TrackResource::live() const {
+    std::vector<Allocation> all;
+    {
+        const std::lock_guard lock(state_->mutex);
+        for (const auto &[data, allocation] : state_->live)
+            all.push_back(allocation);
+    }
+    std::sort(all.begin(), all.end(), [](const Allocation &a, const Allocation &b) { return a.number < b.number; });
+    return all;
+}
+
+std::string TrackResource::leak_report() const {
+    const std::vector<Allocation> all = live();
+    if (all.empty())
+        return {};
+    std::size_t bytes = 0;
+    for (const Allocation &each : all)
+        bytes += each.block.bytes;
+    std::string report = text::sentence(all.size(), all.size() == 1 ? " allocation" : " allocations", " of ", bytes,
+                                        " bytes in all ", all.size() == 1 ? "is" : "are", " still live");
+    for (const Allocation &each : all) {
+        report += text::sentence("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind, " memory of ", each.device,
+                                 " at ", Hex(each.block.data), each.stack.empty() ? "" : ", allocated at\n");
+        report += each.stack;
+        while (!report.empty() && report.back() == '\n')
+            report.pop_back();
+    }
+    return report;
+}
+
+}  // namespace entrepot

@@ -1,0 +1,44 @@
+// The fake device's memory as the tests of this room see it: what is allocated, and what would overlap.
+#pragma once
+#include <entrepot/memory/resource.hpp>
+#include <entrepot/memory/release.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fake_backend.hpp"
+
+namespace entrepot {
+
+// Whether the driver still has the block, or the chunk that it is a part of.
+inline bool is_allocated(const void *data) {
+    const std::unique_lock locked(fake::world().mutex);
+    const auto row = fake::world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(data));
+    return row != fake::world().allocations.end() &&
+           reinterpret_cast<std::uintptr_t>(data) >= row->first + 1 - std::max<std::size_t>(row->second.bytes, 1);
+}
+
+inline std::size_t allocation_count() {
+    const std::unique_lock locked(fake::world().mutex);
+    return fake::world().allocations.size();
+}
+
+inline bool overlap(const Block &a, const Block &b) {
+    const auto *const first = static_cast<const char *>(a.data), *const second = static_cast<const char *>(b.data);
+    return first < second + b.bytes && second < first + a.bytes;
+}
+
+// A queue of the fake, held: what it is given stays pending until it is released.
+struct HeldQueue {
+    Queue queue = Queue::create(fake::device());
+
+    HeldQueue() { fake::hold(queue); }
+    ~HeldQueue() { fake::release(queue); }
+
+    Use submit() const { return {queue, fake::submit(queue)}; }
+    void finish() const { fake::release(queue); }
+};
+
+}  // namespace entrepot

@@ -1,0 +1,256 @@
+// Memory: owned and borrowed, when it lets go, and what it says when there is none.
+#include <entrepot/device/registry.hpp>
+#include <entrepot/memory/current.hpp>
+#include <entrepot/memory/direct.hpp>
+#include <entrepot/memory/limit.hpp>
+#include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/statistics.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+Owner counting(int &released) {
+    return {&released, [](void *count) { ++*static_cast<int *>(count); }};
+}
+
+}  // namespace
+
+TEST_CASE("allocated memory says what it is") {
+    const Queue queue = fake::device().default_queue();
+    for (const UsmKind kind : {UsmKind::host, UsmKind::device, UsmKind::shared}) {
+        const Memory memory = Memory::allocate(1000, kind, queue, 256);
+        CHECK(memory.nbytes() == 1000);
+        CHECK(memory.kind() == kind);
+        CHECK(memory.device() == fake::device());
+        CHECK(memory.context() == queue.context());
+        CHECK(!memory.is_borrowed());
+        CHECK(memory.resource() == default_resource());
+        CHECK(reinterpret_cast<std::uintptr_t>(memory.data()) % 256 == 0);
+        CHECK(is_allocated(memory.data()));
+    }
+}
+
+TEST_CASE("no bytes are memory too, with an address of its own") {
+    const Queue queue = fake::device().default_queue();
+    const Memory one = Memory::allocate(0, UsmKind::host, queue), other = Memory::allocate(0, UsmKind::host, queue);
+    CHECK(one.nbytes() == 0);
+    CHECK(one.data() != nullptr);
+    CHECK(one.data() != other.data());
+}
+
+TEST_CASE("what cannot be allocated is refused with the reason") {
+    const Queue queue = fake::device().default_queue();
+    CHECK_REFUSED(ErrorKind::value, "24", Memory::allocate(10, UsmKind::host, queue, 24));
+    CHECK_REFUSED(ErrorKind::value, "unknown", Memory::allocate(10, UsmKind::unknown, queue));
+}
+
+TEST_CASE("a borrowed owner is released once, with the last view") {
+    int released = 0;
+    char bytes[16];
+    {
+        Memory memory = Memory::borrow_host(bytes, sizeof bytes, counting(released));
+        CHECK(memory.is_borrowed());
+        CHECK(memory.data() == bytes);
+        CHECK(memory.device() == registry::host());
+        CHECK(memory.owner().handle() == &released);
+        const Memory view = memory;
+        memory = {};
+        CHECK(released == 0);
+    }
+    CHECK(released == 1);
+}
+
+TEST_CASE("a borrowed owner stays while a kernel runs, and letting go does not block") {
+    int released = 0;
+    const HeldQueue queue;
+    char bytes[16];
+    {
+        const Memory memory =
+            Memory::borrow(bytes, sizeof bytes, UsmKind::shared, fake::device(), queue.queue.context(), counting(released));
+        memory.after(Access::read, queue.queue, queue.submit().position);
+    }
+    CHECK(released == 0);
+    release_finished();
+    CHECK(released == 0);
+    queue.finish();
+    CHECK(released == 0);
+    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any entry of ours will do
+    CHECK(released == 1);
+}
+
+TEST_CASE("an owner that lets go of more memory as it is released does no harm") {
+    struct Chain {
+        Memory next;
+    };
+    char byte = 0;
+    int released = 0;
+    Memory memory = Memory::borrow_host(&byte, 1, counting(released));
+    for (int i = 0; i < 1000; ++i)
+        memory = Memory::borrow_host(&byte, 1, Owner(new Chain{memory}, [](void *chain) { delete static_cast<Chain *>(chain); }));
+    memory = {};
+    CHECK(released == 1);
+}
+
+TEST_CASE("a reference travels as a plain pointer") {
+    int released = 0;
+    void *const plain = Memory::borrow_host(nullptr, 0, counting(released)).detach();
+    CHECK(released == 0);
+    Memory::attach(plain);
+    CHECK(released == 1);
+}
+
+TEST_CASE("memory that goes while a kernel uses it is given again to that kernel's queue, and to nobody else") {
+    const HeldQueue busy;
+    const Queue other = Queue::create(fake::device());
+    Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
+    void *const data = memory.data();
+    memory.before(Access::write, busy.queue);
+    memory.after(Access::write, busy.queue, busy.submit().position);
+    memory = {};
+    Memory elsewhere = Memory::allocate(1000, UsmKind::device, other);
+    CHECK(elsewhere.data() != data);
+    Memory again = Memory::allocate(1000, UsmKind::device, busy.queue);
+    // Given to the busy queue at once (or not at all, had the other's request moved it); then others wait behind it.
+    if (again.data() == data) {
+        const int waits = fake::world().calls.event_wait_in_queue;
+        again.before(Access::read, other);
+        CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
+    }
+}
+
+TEST_CASE("device memory is given to its queue again at once") {
+    const HeldQueue busy;
+    const ResourceRef pool = make_resource<PoolResource>(direct_resource());
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
+        const void *first = nullptr;
+        for (int i = 0; i < 20; ++i) {
+            const Memory memory = Memory::allocate(bytes, UsmKind::device, busy.queue, 0, pool.get());
+            first = first ? first : memory.data();
+            CHECK(memory.data() == first);
+            memory.before(Access::write, busy.queue);
+            memory.after(Access::write, busy.queue, busy.submit().position);
+        }
+    }
+}
+
+TEST_CASE("another queue waits for a block's former life") {
+    const HeldQueue busy;
+    const Queue other = Queue::create(fake::device());
+    const ResourceRef pool = make_resource<PoolResource>(direct_resource());
+    std::string order;
+    {
+        const Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue, 0, pool.get());
+        memory.after(Access::write, busy.queue, fake::submit(busy.queue, [&] { order += "old "; }));
+    }
+    const Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue, 0, pool.get());
+    memory.before(Access::write, other);
+    memory.after(Access::write, other, fake::submit(other, [&] { order += "new"; }));
+    CHECK(order.empty());
+    busy.finish();
+    CHECK(order == "old new");
+}
+
+TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried once more") {
+    std::uint64_t &limit = fake::world().devices.at(0)->info.max_allocation;
+    const Queue queue = fake::device().default_queue();
+    const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
+    const ResourceRef pool = make_resource<PoolResource>(limited.get());
+    { const Memory cached = Memory::allocate(6 << 20, UsmKind::device, queue, 0, pool.get()); }
+    CHECK(static_cast<LimitResource &>(*limited).used() == 6 << 20);
+    const Memory memory = Memory::allocate(3 << 20, UsmKind::host, queue, 0, pool.get());
+    CHECK(static_cast<LimitResource &>(*limited).used() == 3 << 20);
+    CHECK(limit == std::uint64_t{1} << 30);
+}
+
+TEST_CASE("out of memory: what still waits for work is waited for") {
+    const HeldQueue busy;
+    const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
+    const ResourceRef pool = make_resource<PoolResource>(limited.get());
+    {
+        const Memory waiting = Memory::allocate(6 << 20, UsmKind::shared, busy.queue, 0, pool.get());
+        waiting.after(Access::write, busy.queue, busy.submit().position);
+    }
+    std::thread later([&] { busy.finish(); });
+    const Memory memory = Memory::allocate(6 << 20, UsmKind::host, fake::device().default_queue(), 0, pool.get());
+    later.join();
+    CHECK(memory);
+}
+
+TEST_CASE("out of memory: the error says what was asked, and what there was") {
+    const Queue queue = fake::device().default_queue();
+    const ResourceRef pool = make_resource<PoolResource>(direct_resource());
+    const Memory used = Memory::allocate(5000, UsmKind::device, queue, 0, pool.get());
+    const auto refusal = refusal_of([&] { Memory::allocate(std::size_t{3} << 40, UsmKind::device, queue, 0, pool.get()); });
+    REQUIRE(refusal);
+    CHECK(refusal->kind == ErrorKind::allocation);
+    CHECK_MESSAGE(refusal->says("opencl:cpu:0 has no 3298534883328 bytes of device memory"), refusal->message);
+    CHECK_MESSAGE(refusal->says("1073741824 bytes in all"), refusal->message);
+    CHECK_MESSAGE(refusal->says("the pool holds"), refusal->message);
+    CHECK_MESSAGE(refusal->says("no block of that size"), refusal->message);
+    CHECK_REFUSED(ErrorKind::allocation, "bytes", Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
+}
+
+TEST_CASE("a failed allocation that is no lack of memory is not tried again") {
+    const Queue queue = fake::device().default_queue();
+    fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
+    CHECK_REFUSED(ErrorKind::device, "fell off", Memory::allocate(10, UsmKind::device, queue, 0, direct_resource()));
+}
+
+TEST_CASE("records move between threads") {
+    std::vector<Memory> made;
+    int released = 0;
+    for (int i = 0; i < 1000; ++i)
+        made.push_back(Memory::borrow_host(nullptr, 0, counting(released)));
+    std::thread([&] { made.clear(); }).join();
+    CHECK(released == 1000);
+}
+
+TEST_CASE("in a forked child the memory of devices leaks silently, and the host's works") {
+    const HeldQueue busy;
+    const Queue host = registry::host().default_queue();
+    const ResourceRef pool = make_resource<PoolResource>(direct_resource());
+    std::atomic<bool> stop{false};
+    std::thread noise([&] {  // holds the pool's locks at the moment of the fork, as likely as not
+        while (!stop) {
+            const Memory memory = Memory::allocate(2000000, UsmKind::host, host, 0, pool.get());
+            const Memory other = Memory::allocate(100, UsmKind::device, busy.queue);
+        }
+    });
+    int released = 0;
+    for (int round = 0; round < 20; ++round) {
+        Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
+        Memory borrowed = Memory::borrow(nullptr, 0, UsmKind::shared, fake::device(), busy.queue.context(), counting(released));
+        memory.after(Access::write, busy.queue, busy.submit().position);
+        borrowed.after(Access::write, busy.queue, busy.submit().position);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            const auto refused = refusal_of([&] { Memory::allocate(1000, UsmKind::device, busy.queue); });
+            const auto waited = refusal_of([&] { memory.wait_for_host(Access::read); });
+            memory = {};
+            borrowed = {};
+            release_finished();
+            const Memory mine = Memory::allocate(1000, UsmKind::host, host), large = Memory::allocate(2000000, UsmKind::host, host, 0, pool.get());
+            std::memset(mine.data(), 1, 1000);
+            std::memset(large.data(), 1, 2000000);
+            _exit(refused && refused->kind == ErrorKind::device && waited && waited->kind == ErrorKind::device && released == 0 ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+    stop = true;
+    noise.join();
+}

@@ -1,0 +1,209 @@
+// Ordering: who waits for whom, who does not, and what is remembered of it.
+#include <entrepot/memory/direct.hpp>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+fake::Calls &calls() { return fake::world().calls; }
+
+Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) { return Memory::allocate(1000, kind, queue); }
+
+// An access as the rooms above make it: before, the work, after.
+void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
+    memory.before(how, queue);
+    memory.after(how, queue, fake::submit(queue, std::move(run)));
+}
+
+}  // namespace
+
+TEST_CASE("a write is seen by the read of another queue, though its queue is late") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    std::string order;
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    reader.finish();
+    CHECK(order == "");
+    writer.finish();
+    CHECK(order == "wr");
+}
+
+TEST_CASE("a write waits for the reads of all other queues") {
+    const HeldQueue one, two, writer;
+    const Memory memory = some_memory(writer.queue);
+    std::string order;
+    access(memory, Access::read, one.queue, [&] { order += '1'; });
+    access(memory, Access::read, two.queue, [&] { order += '2'; });
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    writer.finish();
+    two.finish();
+    CHECK(order == "2");
+    one.finish();
+    CHECK(order == "21w");
+}
+
+TEST_CASE("reads do not wait for reads, and a queue never for itself") {
+    const HeldQueue one, other;
+    const Memory memory = some_memory(one.queue);
+    const fake::Calls before = calls();
+    access(memory, Access::read, one.queue);
+    access(memory, Access::read, other.queue);
+    const Memory own = some_memory(one.queue);
+    access(own, Access::write, one.queue);
+    access(own, Access::write, one.queue);
+    access(own, Access::read, one.queue);
+    CHECK(calls().event_record == before.event_record);
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue);
+}
+
+TEST_CASE("a queue waits once for the same write") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    access(memory, Access::write, writer.queue);
+    access(memory, Access::read, reader.queue);
+    const int waits = calls().event_wait_in_queue;
+    access(memory, Access::read, reader.queue);
+    access(memory, Access::read, reader.queue);
+    CHECK(calls().event_wait_in_queue == waits);
+}
+
+TEST_CASE("what is done is forgotten and costs nothing") {
+    const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
+    const Memory memory = some_memory(queue);
+    access(memory, Access::write, queue);
+    queue.wait();
+    const fake::Calls before = calls();
+    memory.before(Access::write, other);
+    CHECK(memory.is_ready_for_host(Access::write));
+    memory.wait_for_host(Access::write);
+    CHECK(!memory.last_use(Access::write));
+    CHECK(calls().event_record == before.event_record);
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue);
+    CHECK(calls().event_wait == before.event_wait);
+    CHECK(calls().queue_is_idle == before.queue_is_idle);
+}
+
+TEST_CASE("the host may read once the write is done, and write once the reads are too") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    CHECK(memory.is_ready_for_host(Access::write));
+    access(memory, Access::write, writer.queue);
+    CHECK(!memory.is_ready_for_host(Access::read));
+    access(memory, Access::read, reader.queue);
+    writer.finish();
+    CHECK(memory.is_ready_for_host(Access::read));
+    CHECK(!memory.is_ready_for_host(Access::write));
+    reader.finish();
+    CHECK(memory.is_ready_for_host(Access::write));
+}
+
+TEST_CASE("the host waits for exactly what it needs") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    std::atomic<bool> written{false};
+    access(memory, Access::write, writer.queue, [&] { written = true; });
+    access(memory, Access::read, reader.queue);
+    std::thread later([&] { writer.finish(); });
+    memory.wait_for_host(Access::read);  // not for the reader, which is held
+    CHECK(written);
+    later.join();
+    CHECK(!memory.is_ready_for_host(Access::write));
+    std::thread again([&] { reader.finish(); });
+    memory.wait_for_host(Access::write);
+    again.join();
+    CHECK(memory.is_ready_for_host(Access::write));
+}
+
+TEST_CASE("an error of the work arrives where the host waits") {
+    const HeldQueue queue;
+    const Memory memory = some_memory(queue.queue);
+    access(memory, Access::write, queue.queue);
+    fake::fail(queue.queue, "the kernel divided by zero");
+    std::thread later([&] { queue.finish(); });
+    CHECK_REFUSED(ErrorKind::device, "divided by zero", memory.wait_for_host(Access::read));
+    later.join();
+}
+
+TEST_CASE("one event stands for the uses of several queues") {
+    const HeldQueue one, other;
+    const Memory memory = some_memory(one.queue);
+    CHECK(!memory.last_use(Access::write));
+    access(memory, Access::write, one.queue);
+    access(memory, Access::read, other.queue);
+    const Event written = memory.last_use(Access::read), all = memory.last_use(Access::write);
+    CHECK(!written.is_done());
+    one.finish();
+    CHECK(written.is_done());
+    CHECK(!all.is_done());
+    other.finish();
+    CHECK(all.is_done());
+}
+
+TEST_CASE("threads that write at the same time leave no use behind when the memory goes") {
+    const HeldQueue one, other;
+    Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
+    const void *const data = memory.data();
+    // Both have asked before either has noted.
+    memory.before(Access::write, one.queue);
+    memory.before(Access::write, other.queue);
+    memory.after(Access::write, one.queue, fake::submit(one.queue));
+    memory.after(Access::write, other.queue, fake::submit(other.queue));
+    memory = {};
+    other.finish();
+    release_finished();
+    CHECK(is_allocated(data));
+    one.finish();
+    release_finished();
+    CHECK(!is_allocated(data));
+}
+
+TEST_CASE("an older position noted late does not hide a newer one") {
+    const HeldQueue queue;
+    const Memory memory = some_memory(queue.queue);
+    const Queue::Position first = fake::submit(queue.queue), second = fake::submit(queue.queue);
+    memory.after(Access::read, queue.queue, second);
+    memory.after(Access::write, queue.queue, first);
+    fake::step(queue.queue);
+    CHECK(!memory.is_ready_for_host(Access::write));
+    queue.finish();
+    CHECK(memory.is_ready_for_host(Access::write));
+}
+
+TEST_CASE("two views of one memory agree, and a recycled record knows nothing of the last one") {
+    const HeldQueue queue;
+    Memory memory = some_memory(queue.queue);
+    const Memory view = memory;
+    access(memory, Access::write, queue.queue);
+    CHECK(!view.is_ready_for_host(Access::read));
+    for (int i = 0; i < 10; ++i)
+        CHECK(Memory::borrow_host(&i, sizeof i, {}).is_ready_for_host(Access::write));
+    queue.finish();
+}
+
+TEST_CASE("eight threads read and write the memory of eight queues") {
+    const Memory memory = some_memory(fake::device().default_queue());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([&memory, i] {
+            const Queue queue = Queue::create(fake::device(static_cast<std::uint32_t>(i % 2)));
+            for (int round = 0; round < 200; ++round) {
+                access(memory, (round + i) % 3 == 0 ? Access::write : Access::read, queue);
+                if (round % 16 == 0)
+                    memory.wait_for_host(Access::write);
+                memory.is_ready_for_host(Access::read);
+                memory.last_use(Access::write);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    memory.wait_for_host(Access::write);
+    CHECK(memory.is_ready_for_host(Access::write));
+}

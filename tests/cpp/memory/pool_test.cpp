@@ -1,0 +1,228 @@
+// The pool: what it saves, what it keeps, and what it gives back by itself.
+#include <entrepot/device/registry.hpp>
+#include <entrepot/memory/direct.hpp>
+#include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/statistics.hpp>
+#include <memory/size_class.hpp>
+
+#include <set>
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+// A pool over a counter of what it takes.
+struct CountedPool {
+    ResourceRef counter = make_resource<StatisticsResource>(direct_resource());
+    ResourceRef resource;
+
+    explicit CountedPool(std::size_t max_cached = PoolResource::unlimited)
+        : resource(make_resource<PoolResource>(counter.get(), max_cached)) {}
+    PoolResource &pool() const { return static_cast<PoolResource &>(*resource); }
+    StatisticsResource::Numbers taken() const { return static_cast<StatisticsResource &>(*counter).numbers(); }
+};
+
+Place host_place(const Queue &queue) { return {queue.context(), queue.device(), UsmKind::host}; }
+
+}  // namespace
+
+TEST_CASE("size classes hold what they are asked to, waste little, and align") {
+    for (std::size_t bytes = 1; bytes <= size_class::longest; bytes += 1 + bytes / 97) {
+        const std::size_t index = size_class::holding(bytes);
+        CHECK(size_class::bytes_of(index) >= bytes);
+        CHECK((index == 0 || size_class::bytes_of(index - 1) < bytes));
+        CHECK(size_class::bytes_of(index) <= std::max<std::size_t>(bytes + 63, bytes + bytes / 4));
+        for (std::size_t alignment = 1; alignment <= size_class::page; alignment *= 2) {
+            const std::size_t serving = size_class::serving(bytes, alignment);
+            if (serving != size_class::none) {
+                CHECK(size_class::bytes_of(serving) >= bytes);
+                CHECK(size_class::bytes_of(serving) % alignment == 0);
+            }
+        }
+    }
+    CHECK(size_class::serving(size_class::longest + 1, 0) == size_class::none);
+    CHECK(size_class::serving(1, 2 * size_class::page) == size_class::none);
+}
+
+TEST_CASE("small blocks share chunks of the driver's, and come from its cache") {
+    const CountedPool counted;
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    std::vector<Block> blocks;
+    for (int i = 0; i < 1000; ++i)
+        blocks.push_back(counted.pool().allocate(place, 1000, 0, queue));
+    CHECK(counted.taken().total_count <= 1000 / 64 + 1);
+    for (const Block &block : blocks)
+        counted.pool().deallocate(place, block, {});
+    const std::size_t taken = counted.taken().total_count;
+    for (int i = 0; i < 1000; ++i)
+        counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {});
+    CHECK(counted.taken().total_count == taken);
+}
+
+TEST_CASE("places do not mix") {
+    const CountedPool counted;
+    const Queue one = Queue::create(fake::device(0)), other = Queue::create(fake::device(1));
+    std::set<void *> seen;
+    for (const Queue &queue : {one, other, registry::host().default_queue()})
+        for (const UsmKind kind : {UsmKind::host, UsmKind::device, UsmKind::shared}) {
+            const Place place{queue.context(), queue.device(), kind};
+            const Block block = counted.pool().allocate(place, 1000, 0, queue);
+            CHECK(seen.insert(block.data).second);
+            counted.pool().deallocate(place, block, {});
+        }
+}
+
+TEST_CASE("large blocks go to the best fit, and not to a request much shorter") {
+    const CountedPool counted;
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    const Block ten = counted.pool().allocate(place, 10 << 20, 0, queue), nine = counted.pool().allocate(place, 9 << 20, 0, queue);
+    counted.pool().deallocate(place, ten, {});
+    counted.pool().deallocate(place, nine, {});
+    const Block near = counted.pool().allocate(place, (9 << 20) - 5, 0, queue);
+    CHECK(near.data == nine.data);
+    const Block shorter = counted.pool().allocate(place, 4 << 20, 0, queue);
+    CHECK(shorter.data != ten.data);
+    counted.pool().deallocate(place, near, {});
+    counted.pool().deallocate(place, shorter, {});
+}
+
+TEST_CASE("its numbers add up") {
+    const CountedPool counted;
+    const Queue queue = Queue::create(fake::device());
+    const Place place = host_place(queue);
+    CHECK(counted.pool().statistics().reserved == 0);
+    const Block small = counted.pool().allocate(place, 1000, 0, queue), large = counted.pool().allocate(place, 3 << 20, 0, queue);
+    PoolResource::Statistics now = counted.pool().statistics();
+    CHECK(now.reserved == counted.taken().current_bytes);
+    CHECK(now.used == 1024 + (3 << 20));
+    CHECK(now.cached == now.reserved - now.used);
+    fake::hold(queue);
+    counted.pool().deallocate(place, large, {{{queue, fake::submit(queue)}}, false});
+    counted.pool().deallocate(place, small, {});
+    now = counted.pool().statistics();
+    CHECK(now.used == 0);
+    CHECK(now.waiting == 3 << 20);
+    fake::release(queue);
+    counted.pool().take_finished();
+    now = counted.pool().statistics();
+    CHECK(now.waiting == 0);
+    CHECK(now.cached == now.reserved);
+    CHECK(counted.pool().trim() == now.reserved);
+    CHECK(counted.pool().statistics().reserved == 0);
+    CHECK(counted.taken().current_bytes == 0);
+}
+
+TEST_CASE("it keeps no more than it may") {
+    const std::size_t limit = 4 << 20;
+    const CountedPool counted(limit);
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    std::vector<Block> blocks;
+    for (int i = 0; i < 20; ++i)
+        blocks.push_back(counted.pool().allocate(place, 2 << 20, 0, queue));
+    for (int i = 0; i < 5000; ++i)
+        blocks.push_back(counted.pool().allocate(place, 4000, 0, queue));
+    for (const Block &block : blocks)
+        counted.pool().deallocate(place, block, {});
+    CHECK(counted.pool().statistics().cached <= limit + limit / 8);
+}
+
+TEST_CASE("escaped blocks of an idle queue come back, instead of eating memory") {
+    const CountedPool counted;
+    const Queue queue = Queue::create(fake::device());
+    const Place place = host_place(queue);
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20})
+        for (int i = 0; i < 2000; ++i)
+            counted.pool().deallocate(place, counted.pool().allocate(place, bytes, 0, queue), {{}, true});
+    CHECK(counted.taken().peak_bytes <= (4 << 20));
+}
+
+TEST_CASE("one barrier serves many escaped blocks") {
+    const CountedPool counted;
+    const HeldQueue busy;
+    const Place place = host_place(busy.queue);
+    std::vector<Block> blocks;
+    for (int i = 0; i < 500; ++i)
+        blocks.push_back(counted.pool().allocate(place, 1000, 0, busy.queue));
+    busy.submit();
+    const int events = fake::world().calls.event_record;
+    for (const Block &block : blocks)
+        counted.pool().deallocate(place, block, {{}, true});
+    counted.pool().take_finished();
+    CHECK(fake::world().calls.event_record <= events + 2);
+    busy.finish();
+    counted.pool().take_finished();
+    CHECK(counted.pool().statistics().waiting == 0);
+}
+
+TEST_CASE("what a thread kept is everybody's when it ends") {
+    const CountedPool counted;
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    std::thread([&] {
+        counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {});
+    }).join();
+    CHECK(counted.pool().trim() > 0);
+    CHECK(counted.pool().statistics().reserved == 0);
+}
+
+TEST_CASE("a pool may end while threads that used it live on") {
+    std::atomic<int> stage{0};
+    const std::size_t before = allocation_count();
+    const Queue queue = fake::device().default_queue();
+    auto counted = std::make_unique<CountedPool>();
+    std::thread other([&] {
+        const Place place = host_place(queue);
+        counted->pool().deallocate(place, counted->pool().allocate(place, 1000, 0, queue), {});
+        stage = 1;
+        while (stage != 2)
+            std::this_thread::yield();
+        const CountedPool next;  // may lie where the first one did
+        const Block block = next.pool().allocate(place, 1000, 0, queue);
+        CHECK(is_allocated(block.data));
+        next.pool().deallocate(place, block, {});
+    });
+    while (stage != 1)
+        std::this_thread::yield();
+    counted.reset();
+    CHECK(allocation_count() == before);
+    stage = 2;
+    other.join();
+    CHECK(allocation_count() == before);
+}
+
+TEST_CASE("threads and pools that end at the same time") {
+    for (int round = 0; round < 200; ++round) {
+        auto counted = std::make_unique<CountedPool>();
+        const ResourceRef shared = counted->resource;
+        const Queue queue = fake::device().default_queue();
+        std::thread other([pool = counted->resource, &queue] {
+            const Place place = host_place(queue);
+            pool->deallocate(place, pool->allocate(place, 1000, 0, queue), {});
+        });
+        counted.reset();
+        other.join();
+    }
+    CHECK(live_pools().size() <= 1);
+}
+
+TEST_CASE("what is cached for a context that nobody has any more is given back") {
+    const CountedPool counted;
+    const int contexts = fake::world().alive.contexts;
+    const Device device = fake::device();
+    for (int i = 0; i < 50; ++i) {
+        const Context context = Context::create({&device, 1});
+        const Queue queue = Queue::create(context, device, {});
+        const Place place{context, device, UsmKind::host};
+        counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {});
+        counted.pool().deallocate(place, counted.pool().allocate(place, 3 << 20, 0, queue), {});
+    }
+    CHECK(fake::world().alive.contexts <= contexts + 1);
+    CHECK(counted.taken().current_count <= 2);
+}
