@@ -1,0 +1,281 @@
+"""The buffer protocol both ways: what is held and until when, and every flag that a consumer can ask with."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import mmap
+import sys
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import entrepot as ep
+
+pytestmark = pytest.mark.host
+
+
+def address_of(buffer: object) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+# ---------------------------------------------------------------- import
+
+
+def sources() -> Iterator[tuple[str, object]]:
+    yield "bytearray", bytearray(24)
+    yield "array", array.array("d", [1, 2, 3])
+    yield "memoryview", memoryview(bytearray(24))
+    yield "ctypes", (ctypes.c_int * 6)()
+    yield "mmap", mmap.mmap(-1, 4096)
+
+
+class TestImport:
+    @pytest.mark.parametrize("source", [pytest.param(value, id=name) for name, value in sources()])
+    def test_is_seen_where_it_is_and_written_through(self, source: object) -> None:
+        view = ep.asarray(source)
+        assert not view.read_only
+        assert view.kind == "host"
+        assert view.nbytes == memoryview(source).nbytes
+        if not isinstance(source, memoryview):
+            assert view.data_ptr == address_of(source)
+        memoryview(view).cast("B")[3] = 77
+        assert memoryview(source).cast("B")[3] == 77
+
+    def test_bytes_are_read_only(self) -> None:
+        view = ep.asarray(b"abc")
+        assert view.read_only
+        assert (view.shape, str(view.dtype)) == ((3,), "uint8")
+        assert bytes(memoryview(view)) == b"abc"
+
+    @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+    def test_every_type_of_array(self, code: str) -> None:
+        source = array.array(code, [1, 2, 3])
+        view = ep.asarray(source)
+        assert view.itemsize == source.itemsize
+        assert memoryview(view).tolist() == [1, 2, 3]
+
+    @given(data=st.data())
+    def test_slices_of_a_memoryview(self, data: st.DataObject) -> None:
+        base = memoryview(array.array("i", range(24)))
+        part = base[data.draw(st.slices(24))]
+        view = ep.asarray(part)
+        assert view.shape == part.shape
+        assert memoryview(view).tolist() == part.tolist()
+
+    def test_dimensions(self) -> None:
+        source = ((ctypes.c_short * 3) * 2)((1, 2, 3), (4, 5, 6))
+        assert memoryview(ep.asarray(source)).tolist() == [[1, 2, 3], [4, 5, 6]]
+
+    def test_no_dimension_and_no_element(self) -> None:
+        scalar = ep.asarray(ctypes.c_double(2.5))
+        assert (scalar.shape, scalar.size) == ((), 1)
+        assert memoryview(scalar).tolist() == 2.5
+        assert ep.asarray(b"").shape == (0,)
+
+    def test_is_held_until_the_last_view_dies(self) -> None:
+        source = bytearray(16)
+        view = ep.asarray(source)
+        part = view[4:8]
+        del view
+        with pytest.raises(BufferError):
+            source.append(0)
+        del part
+        source.append(0)
+
+    def test_owner_is_the_exporter(self) -> None:
+        source = bytearray(4)
+        assert ep.asarray(source).owner is source
+
+    def test_a_cycle_through_the_view_is_collected(self) -> None:
+        class Cycle(bytearray):
+            pass
+
+        source = Cycle(8)
+        source.view = ep.asarray(source)
+        gone = weakref.ref(source)
+        del source
+        gc.collect()
+        assert gone() is None
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(
+        ("source", "words"),
+        [
+            pytest.param((ctypes.c_int.__ctype_be__ * 3)(), "swapped", id="byte order"),
+            pytest.param(type("S", (ctypes.Structure,), {"_fields_": [("x", ctypes.c_int)]})(), "structures", id="structure"),
+            pytest.param(array.array("u", "ab"), "strings", id="characters"),
+            pytest.param(memoryview(bytearray(17))[1:].cast("d"), "not aligned", id="alignment"),
+        ],
+    )
+    def test_says_why(self, source: object, words: str) -> None:
+        with pytest.raises(ep.ExchangeError, match=words):
+            ep.asarray(source)
+
+    def test_lets_go(self) -> None:
+        source = bytearray(17)
+        part = memoryview(source)[1:].cast("d")
+        before = sys.getrefcount(part)
+        for _ in range(100):
+            with pytest.raises(ep.ExchangeError):
+                ep.asarray(part)
+        assert sys.getrefcount(part) == before
+        part.release()
+        source.clear()
+
+    def test_the_exporters_words_are_kept(self) -> None:
+        released = memoryview(b"abc")
+        released.release()
+        with pytest.raises(ep.ExchangeError, match="released"):
+            ep.asarray(released)
+
+    def test_rows_behind_pointers(self) -> None:
+        testbuffer = pytest.importorskip("_testbuffer")
+        source = testbuffer.ndarray(list(range(6)), shape=[2, 3], format="i", flags=testbuffer.ND_PIL)
+        with pytest.raises(ep.ExchangeError, match="through pointers"):
+            ep.asarray(source)
+
+
+# ---------------------------------------------------------------- export
+
+
+class PyBuffer(ctypes.Structure):
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("suboffsets", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+SIMPLE, WRITABLE, FORMAT, ND, STRIDES = 0, 0x1, 0x4, 0x8, 0x10 | 0x8
+C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT = 0x20 | STRIDES, 0x40 | STRIDES, 0x80 | STRIDES, 0x100 | STRIDES
+
+
+class Request:
+    """A consumer's request by PyObject_GetBuffer, released at the end of the block."""
+
+    def __init__(self, exporter: object, flags: int) -> None:
+        self.exporter, self.flags, self.view = exporter, flags, PyBuffer()
+
+    def __enter__(self) -> PyBuffer:
+        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(self.exporter), ctypes.byref(self.view), self.flags)
+        return self.view
+
+    def __exit__(self, *_: object) -> None:
+        ctypes.pythonapi.PyBuffer_Release(ctypes.byref(self.view))
+
+
+def floats(*shape: int) -> ep.Array:
+    return ep.empty(shape, "float32", device="host")
+
+
+C, F, STRIDED, SCALAR = floats(3, 4), floats(4, 3).T, floats(6, 8)[::2, ::2], floats()
+
+
+class TestFlags:
+    @pytest.mark.parametrize(
+        ("flags", "takes"),
+        [
+            (SIMPLE, (C, SCALAR)),
+            (WRITABLE, (C, SCALAR)),
+            (ND, (C, SCALAR)),
+            (STRIDES, (C, F, STRIDED, SCALAR)),
+            (C_CONTIGUOUS, (C, SCALAR)),
+            (F_CONTIGUOUS, (F, SCALAR)),
+            (ANY_CONTIGUOUS, (C, F, SCALAR)),
+            (INDIRECT, (C, F, STRIDED, SCALAR)),
+            (INDIRECT | WRITABLE | FORMAT, (C, F, STRIDED, SCALAR)),
+        ],
+    )
+    def test_only_what_was_asked_for_is_given(self, flags: int, takes: tuple[ep.Array, ...]) -> None:
+        for exporter in (C, F, STRIDED, SCALAR):
+            if not any(exporter is each for each in takes):
+                with pytest.raises(ep.ExchangeError, match=r"asked for|did not ask"), Request(exporter, flags):
+                    pass
+                continue
+            with Request(exporter, flags) as view:
+                assert view.buf == exporter.data_ptr
+                assert view.obj is exporter
+                assert (view.len, view.itemsize, view.readonly) == (exporter.nbytes, 4, 0)
+                assert bool(view.format) == bool(flags & FORMAT)
+                assert bool(view.shape) == (flags & ND == ND and exporter.ndim > 0)
+                assert bool(view.strides) == (flags & STRIDES == STRIDES and exporter.ndim > 0)
+                assert not view.suboffsets
+                assert view.ndim == (exporter.ndim if flags & ND else 1)
+                if view.strides:
+                    assert view.strides[: view.ndim] == [4 * stride for stride in exporter.strides]
+
+    def test_writing_to_read_only_memory_is_refused(self) -> None:
+        exporter = ep.asarray(b"abcd")
+        with pytest.raises(BufferError, match="read-only"), Request(exporter, WRITABLE):
+            pass
+        with Request(exporter, SIMPLE) as view:
+            assert view.readonly
+
+    def test_a_refusal_keeps_nothing(self) -> None:
+        before = sys.getrefcount(STRIDED)
+        for _ in range(100):
+            with pytest.raises(ep.ExchangeError), Request(STRIDED, ND):
+                pass
+        assert sys.getrefcount(STRIDED) == before
+
+    def test_a_type_without_a_format_travels_as_bytes_only(self) -> None:
+        exporter = ep.empty(4, "bfloat16", device="host")
+        with pytest.raises(ep.ExchangeError, match="bfloat16 has no format"):
+            memoryview(exporter)
+        with Request(exporter, SIMPLE) as view:
+            assert view.len == 8
+        assert memoryview(exporter.view("uint16")).format == "H"
+
+
+class TestExport:
+    def test_the_buffer_keeps_the_memory(self) -> None:
+        class Source(bytearray):
+            pass
+
+        source = Source(b"abcd")
+        gone = weakref.ref(source)
+        view = memoryview(ep.asarray(source))
+        del source
+        assert bytes(view) == b"abcd"
+        assert gone() is not None
+        view.release()
+        assert gone() is None
+
+    @pytest.mark.numpy
+    def test_numpy_sees_the_same_memory(self) -> None:
+        import numpy as np
+
+        seen = np.asarray(STRIDED)
+        assert seen.ctypes.data == STRIDED.data_ptr
+        seen[...] = 5
+        assert memoryview(STRIDED).tolist() == [[5.0] * 4] * 3
+
+    @pytest.mark.sycl
+    def test_memory_that_the_host_cannot_reach_is_refused_by_its_kind(self) -> None:
+        exporter = ep.empty(4, "float32", device="opencl:cpu", kind="device")
+        with pytest.raises(ep.ExchangeError, match=r"device memory of opencl:cpu.*copy_to_host"):
+            memoryview(exporter)
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("kind", ["host", "shared"])
+    def test_work_of_the_device_is_waited_for(self, kind: str) -> None:
+        exporter = ep.empty(32 << 20, "uint8", device="opencl:cpu", kind=kind)
+        for value in range(1, 5):
+            ep.fill(exporter, value)
+            seen = memoryview(exporter)
+            assert (seen[0], seen[-1]) == (value, value)
+            seen.release()

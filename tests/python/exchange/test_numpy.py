@@ -1,0 +1,131 @@
+"""NumPy's own arrays, read field by field: everything that the fields can say, and what cannot be taken."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import weakref
+
+import hypothesis.extra.numpy as hnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+def assert_same(view: ep.Array, source: np.ndarray) -> None:
+    assert view.data_ptr == source.ctypes.data
+    assert view.shape == source.shape
+    assert str(view.dtype) == source.dtype.name
+    assert view.read_only is not source.flags.writeable
+    if source.size > 1:
+        steps = tuple(stride // source.itemsize for stride in source.strides)
+        assert [s for s, n in zip(view.strides, source.shape, strict=True) if n > 1] == [
+            s for s, n in zip(steps, source.shape, strict=True) if n > 1
+        ]
+
+
+class TestImport:
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_every_dtype(self, dtype: str) -> None:
+        source = np.zeros((3, 4), dtype)
+        view = ep.asarray(source)
+        assert_same(view, source)
+        assert view.owner is source
+
+    @given(data=st.data())
+    def test_every_view(self, data: st.DataObject) -> None:
+        base = np.arange(4 * 5 * 6, dtype=data.draw(st.sampled_from(["i2", "f8"]))).reshape(4, 5, 6)
+        source = base[data.draw(hnp.basic_indices(base.shape, allow_newaxis=True))]
+        if not isinstance(source, np.ndarray):
+            return
+        source = source.transpose(data.draw(st.permutations(range(source.ndim))))
+        view = ep.asarray(source)
+        assert_same(view, source)
+        assert np.asarray(view).tolist() == source.tolist()
+
+    def test_broadcast_and_read_only(self) -> None:
+        source = np.broadcast_to(np.arange(3), (4, 3))
+        view = ep.asarray(source)
+        assert_same(view, source)
+        assert view.strides == (0, 1)
+
+    def test_a_write_is_seen_on_both_sides(self) -> None:
+        source = np.zeros(4)
+        view = ep.asarray(source)
+        source[1] = 2
+        np.asarray(view)[2] = 3
+        assert source.tolist() == memoryview(view).tolist() == [0, 2, 3, 0]
+
+    def test_lifetime(self) -> None:
+        source = np.zeros(4)
+        gone = weakref.ref(source)
+        view = ep.asarray(source)[1:]
+        del source
+        assert gone() is not None
+        del view
+        assert gone() is None
+
+    @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,) * 64])
+    def test_no_dimension_no_element_many_dimensions(self, shape: tuple[int, ...]) -> None:
+        source = np.ones(shape, "f4")
+        assert_same(ep.asarray(source), source)
+
+    @pytest.mark.ml_dtypes
+    @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn"])
+    def test_types_of_ml_dtypes(self, name: str) -> None:
+        import ml_dtypes
+
+        source = np.arange(4).astype(getattr(ml_dtypes, name))
+        view = ep.asarray(source)
+        assert_same(view, source)
+        assert view.numpy().dtype == source.dtype
+
+    def test_a_subclass_comes_in_by_a_protocol(self) -> None:
+        class Sub(np.ndarray):
+            pass
+
+        source = np.arange(4).view(Sub)
+        assert_same(ep.asarray(source), source)
+
+    def test_a_stride_that_is_never_stepped_along(self) -> None:
+        record = np.zeros(3, dtype=[("a", "f8"), ("b", "f4")])
+        source = record["a"][:1]
+        assert source.strides == (12,)
+        assert ep.asarray(source).shape == (1,)
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(
+        ("source", "words"),
+        [
+            (np.zeros(3, ">f4"), "swapped"),
+            (np.zeros(3, "O"), "Python objects"),
+            (np.zeros(3, "U4"), "strings"),
+            (np.zeros(3, "S4"), "byte strings"),
+            (np.zeros(3, "M8[s]"), "dates"),
+            (np.zeros(3, "m8[s]"), "time differences"),
+            (np.zeros(3, [("a", "f4"), ("b", "i4")]), "structured"),
+            (np.zeros(3, "g"), "bytes here"),
+            (np.zeros(3, [("a", "f8"), ("b", "f4")])["a"], "multiple of the item size"),
+            (np.frombuffer(bytearray(17), "f8", offset=1), "not aligned"),
+        ],
+        ids=lambda value: str(value.dtype) if isinstance(value, np.ndarray) else None,
+    )
+    def test_says_why_and_keeps_nothing(self, source: np.ndarray, words: str) -> None:
+        before = sys.getrefcount(source)
+        for _ in range(10):
+            with pytest.raises(ep.ExchangeError, match=words):
+                ep.asarray(source)
+        assert sys.getrefcount(source) == before
+
+
+def test_numpy_is_not_imported_for_it() -> None:
+    code = "import entrepot as ep, sys; ep.asarray(b'abc'); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

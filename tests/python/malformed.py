@@ -1,0 +1,85 @@
+"""Interface dicts that say something wrong, for every protocol that is a dict."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+
+class Speaker:
+    """An object whose attribute is a dict of the test's making, and which keeps what the dict points to."""
+
+    def __init__(self, attribute: str, interface: object, keep: object = None) -> None:
+        setattr(self, attribute, interface)
+        self.keep = keep
+
+
+class Hostile:
+    """Raises whatever is asked of it."""
+
+    def __index__(self) -> int:
+        raise ValueError("no index")
+
+    def __bool__(self) -> bool:
+        raise ValueError("no truth")
+
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+MISSING = object()
+
+INTEGERS = st.one_of(
+    st.integers(-3, 70),
+    st.sampled_from([2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1]),
+)
+JUNK = st.one_of(
+    st.none(),
+    st.just(MISSING),
+    INTEGERS,
+    st.floats(),
+    st.text(max_size=5),
+    st.binary(max_size=5),
+    st.builds(Hostile),
+    st.lists(st.one_of(INTEGERS, st.floats(), st.text(max_size=2), st.builds(Hostile)), max_size=5),
+    st.lists(INTEGERS, max_size=70).map(tuple),
+    st.dictionaries(st.text(max_size=2), INTEGERS, max_size=2),
+)
+TYPESTRS = st.one_of(
+    st.sampled_from(["<f4", ">f4", "=f4", "|f4", "<f16", "|O8", "|V8", "<M8[s]", "|S3", "<U2", "|t1", "f4", "<f", "<f4x", "\ud800"]),
+    st.text(max_size=6),
+)
+
+
+def bent(valid: dict[str, object]) -> st.SearchStrategy[dict[str, object]]:
+    """The valid dict with one to three of its entries replaced or taken away."""
+    change = st.one_of(
+        *(st.tuples(st.just(key), TYPESTRS | JUNK if key == "typestr" else JUNK) for key in valid),
+        st.tuples(st.just("data"), st.tuples(JUNK, JUNK)),
+        st.tuples(st.just("data"), st.tuples(INTEGERS, st.booleans())),
+        st.tuples(st.just("shape"), st.lists(INTEGERS, max_size=4).map(tuple)),
+        st.tuples(st.just("strides"), st.lists(INTEGERS, max_size=4).map(tuple)),
+    )
+
+    def apply(changes: list[tuple[str, object]]) -> dict[str, object]:
+        result = dict(valid)
+        for key, value in changes:
+            if value is MISSING:
+                result.pop(key, None)
+            else:
+                result[key] = value
+        return result
+
+    return st.lists(change, min_size=1, max_size=3).map(apply)
+
+
+def references_stay(action: Callable[[], object], *objects: object) -> None:
+    """Runs the action, which returns nothing, and checks that it has kept none of the objects."""
+    before = [sys.getrefcount(each) for each in objects]
+    action()
+    if [sys.getrefcount(each) for each in objects] != before:
+        gc.collect()  # a traceback that was held in a cycle
+    assert [sys.getrefcount(each) for each in objects] == before
