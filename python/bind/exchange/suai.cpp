@@ -104,9 +104,9 @@ Reference write(const Array &array, PyObject *queue_object) {
 
 const Protocol suai_protocol{"suai", attribute, nullptr, read};
 
-PyObject *suai_export(PyObject *self) { return suai_export(array_of(self), nullptr); }
+PyObject *suai_export(PyObject *self) { return suai_export_of(array_of(self), nullptr); }
 
-PyObject *suai_export(const Array &array, PyObject *queue_object) {
+PyObject *suai_export_of(const Array &array, PyObject *queue_object) {
     try {
         return write(array, queue_object).release();
     } catch (...) {

@@ -78,7 +78,7 @@ PyObject *get_reference(UsmMemory &memory) {
 }
 
 // The consumer is ordered by the queue, which is in the memory's context and behind all work on it.
-PyObject *get_interface(UsmMemory &memory) { return suai_export(bytes_of(memory), queue_object_of(memory)); }
+PyObject *get_interface(UsmMemory &memory) { return suai_export_of(bytes_of(memory), queue_object_of(memory)); }
 
 // -------------------------------------------------------------------- kind
 
