@@ -5,6 +5,7 @@
 #include "../owner.hpp"
 #include "array/array.hpp"
 #include "managed_tensor.hpp"
+#include "protocol.hpp"
 #include "stream.hpp"
 
 #include <entrepot/exchange/c_exchange_api.hpp>

@@ -7,6 +7,7 @@
 #include "../owner.hpp"
 #include "../reference.hpp"
 #include "array/array.hpp"
+#include "protocol.hpp"
 #include "stream.hpp"
 
 #include <entrepot/array/copy.hpp>

@@ -1,0 +1,135 @@
+"""DLPack producers written by hand with ctypes: tensors of either kind whose every field a test may bend, deleters counted."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from dataclasses import dataclass, field
+
+CPU, CUDA, ONE_API = 1, 2, 14
+READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = (("device_type", c_int32), ("device_id", c_int32))
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", c_void_p),
+        ("device", DLDevice),
+        ("ndim", c_int32),
+        ("dtype", DLDataType),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class Legacy(ctypes.Structure):
+    _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
+    names = (b"dltensor", b"used_dltensor")
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = (
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager_ctx", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("dl_tensor", DLTensor),
+    )
+    names = (b"dltensor_versioned", b"used_dltensor_versioned")
+
+
+_api = ctypes.pythonapi
+CapsuleDestructor = ctypes.CFUNCTYPE(None, c_void_p)
+_new = _api.PyCapsule_New
+_new.restype, _new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
+_name = _api.PyCapsule_GetName
+_name.restype, _name.argtypes = c_char_p, (py_object,)
+_pointer = _api.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
+# The destructor is handed an object that is being destroyed: it may only be named by its address.
+_raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
+_raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
+
+
+def name_of(capsule: object) -> bytes:
+    return _name(capsule)
+
+
+def new_capsule(address: int, name: bytes, destructor: object = None) -> object:
+    return _new(address, name, ctypes.cast(destructor, c_void_p) if destructor else None)
+
+
+def content(capsule: object, form: type) -> Legacy | Versioned:
+    """What one of our own capsules, not taken yet, holds."""
+    return form.from_address(_pointer(capsule, form.names[0]))
+
+
+@CapsuleDestructor
+def _free_if_fresh(capsule: int) -> None:
+    """Every producer's duty: a capsule that nobody has renamed frees its tensor."""
+    for form in (Legacy, Versioned):
+        if _raw_name(capsule) == form.names[0]:
+            managed = form.from_address(_raw_pointer(capsule, form.names[0]))
+            if managed.deleter:
+                Deleter(managed.deleter)(ctypes.addressof(managed))
+
+
+@dataclass(eq=False)
+class Producer:
+    """Speaks DLPack about ``address``, by default of 4 by 3 floats, and keeps ``data`` alive. A shape or strides of None is NULL."""
+
+    address: int | None
+    data: object = None
+    form: type = Versioned
+    shape: tuple[int, ...] | None = (4, 3)
+    strides: tuple[int, ...] | None = (3, 1)
+    ndim: int | None = None
+    dtype: tuple[int, int, int] = (2, 32, 1)
+    device: tuple[int, int] = (CPU, 0)
+    byte_offset: int = 0
+    flags: int = 0
+    version: tuple[int, int] = (1, 3)
+    null_deleter: bool = False
+    deleted: int = 0
+    made: list = field(default_factory=list)  # what the tensors point to, for as long as the producer lives
+
+    def capsule(self) -> object:
+        managed = self.form()
+        tensor = managed.dl_tensor
+        tensor.data = self.address
+        tensor.device = DLDevice(*self.device)
+        tensor.ndim = len(self.shape or ()) if self.ndim is None else self.ndim
+        tensor.dtype = DLDataType(*self.dtype)
+        tensor.byte_offset = self.byte_offset
+        if self.shape is not None:
+            tensor.shape = (c_int64 * len(self.shape))(*self.shape)
+        if self.strides is not None:
+            tensor.strides = (c_int64 * len(self.strides))(*self.strides)
+        if self.form is Versioned:
+            managed.major, managed.minor, managed.flags = *self.version, self.flags
+        deleter = Deleter(self._delete)
+        if not self.null_deleter:
+            managed.deleter = ctypes.cast(deleter, c_void_p).value
+        self.made.append((managed, deleter))
+        return new_capsule(ctypes.addressof(managed), self.form.names[0], _free_if_fresh)
+
+    def _delete(self, _: int) -> None:
+        self.deleted += 1
+
+    def __dlpack__(self, **_: object) -> object:
+        return self.capsule()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
