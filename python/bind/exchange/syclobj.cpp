@@ -7,8 +7,7 @@
 #include "foreign_error.hpp"
 #include "protocol.hpp"
 
-#include <cstring>
-#include <optional>
+#include <utility>
 
 namespace entrepot::python {
 namespace {
@@ -50,18 +49,6 @@ SyclObject from_dict_capsule(PyObject *capsule) {
     return result;
 }
 
-// dpctl's own types are told by name, because dpctl need not be there; they are static, so a class made in Python is never one.
-bool is_dpctl_type(PyTypeObject *type, const char *name) {
-    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && std::strcmp(type->tp_name, name) == 0;
-}
-
-bool is_queue(PyTypeObject *type) {
-    static PyTypeObject *dpctl_queue = nullptr;
-    if (type != dpctl_queue && is_dpctl_type(type, "dpctl._sycl_queue.SyclQueue"))
-        dpctl_queue = type;
-    return type == dpctl_queue;
-}
-
 // Makes a new capsule at each call, so it is nobody else's and need not be marked.
 SyclObject from_provider(PyObject *object) {
     static PyObject *const get_capsule = PyUnicode_InternFromString("_get_capsule");
@@ -88,8 +75,10 @@ void SyclObject::mark_used() const noexcept {
 }
 
 SyclObject sycl_object_from(PyObject *object) {
-    if (is_queue(Py_TYPE(object))) [[likely]]
-        return of_queue(queue_from(object));
+    if (Queue queue = known_queue(object)) [[likely]]
+        return of_queue(std::move(queue));
+    if (Context context = known_context(object))
+        return {std::move(context), {}, {}};
     if (PyUnicode_Check(object))
         return from_selector(object);
     if (PyCapsule_CheckExact(object))
