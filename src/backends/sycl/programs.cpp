@@ -393,8 +393,14 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 }  // namespace
 
 ::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source, const char *name) {
-    const ep_sink to_log{nullptr, [](void *, const char *text, std::size_t length) { loader->log(std::string(text, length).c_str()); }};
-    return kernel_of(build(context, device, dialect, source, "", &to_log).get(), name);
+    std::string log;
+    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    try {
+        return kernel_of(build(context, device, dialect, source, "", &sink).get(), name);
+    } catch (const Refusal &) {
+        loader->log(log.c_str());  // nobody else will see why a kernel of ours was refused
+        throw;
+    }
 }
 
 void enter_programs(ep_backend &table) {

@@ -2,6 +2,7 @@
 #include "native.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace entrepot::backends::sycl {
 
@@ -60,38 +61,46 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
            (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
 }
 
-// Queues that still worked when their last reference went. They are kept until they are idle: the errors of a queue that is gone
-// reach the runtime's default handler, which ends the process.
-class Unfinished {
+// Queues whose last reference has gone, and that the runtime must not see go yet. Two reasons:
+//  - The queue still works: errors of a queue that is gone reach the runtime's default handler, which ends the process.
+//  - It is out of order, and ours is the last copy: Intel's CPU driver (2026.2) locks a worker thread up for ever if the queue
+//    goes while that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is safe.
+class Lingering {
   public:
-    static Unfinished &only() {
-        static Unfinished *const all = new Unfinished;
+    static Lingering &only() {
+        static Lingering *const all = new Lingering;
         return *all;
+    }
+
+    static bool must_linger(ep_queue queue) {
+        if (!queue->is_in_order())
+            return ::sycl::detail::getSyclObjImpl(queue->native).use_count() == 1;
+        return queue->error && !queue->native.ext_oneapi_empty();
     }
 
     void keep(ep_queue queue) {
         std::lock_guard lock(mutex_);
-        queues_.push_back(queue);
+        queues_.push_back({queue, Clock::now()});
         is_empty_.store(false, std::memory_order_relaxed);
     }
 
-    // Lets go of those that have become idle.
+    // Lets go of those that may go.
     void sweep() {
         if (is_empty_.load(std::memory_order_relaxed))
             return;
-        std::vector<ep_queue> idle;
+        std::vector<Kept> gone;
         {
             std::lock_guard lock(mutex_);
-            const auto first = std::partition(queues_.begin(), queues_.end(), [](ep_queue queue) { return !queue->native.ext_oneapi_empty(); });
-            idle.assign(first, queues_.end());
+            const auto first = std::partition(queues_.begin(), queues_.end(), [](const Kept &kept) { return !may_go(kept); });
+            gone.assign(first, queues_.end());
             queues_.erase(first, queues_.end());
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
         }
-        for (const ep_queue queue : idle)
-            finish(queue);
+        for (const Kept &kept : gone)
+            let_go(kept.queue);
     }
 
-    static void finish(ep_queue queue) {
+    static void let_go(ep_queue queue) {
         if (queue->error)
             log_error(queue);
         const ep_context context = queue->context;
@@ -100,6 +109,17 @@ class Unfinished {
     }
 
   private:
+    using Clock = std::chrono::steady_clock;
+    struct Kept {
+        ep_queue queue;
+        Clock::time_point since;
+    };
+
+    static bool may_go(const Kept &kept) {
+        constexpr auto moment = std::chrono::milliseconds(500);
+        return (kept.queue->is_in_order() || Clock::now() - kept.since > moment) && kept.queue->native.ext_oneapi_empty();
+    }
+
     static void log_error(ep_queue queue) {
         try {
             queue->native.throw_asynchronous();
@@ -110,14 +130,14 @@ class Unfinished {
     }
 
     std::mutex mutex_;
-    std::vector<ep_queue> queues_;
+    std::vector<Kept> queues_;
     std::atomic<bool> is_empty_{true};
 };
 
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
     return guarded([&] {
         require_usable(context, device, flags);
-        Unfinished::only().sweep();
+        Lingering::only().sweep();
         auto error = std::make_shared<AsyncError>();
         const ::sycl::queue native =
             create(context, device, flags, [error](::sycl::exception_list errors) { error->keep(errors); });
@@ -144,11 +164,11 @@ void queue_release(ep_queue queue) {
     if (!queue || !dropped(queue))
         return;
     guarded([&] {
-        Unfinished::only().sweep();
-        if (queue->error && !queue->native.ext_oneapi_empty())
-            Unfinished::only().keep(queue);
+        Lingering::only().sweep();
+        if (Lingering::must_linger(queue))
+            Lingering::only().keep(queue);
         else
-            Unfinished::finish(queue);
+            Lingering::let_go(queue);
     });
 }
 

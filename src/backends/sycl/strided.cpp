@@ -189,9 +189,12 @@ struct Geometry {
 };
 
 // A core of a CPU walks columns one after the other, so that it stays in its cache lines; rows are cut only to have enough
-// pieces for all cores.
-Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns) {
-    constexpr std::int64_t least_piece = 2048;
+// pieces for all cores. Where columns are not neighbours on both sides, as in a transposition, rows may be: then the work of
+// a group is a tile, small enough that the lines that one row has touched are still there for the next.
+Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns, bool are_neighbours) {
+    constexpr std::int64_t least_piece = 2048, tile = 64;
+    if (!are_neighbours && rows >= tile && columns >= tile)
+        return {(columns + tile - 1) / tile, tile, tile, 1, tile};
     const std::int64_t pieces_wanted = (4 * static_cast<std::int64_t>(device.compute_units) + rows - 1) / rows;
     const std::int64_t pieces = std::clamp<std::int64_t>(columns / least_piece, 1, pieces_wanted);
     const std::int64_t piece = (columns + pieces - 1) / pieces;
@@ -207,9 +210,20 @@ Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
     return {lanes, 1, columns, lanes, std::max<std::int64_t>(group / lanes, 1)};
 }
 
+// The outer loops may be walked in any order: the one with the smallest steps of `from` becomes the innermost of them.
+void put_nearest_rows_together(Walk &walk) {
+    const auto outer_end = walk.loops.end() - 1;
+    const auto nearest = std::min_element(walk.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
+        return std::abs(a.from_step) < std::abs(b.from_step);
+    });
+    if (nearest != outer_end)
+        std::rotate(nearest, nearest + 1, outer_end);
+}
+
 template <std::size_t Depth, class SetArgument>
-void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &walk, SetArgument &&set_argument) {
+void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk walk, SetArgument &&set_argument) {
     const Loop inner = walk.loops.back();
+    put_nearest_rows_together(walk);
     Path<Depth> path{};
     path.depth = static_cast<std::int64_t>(walk.loops.size()) - 1;
     path.rows = 1;
@@ -224,8 +238,10 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, const 
     path.from_step = inner.from_step;
 
     const ep_device_info &device = queue->device->info;
+    const auto unit = static_cast<std::int64_t>(walk.unit);
+    const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns) : deal_to_lanes(device, path.columns);
+    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, are_neighbours) : deal_to_lanes(device, path.columns);
     geometry.local_rows = std::min(geometry.local_rows, path.rows);
     const std::int64_t rows = (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
     path.first = geometry.first;
