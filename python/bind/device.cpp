@@ -1,0 +1,528 @@
+// The device room in Python: Device, Context, Queue, Event, Program, Kernel, and the functions that find devices.
+//
+// Names that dpctl has for the same thing are dpctl's, so that code written for its objects takes ours.
+#include "device.hpp"
+
+#include "convert.hpp"
+#include "exchange/protocol.hpp"
+#include "gil.hpp"
+#include "init.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace entrepot::python {
+namespace {
+
+// ------------------------------------------------------- native objects
+
+template <class T> std::string text_of(const T &value) {
+    std::ostringstream out;
+    out << value;
+    return std::move(out).str();
+}
+
+const Backend &backend_of(const Device &device) { return device.backend(); }
+const Backend &backend_of(const Context &context) { return context.backend(); }
+const Backend &backend_of(const Queue &queue) { return queue.backend(); }
+
+// Only SYCL's objects are passed by address and by capsule.
+template <class T> void *sycl_native(const T &object, const char *what) {
+    if (std::string_view(backend_of(object).name()) != "sycl")
+        throw Error(ErrorKind::device, what, " is not a SYCL object: it belongs to the ", backend_of(object).name(), " backend");
+    return object.native();
+}
+
+// A capsule whose pointer is valid while the capsule lives, used or not: it holds a Queue or Context of ours.
+template <class T> nb::object make_capsule(const T &object, const char *what, const char *name) {
+    void *const native = sycl_native(object, what);
+    PyObject *const capsule =
+        PyCapsule_New(native, name, [](PyObject *self) { delete static_cast<T *>(PyCapsule_GetContext(self)); });
+    if (!capsule)
+        throw PythonError{};
+    PyCapsule_SetContext(capsule, new T(object));
+    return nb::steal(capsule);
+}
+
+nb::object equals(bool known, bool same) { return known ? nb::borrow(same ? Py_True : Py_False) : nb::borrow(Py_NotImplemented); }
+
+// ---------------------------------------------------------------- devices
+
+struct AffinityRow {
+    const char *name;
+    const char *of_dpctl;
+    ep_affinity domain;
+};
+constexpr AffinityRow affinities[] = {
+    {"numa", "numa", EP_AFFINITY_NUMA}, {"l4", "L4_cache", EP_AFFINITY_L4}, {"l3", "L3_cache", EP_AFFINITY_L3},
+    {"l2", "L2_cache", EP_AFFINITY_L2}, {"l1", "L1_cache", EP_AFFINITY_L1}, {"next", "next_partitionable", EP_AFFINITY_NEXT},
+};
+
+ep_affinity affinity_from(const std::string &name) {
+    for (const AffinityRow &row : affinities)
+        if (name == row.name || name == row.of_dpctl)
+            return row.domain;
+    throw Error(ErrorKind::value, "affinity: 'numa', 'l4', 'l3', 'l2', 'l1' or 'next' was expected, not '", name, "'");
+}
+
+std::vector<Device> sub_devices(const Device &device, std::optional<std::uint32_t> equally,
+                                std::optional<std::vector<std::uint32_t>> counts, std::optional<std::string> affinity) {
+    if (equally.has_value() + counts.has_value() + affinity.has_value() != 1)
+        throw Error(ErrorKind::type, "sub_devices() takes exactly one of equally=, counts= and affinity=");
+    const ReleaseGil released;
+    if (equally)
+        return device.partition_equally(*equally);
+    return counts ? device.partition_by_counts(*counts) : device.partition_by_affinity(affinity_from(*affinity));
+}
+
+std::vector<Device> create_sub_devices(const Device &device, nb::handle partition) {
+    std::uint32_t each;
+    std::string affinity;
+    std::vector<std::uint32_t> counts;
+    if (nb::try_cast(partition, each))
+        return sub_devices(device, each, {}, {});
+    if (nb::try_cast(partition, affinity))
+        return sub_devices(device, {}, {}, affinity);
+    if (nb::try_cast(partition, counts))
+        return sub_devices(device, {}, counts, {});
+    throw Error(
+        ErrorKind::type,
+        "partition: compute units of each sub-device (an int), of every one (a sequence), or an affinity domain (a string) "
+        "was expected");
+}
+
+constexpr const char *type_names[] = {"cpu", "gpu", "accelerator"};
+
+template <ep_aspect aspect> bool has(const Device &device) { return device.has(aspect); }
+template <ep_device_type type> bool is(const Device &device) { return device.info().type == type; }
+
+nb::tuple work_item_sizes(const Device &device) {
+    const std::uint64_t (&sizes)[3] = device.info().max_work_items;
+    return nb::make_tuple(sizes[0], sizes[1], sizes[2]);
+}
+
+std::vector<std::string> partitions(const Device &device) {
+    std::vector<std::string> names;
+    for (const auto &[aspect, name] : {std::pair{EP_PARTITION_EQUALLY, "equally"}, std::pair{EP_PARTITION_BY_COUNTS, "counts"},
+                                       std::pair{EP_PARTITION_BY_AFFINITY, "affinity"}})
+        if (device.has(aspect))
+            names.emplace_back(name);
+    return names;
+}
+
+nb::object parent_of(const Device &device) { return device.parent() ? nb::cast(device.parent()) : nb::none(); }
+
+void bind_device(nb::module_ &m) {
+    nb::class_<Device>(m, "Device", nb::is_weak_referenceable(),
+                       "A device or sub-device. ``str(device)`` is the selector that finds it again; it compares equal to "
+                       "dpctl's SyclDevice for the "
+                       "same device.\n\n"
+                       "``Device(selector)`` is what ``entrepot.device(selector)`` returns; it takes dpctl's SyclDevice as well.")
+        .def(
+            "__init__", [](Device *self, nb::handle device) { new (self) Device(device_from(device.ptr())); }, "device"_a)
+        .def("__str__", [](const Device &self) { return self.selector(); })
+        .def("__repr__", [](const Device &self) { return "Device('" + self.selector() + "')"; })
+        .def(
+            "__eq__",
+            [](const Device &self, nb::handle other) {
+                const Device device = known_device(other.ptr());
+                return equals(bool(device), device == self);
+            },
+            nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
+        .def("__hash__", [](const Device &self) { return std::hash<Device>{}(self); })
+        .def("__reduce__", [](const Device &self) { return nb::make_tuple(nb::type<Device>(), nb::make_tuple(self.selector())); })
+        .def_prop_ro(
+            "filter_string", [](const Device &self) { return self.selector(); }, "The selector, as ``str(device)``.")
+        .def_prop_ro(
+            "backend", [](const Device &self) { return self.info().backend; }, "'opencl', 'level_zero', 'cuda', 'hip', 'host' …")
+        .def_prop_ro(
+            "device_type", [](const Device &self) { return type_names[self.info().type]; }, "'cpu', 'gpu' or 'accelerator'.")
+        .def_prop_ro(
+            "name", [](const Device &self) { return self.info().name; }, "The driver's name for the device.")
+        .def_prop_ro(
+            "vendor", [](const Device &self) { return self.info().vendor; }, "The vendor's name.")
+        .def_prop_ro(
+            "driver_version", [](const Device &self) { return self.info().driver; }, "The driver's version, as it puts it.")
+        .def_prop_ro(
+            "global_mem_size", [](const Device &self) { return self.info().global_memory; }, "Memory of the device, in bytes.")
+        .def_prop_ro(
+            "local_mem_size", [](const Device &self) { return self.info().local_memory; },
+            "Local memory of a work-group, in bytes.")
+        .def_prop_ro(
+            "max_mem_alloc_size", [](const Device &self) { return self.info().max_allocation; },
+            "The largest allocation, in bytes.")
+        .def_prop_ro(
+            "max_compute_units", [](const Device &self) { return self.info().compute_units; }, "Number of compute units.")
+        .def_prop_ro(
+            "max_work_group_size", [](const Device &self) { return self.info().max_work_group; },
+            "Most work-items of a work-group.")
+        .def_prop_ro("max_work_item_sizes3d", &work_item_sizes,
+                     nb::sig("def max_work_item_sizes3d(self) -> tuple[int, int, int]"),
+                     "Most work-items of a work-group in each of three dimensions.")
+        .def_prop_ro(
+            "default_selector_score", [](const Device &self) { return self.info().score; },
+            "What SYCL's default selector gives the device; negative: never chosen by default.")
+        .def_prop_ro("is_cpu", &is<EP_CPU>, "Whether the device is a CPU.")
+        .def_prop_ro("is_gpu", &is<EP_GPU>, "Whether the device is a GPU.")
+        .def_prop_ro("is_accelerator", &is<EP_ACCELERATOR>, "Whether the device is an accelerator of another kind.")
+        .def_prop_ro("has_aspect_fp16", &has<EP_FP16>, "Whether kernels may compute in float16.")
+        .def_prop_ro("has_aspect_fp64", &has<EP_FP64>, "Whether kernels may compute in float64.")
+        .def_prop_ro("has_aspect_atomic64", &has<EP_ATOMIC64>, "Whether kernels have atomics of 64 bits.")
+        .def_prop_ro("has_aspect_usm_host_allocations", &has<EP_USM_HOST_ALLOCATIONS>, "Whether kind='host' can be allocated.")
+        .def_prop_ro("has_aspect_usm_device_allocations", &has<EP_USM_DEVICE_ALLOCATIONS>,
+                     "Whether kind='device' can be allocated.")
+        .def_prop_ro("has_aspect_usm_shared_allocations", &has<EP_USM_SHARED_ALLOCATIONS>,
+                     "Whether kind='shared' can be allocated.")
+        .def_prop_ro("has_aspect_usm_system_allocations", &has<EP_READS_HOST_MEMORY>,
+                     "Whether kernels may be given ordinary host memory.")
+        .def_prop_ro("has_aspect_queue_profiling", &has<EP_PROFILING>, "Whether queues can measure time.")
+        .def_prop_ro(
+            "partition_max_sub_devices", [](const Device &self) { return self.info().max_sub_devices; },
+            "Most sub-devices; 0 or 1: cannot be divided.")
+        .def_prop_ro("partitions", &partitions,
+                     "The ways in which sub_devices() can divide the device: of 'equally', 'counts', 'affinity'.")
+        .def_prop_ro("parent_device", &parent_of, nb::sig("def parent_device(self) -> Device | None"),
+                     "What it is a sub-device of; None for a root device.")
+        .def("get_unpartitioned_parent_device", &Device::root, "The root device that it is part of, or itself.")
+        .def(
+            "get_filter_string", [](const Device &self) { return self.selector(); }, "The selector, as ``str(device)``.")
+        .def("sub_devices", &sub_devices, nb::kw_only(), "equally"_a = nb::none(), "counts"_a = nb::none(),
+             "affinity"_a = nb::none(),
+             "Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` "
+             "'numa', 'l4', 'l3',\n"
+             "'l2', 'l1' or 'next' for what shares that level.\n\n"
+             "The same division gives the same devices again. Raises DeviceError where the device cannot be divided that way, "
+             "ValueError for\n"
+             "compute units that it does not have.")
+        .def("create_sub_devices", &create_sub_devices, "partition"_a,
+             "As ``sub_devices``, with dpctl's argument: an int is equally, a sequence counts, a string an affinity domain.")
+        .def_prop_ro(
+            "context", [](const Device &self) { return self.default_context(); },
+            "The default context: its platform's, or its own for a sub-device whose runtime wants one.")
+        .def_prop_ro(
+            "sycl_context", [](const Device &self) { return self.default_context(); }, "The default context, as ``context``.")
+        .def_prop_ro(
+            "sycl_device", [](const Device &self) { return self; }, "The device itself.")
+        .def_prop_ro(
+            "queue", [](const Device &self) { return self.default_queue(); },
+            "The default queue: in order, in the default context; always the same.")
+        .def(
+            "addressof_ref", [](const Device &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the device")); },
+            "Address of its sycl::device, which lives as long as the process. Raises DeviceError for other backends' devices.");
+}
+
+// --------------------------------------------------------------- contexts
+
+Context make_context(nb::handle object) {
+    std::vector<Device> devices;
+    if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr()))
+        return context_from(object.ptr());
+    for (nb::handle item : nb::borrow(object))
+        devices.push_back(device_from(item.ptr()));
+    return Context::create(devices);
+}
+
+void bind_context(nb::module_ &m) {
+    nb::class_<Context>(
+        m, "Context", nb::is_weak_referenceable(),
+        "What memory is bound to. Contexts of the same native context are equal, dpctl's included.\n\n"
+        "``Context([device, …])`` makes a new one of these devices; ``Context(obj)`` wraps that of dpctl's SyclContext, of a "
+        "capsule\n"
+        "'SyclContextRef', of an object with ``_get_capsule()``, or is the context of a queue or the default one of a device.")
+        .def(
+            "__init__", [](Context *self, nb::handle object) { new (self) Context(make_context(object)); }, "obj"_a)
+        .def("__repr__", [](const Context &self) { return "<entrepot.Context: " + text_of(self) + ">"; })
+        .def(
+            "__eq__",
+            [](const Context &self, nb::handle other) {
+                const Context context = known_context(other.ptr());
+                return equals(bool(context), context == self);
+            },
+            nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
+        .def("__hash__", [](const Context &self) { return std::hash<const void *>{}(self.handle()); })
+        .def_prop_ro(
+            "devices", [](const Context &self) { return self.devices(); }, "The devices in it.")
+        .def(
+            "get_devices", [](const Context &self) { return self.devices(); }, "The devices in it, as ``devices``.")
+        .def_prop_ro(
+            "device_count", [](const Context &self) { return self.devices().size(); }, "Number of devices in it.")
+        .def_prop_ro("is_default", &Context::is_default, "Whether it is its platform's default context.")
+        .def_prop_ro(
+            "sycl_context", [](const Context &self) { return self; }, "The context itself.")
+        .def(
+            "_get_capsule", [](const Context &self) { return make_capsule(self, "the context", "SyclContextRef"); },
+            nb::sig("def _get_capsule(self) -> object"),
+            "A new capsule 'SyclContextRef' of its sycl::context, for one consumer. Raises DeviceError for other backends' "
+            "contexts.")
+        .def(
+            "addressof_ref",
+            [](const Context &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the context")); },
+            "Address of its sycl::context, which lives as long as the context. Raises DeviceError for other backends' contexts.");
+}
+
+// ----------------------------------------------------------------- queues
+
+bool is_device(nb::handle object) { return PyUnicode_Check(object.ptr()) || known_device(object.ptr()); }
+
+Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
+    if (object.is_none())
+        return Queue::create(registry::current_device(), {.profiling = profiling});
+    if (is_device(object)) {
+        const Device device = device_from(object.ptr());
+        return Queue::create(context.is_none() ? device.default_context() : context_from(context.ptr()), device,
+                             {.profiling = profiling});
+    }
+    if (!context.is_none() || profiling)
+        throw Error(ErrorKind::type,
+                    "context and profiling are for a new queue of a device; a queue that is wrapped has its own");
+    return queue_from(object.ptr());
+}
+
+Event record(const Queue &queue) {
+    return without_gil([&] { return queue.record(); });
+}
+
+void wait_for(const Queue &queue, nb::handle event) {
+    const Event given = event_from(event.ptr());
+    const ReleaseGil released;
+    queue.wait_for(given);
+}
+
+void bind_queue(nb::module_ &m) {
+    nb::class_<Queue>(m, "Queue", nb::is_weak_referenceable(),
+                      "Work in order. ``with queue:`` makes it the current one: what names no device then uses it.\n\n"
+                      "``Queue(device, *, context=None, profiling=False)`` makes a new one, in order, in the device's default "
+                      "context unless another is\n"
+                      "given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule "
+                      "'SyclQueueRef', which is used up,\n"
+                      "or an object with ``_get_capsule()``, as it is: in order or not.\n\n"
+                      "Raises DeviceError where the device cannot measure time, ValueError for a used capsule.")
+        .def(
+            "__init__",
+            [](Queue *self, nb::handle device, nb::handle context, bool profiling) {
+                new (self) Queue(make_queue(device, context, profiling));
+            },
+            "device"_a = nb::none(), nb::kw_only(), "context"_a = nb::none(), "profiling"_a = false)
+        .def("__repr__",
+             [](const Queue &self) {
+                 return std::string("<entrepot.Queue on ") + self.device().selector() +
+                        (self.is_in_order() ? ", in order" : ", out of order") + (self.is_profiling() ? ", profiling>" : ">");
+             })
+        .def(
+            "__eq__",
+            [](const Queue &self, nb::handle other) {
+                const Queue queue = known_queue(other.ptr());
+                return equals(bool(queue), queue == self);
+            },
+            nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
+        .def("__hash__", [](const Queue &self) { return std::hash<const void *>{}(self.handle()); })
+        .def("__enter__",
+             [](const Queue &self) {
+                 registry::push_current(self);
+                 return self;
+             })
+        .def(
+            "__exit__", [](const Queue &, nb::args) { registry::pop_current(); },
+            nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
+        .def(
+            "wait", [](const Queue &self) { without_gil([&] { self.wait(); }); },
+            "Block until all its work is done. Raises DeviceError for an error of earlier work.")
+        .def("record", &record, "An Event that is done when all that the queue holds now is done.")
+        .def("wait_for", &wait_for, "event"_a,
+             "Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of "
+             "another backend.")
+        .def_prop_ro(
+            "device", [](const Queue &self) { return self.device(); }, "The device that runs its work.")
+        .def_prop_ro(
+            "context", [](const Queue &self) { return self.context(); }, "The context of the memory that it works on.")
+        .def_prop_ro(
+            "sycl_device", [](const Queue &self) { return self.device(); }, "The device, as ``device``.")
+        .def_prop_ro(
+            "sycl_context", [](const Queue &self) { return self.context(); }, "The context, as ``context``.")
+        .def(
+            "get_sycl_device", [](const Queue &self) { return self.device(); }, "The device, as ``device``.")
+        .def(
+            "get_sycl_context", [](const Queue &self) { return self.context(); }, "The context, as ``context``.")
+        .def_prop_ro(
+            "backend", [](const Queue &self) { return self.device().info().backend; }, "The device's backend: 'opencl', 'host' …")
+        .def_prop_ro(
+            "is_idle", [](const Queue &self) { return self.is_idle(); }, "Whether all its work is done; does not block.")
+        .def_prop_ro("is_in_order", &Queue::is_in_order, "Whether its work runs in the order in which it was submitted.")
+        .def_prop_ro("has_enable_profiling", &Queue::is_profiling, "Whether its events have times.")
+        .def(
+            "_get_capsule", [](const Queue &self) { return make_capsule(self, "the queue", "SyclQueueRef"); },
+            nb::sig("def _get_capsule(self) -> object"),
+            "A new capsule 'SyclQueueRef' of its sycl::queue, for one consumer. Raises DeviceError for other backends' queues.")
+        .def(
+            "addressof_ref", [](const Queue &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the queue")); },
+            "Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.");
+}
+
+// ----------------------------------------------------------------- events
+
+void bind_event(nb::module_ &m) {
+    nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), "A mark in a queue: done when the work before it is.")
+        .def("__repr__",
+             [](const Event &self) { return std::string("<entrepot.Event, ") + (self.is_done() ? "done>" : "pending>"); })
+        .def(
+            "wait", [](const Event &self) { without_gil([&] { self.wait(); }); },
+            "Block until it is done. Raises DeviceError for an error of the work before it.")
+        .def_prop_ro("done", &Event::is_done, "Whether it is done; does not block.")
+        .def("seconds_until", &Event::seconds_until, "later"_a,
+             "Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one "
+             "backend.");
+}
+
+// --------------------------------------------------------------- programs
+
+std::optional<ep_dialect> dialect_from(const std::optional<std::string> &name) {
+    if (!name)
+        return std::nullopt;
+    for (const DialectRow &row : dialect_table)
+        if (*name == row.name)
+            return row.dialect;
+    std::string known;
+    for (const DialectRow &row : dialect_table)
+        known += (known.empty() ? "'" : ", '") + std::string(row.name) + "'";
+    throw Error(ErrorKind::value, "dialect: one of ", known, " was expected, not '", *name, "'");
+}
+
+const char *name_of(ep_dialect dialect) { return std::ranges::find(dialect_table, dialect, &DialectRow::dialect)->name; }
+
+// SPIR-V and binaries come as bytes, sources as either.
+std::string_view source_from(nb::handle source) {
+    char *bytes = nullptr;
+    Py_ssize_t length = 0;
+    if (PyBytes_Check(source.ptr()) && PyBytes_AsStringAndSize(source.ptr(), &bytes, &length) == 0)
+        return {bytes, static_cast<std::size_t>(length)};
+    if (!PyUnicode_Check(source.ptr()))
+        throw Error(ErrorKind::type, "source: a str or bytes was expected, not a ", Py_TYPE(source.ptr())->tp_name);
+    const char *const text = PyUnicode_AsUTF8AndSize(source.ptr(), &length);
+    if (!text)
+        throw PythonError{};
+    return {text, static_cast<std::size_t>(length)};
+}
+
+Program make_program(nb::handle source, nb::handle device, const std::optional<std::string> &dialect, const std::string &options,
+                     nb::handle context) {
+    const Device where = device.is_none() ? registry::current_device() : device_from(device.ptr());
+    const Context in = context.is_none() ? Context() : context_from(context.ptr());
+    const std::string_view text = source_from(source);
+    const std::optional<ep_dialect> spoken = dialect_from(dialect);
+    return without_gil([&] { return Program(text, where, spoken, options, in); });
+}
+
+nb::object argument_count(const Kernel &kernel) {
+    return kernel.info().argument_count < 0 ? nb::none() : nb::cast(kernel.info().argument_count);
+}
+
+void bind_program(nb::module_ &m) {
+    nb::class_<Program>(m, "Program", nb::is_weak_referenceable(),
+                        "Source that was built for a device.\n\n"
+                        "``dialect`` is 'opencl-c', 'sycl', 'spirv' or 'c++' (the host's), as the device builds; None: its "
+                        "first. ``context`` is that of the\n"
+                        "queues that will run it; None: the device's default one.\n\n"
+                        "Raises KernelError with the build log; DeviceError where the device does not build the dialect.")
+        .def(
+            "__init__",
+            [](Program *self, nb::handle source, nb::handle device, const std::optional<std::string> &dialect,
+               const std::string &options,
+               nb::handle context) { new (self) Program(make_program(source, device, dialect, options, context)); },
+            "source"_a, "device"_a = nb::none(), nb::kw_only(), "dialect"_a = nb::none(), "options"_a = "",
+            "context"_a = nb::none())
+        .def("__repr__",
+             [](const Program &self) {
+                 return std::string("<entrepot.Program in ") + name_of(self.dialect()) + " for " + self.device().selector() + ">";
+             })
+        .def("kernel", &Program::kernel, "name"_a, "The kernel of that name. Raises KernelError where there is none.")
+        .def_prop_ro("log", &Program::log, "What the compiler said.")
+        .def_prop_ro(
+            "device", [](const Program &self) { return self.device(); }, "The device that it was built for.")
+        .def_prop_ro(
+            "context", [](const Program &self) { return self.context(); }, "The context that it was built in.")
+        .def_prop_ro("dialect", [](const Program &self) { return name_of(self.dialect()); }, "The dialect of its source.");
+}
+
+void bind_kernel(nb::module_ &m) {
+    nb::class_<Kernel>(m, "Kernel", nb::is_weak_referenceable(), "A function of a program; it keeps the program.")
+        .def("__repr__",
+             [](const Kernel &self) {
+                 return "<entrepot.Kernel '" + self.name() + "' for " + self.program().device().selector() + ">";
+             })
+        .def_prop_ro("name", &Kernel::name, "Its name in the source.")
+        .def_prop_ro(
+            "program", [](const Kernel &self) { return self.program(); }, "The program that it is part of.")
+        .def_prop_ro("num_arguments", &argument_count, nb::sig("def num_arguments(self) -> int | None"),
+                     "Number of arguments; None: not known.")
+        .def_prop_ro(
+            "work_group_size", [](const Kernel &self) { return self.info().max_work_group; }, "Most work-items of a work-group.")
+        .def_prop_ro(
+            "preferred_work_group_size_multiple", [](const Kernel &self) { return self.info().preferred_multiple; },
+            "Work-groups of a multiple of this many work-items run best; 0: not known.")
+        .def_prop_ro(
+            "local_mem_size", [](const Kernel &self) { return self.info().local_memory; },
+            "Local memory that it uses by itself, in bytes.")
+        .def_prop_ro(
+            "private_mem_size", [](const Kernel &self) { return self.info().private_memory; },
+            "Private memory of a work-item, in bytes; 0: not known.");
+}
+
+// -------------------------------------------------------------- functions
+
+nb::object shown_reports() {
+    nb::list rows;
+    for (const BackendReport &row : without_gil([] { return registry::report(); }))
+        rows.append(nb::make_tuple(row.name, row.present, row.reason));
+    return rows;
+}
+
+Device find_device(nb::handle selector) { return selector.is_none() ? registry::current_device() : device_from(selector.ptr()); }
+
+void bind_functions(nb::module_ &m) {
+    m.def(
+        "devices", [] { return without_gil([] { return registry::devices(); }); },
+        "All root devices of all backends that are there, the host last. Loads every backend at the first call.");
+    m.def("device", &find_device, "selector"_a = nb::none(),
+          "The device that a selector names: 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host', 'default', or\n"
+          "'opencl:cpu:0/1' for a sub-device. Among several matches the highest score decides, then the lowest number. A Device "
+          "and dpctl's\n"
+          "SyclDevice are taken too; None is the current device.\n\n"
+          "Raises ValueError for a malformed selector, DeviceError where nothing matches: with what there is, and why the rest "
+          "is not.");
+    m.def(
+        "device_context", [](nb::handle device) { return queue_from(device.ptr()); }, "device"_a,
+        "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
+        "queue:`` makes it\n"
+        "current in this thread, so that what names no device uses it.");
+    m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
+          "Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.");
+}
+
+void tell_where_runtimes_lie() {
+    for (nb::handle directory : nb::module_::import_("entrepot._runtime").attr("library_directories")())
+        registry::add_library_directory(nb::cast<std::string>(directory));
+}
+
+}  // namespace
+
+void init_device(nb::module_ &m) {
+    bind_device(m);
+    bind_context(m);
+    bind_event(m);
+    bind_queue(m);
+    bind_program(m);
+    bind_kernel(m);
+    bind_functions(m);
+    tell_where_runtimes_lie();
+}
+
+}  // namespace entrepot::python
