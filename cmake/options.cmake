@@ -1,6 +1,7 @@
 # What a builder may choose. Optional hardware is switched here and nowhere else.
 option(ENTREPOT_PYTHON "Build the Python extension entrepot._core" ON)
 option(ENTREPOT_TESTS "Build the C++ tests (needs doctest)" OFF)
+option(ENTREPOT_BENCHMARKS "Build the C++ benchmarks" OFF)
 option(ENTREPOT_SYCL "Build the SYCL backend (needs the headers of intel-sycl-rt)" ON)
 option(ENTREPOT_LTO "Optimise across translation units at link time" OFF)
 option(ENTREPOT_WERROR "Treat warnings as errors" OFF)

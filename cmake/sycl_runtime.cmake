@@ -1,5 +1,5 @@
 # Finds the SYCL headers and library of the intel-sycl-rt wheel: sets ENTREPOT_SYCL_PREFIX, the folder that holds
-# include/sycl/sycl.hpp and lib/libsycl.so.
+# include/sycl/sycl.hpp and lib/libsycl.so, and makes the target sycl_runtime of them.
 #
 # The wheel is asked where its files lie, by Python: in pip's isolated build environment no prefix that CMake or
 # sysconfig know of is the right one. The answer is not cached, because that environment is another one each time.
@@ -18,3 +18,12 @@ if(NOT EXISTS "${ENTREPOT_SYCL_PREFIX}/include/sycl/sycl.hpp")
         "  -DENTREPOT_SYCL=OFF                       (with pip: ENTREPOT_SYCL=OFF pip install .)")
 endif()
 message(STATUS "SYCL headers and library: ${ENTREPOT_SYCL_PREFIX}")
+
+add_library(sycl_runtime INTERFACE)
+target_include_directories(sycl_runtime SYSTEM INTERFACE "${ENTREPOT_SYCL_PREFIX}/include" "${ENTREPOT_SYCL_PREFIX}/include/sycl")
+target_link_libraries(sycl_runtime INTERFACE "${ENTREPOT_SYCL_PREFIX}/lib/libsycl.so")
+# The headers expect DPC++: without the first, each include of sycl.hpp says so. g++ remarks on vectors passed by value.
+target_compile_definitions(sycl_runtime INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
+target_compile_options(sycl_runtime INTERFACE -Wno-psabi -Wno-deprecated-declarations)
+# An executable: libsycl's own libraries are found beside it, while linking and while running.
+target_link_options(sycl_runtime INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:-rpath-link,${ENTREPOT_SYCL_PREFIX}/lib>)
