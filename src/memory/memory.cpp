@@ -176,44 +176,75 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
     return memory;
 }
 
-Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
+namespace {
+
+inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context,
+                                       Owner &owner) {
     release_finished_owners();
-    Record &record = *new_record();
+    Memory::Record &record = *new_record();
     record.kind = kind;
-    record.alignment = 0;
     record.data = data;
     record.bytes = bytes;
     record.device = device;
     record.context = context;
     record.resource = nullptr;
     record.owner = std::move(owner);
-    return Memory(&record);
+    return &record;
+}
+
+struct Host {
+    Device device = registry::host();
+    Context context = device.default_context();
+};
+
+// Nobody else has the record: its uses can be had without a lock.
+inline std::vector<Use> take_uses(const Memory::Record &record) noexcept {
+    Memory::Ordering *const ordering = record.ordering.load(std::memory_order_acquire);
+    return ordering && ordering->count.load(std::memory_order_acquire) != 0 ? ordering->take_all() : std::vector<Use>();
+}
+
+// In both that follow the record is used again before anything is let go, for that may run anybody's code, which may let go
+// of more memory. The memory of a device that may not be called any more leaks, and with it whoever holds it.
+
+void let_go(Memory::Record *record) noexcept {
+    std::vector<Use> uses = take_uses(*record);
+    const Context context = std::move(record->context);
+    Owner owner = std::move(record->owner);
+    recycle(record);
+    if (!may_call(context.backend())) [[unlikely]]
+        owner.detach();
+    else if (!uses.empty()) [[unlikely]]
+        release_after(context, std::move(uses), std::move(owner));
+}
+
+void give_back(Memory::Record *record) noexcept {
+    std::vector<Use> uses = take_uses(*record);
+    const Place place{std::move(record->context), record->device, record->kind};
+    const Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
+    const bool escaped = record->escaped.load(std::memory_order_relaxed);
+    const ResourceRef resource = ResourceRef::adopt(record->resource);
+    recycle(record);
+    if (may_call(place.context.backend())) [[likely]]
+        resource->deallocate(place, block, {std::move(uses), escaped});
+}
+
+}  // namespace
+
+Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
+    return Memory(borrowed_record(data, bytes, kind, device, context, owner));
 }
 
 Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
-    static const Device host = registry::host();
-    static const Context context = host.default_context();
-    return borrow(data, bytes, UsmKind::host, host, context, std::move(owner));
+    static const Host *const host = new Host;  // never destroyed: memory is let go until the very end
+    return Memory(borrowed_record(data, bytes, UsmKind::host, host->device, host->context, owner));
 }
 
-// The record is used again before anything is released, for that may run anybody's code, which may let go of memory too.
 void Memory::destroy(Record *record) noexcept {
-    std::vector<Use> uses;
-    if (Ordering *const ordering = record->ordering.load(std::memory_order_acquire))
-        uses = ordering->take_all();
-    Place place{std::move(record->context), record->device, record->kind};
-    const Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
-    const bool escaped = record->escaped.load(std::memory_order_relaxed);
-    const ResourceRef resource = ResourceRef::adopt(std::exchange(record->resource, nullptr));
-    Owner owner = std::move(record->owner);
-    recycle(record);
-
-    if (!may_call(place.context.backend())) [[unlikely]]
-        owner.detach();  // memory of a device leaks here, and with it whoever holds it
-    else if (resource)
-        resource->deallocate(place, block, {std::move(uses), escaped});
-    else if (!uses.empty()) [[unlikely]]
-        release_after(place.context, std::move(uses), std::move(owner));
+    release_finished_owners();
+    if (record->resource)
+        give_back(record);
+    else
+        let_go(record);
 }
 
 }  // namespace entrepot

@@ -46,9 +46,7 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
     }
 }
 
-void release_finished_owners() noexcept {
-    if (owners_waiting.load(std::memory_order_relaxed) == 0)
-        return;
+void release_owners_of_finished_work() noexcept {
     try {
         release(waiting().owners.take_finished());
     } catch (...) {  // no memory for the list: at the next entry

@@ -1,18 +1,11 @@
-// What is let go late: all lists of what waits, and the end of the process.
+// What is let go late: all the lists of what waits.
 #include <entrepot/memory/release.hpp>
 
-#include <entrepot/device/backend.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
 #include <memory/owners.hpp>
 
 namespace entrepot {
-namespace {
-
-std::atomic<bool> leaking{false};
-
-}  // namespace
-
 void release_finished() noexcept {
     release_finished_owners();
     try {
@@ -31,12 +24,6 @@ void wait_and_release() noexcept {
         direct_resource()->wait_for_all();
     } catch (...) {
     }
-}
-
-void leak_from_now_on() noexcept { leaking.store(true, std::memory_order_relaxed); }
-
-bool may_call(const Backend &backend) noexcept {
-    return backend.is_host() || !(leaking.load(std::memory_order_relaxed) || fork_guard::is_child());
 }
 
 }  // namespace entrepot

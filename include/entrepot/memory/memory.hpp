@@ -75,7 +75,7 @@ public:
         return *this;
     }
     ~Memory() {
-        if (record_ && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (record_ && drop(record_))
             destroy(record_);
     }
 
@@ -130,6 +130,11 @@ public:
 
 private:
     explicit Memory(Record *record) noexcept : record_(record) {}
+    // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.
+    static bool drop(Record *record) noexcept {
+        return record->references.load(std::memory_order_acquire) == 1 ||
+               record->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
     static void destroy(Record *record) noexcept;
 
     Record *record_ = nullptr;

@@ -1,6 +1,8 @@
 // What is let go late: memory whose uses are still running waits, and is released at a later entry of ours.
 #pragma once
-#include <entrepot/memory/memory.hpp>
+#include <entrepot/device/backend.hpp>
+
+#include <atomic>
 
 namespace entrepot {
 
@@ -12,9 +14,12 @@ void release_finished() noexcept;
 void wait_and_release() noexcept;
 
 // The process ends: from now on nothing is asked of, or given back to, any runtime but the host's; the system takes it all.
-void leak_from_now_on() noexcept;
+inline std::atomic<bool> process_ends{false};
+inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_order_relaxed); }
 
 // Whether the backend's runtime may be called: the host's always, others neither in a forked child nor once the process ends.
-bool may_call(const Backend &backend) noexcept;
+inline bool may_call(const Backend &backend) noexcept {
+    return backend.is_host() || !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
+}
 
 }  // namespace entrepot
