@@ -35,6 +35,7 @@ void init_array(nb::module_ &m) {
 
 NB_MODULE(_core, m) {
     using namespace entrepot::python;
+    nb::set_leak_warnings(false);  // the objects of the dtypes and the default devices live as long as the process
     m.doc() = "The C++ side of entrepot; import entrepot instead.";
     m.attr("__version__") = ENTREPOT_VERSION;
     init_errors(m);

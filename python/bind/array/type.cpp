@@ -100,6 +100,29 @@ PyObject *tuple_of(Extents extents) {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
+// What dpnp asks first of any object. Its own array of the same memory, made by dpnp; AttributeError where dpnp is not in the
+// process or the memory is not SYCL's, so that hasattr() is honest and loads nothing.
+PyObject *get_usm_ndarray(const Array &a) {
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *tensor = PyDict_GetItemString(modules, "dpnp.tensor");
+    if (!tensor || a.device().backend().is_host()) {
+        PyErr_SetString(PyExc_AttributeError, "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
+        return nullptr;
+    }
+    PyObject *self = wrap(Array(a));
+    PyObject *result = self ? PyObject_CallMethod(tensor, "from_dlpack", "O", self) : nullptr;
+    Py_XDECREF(self);
+    return result;
+}
+
+// dpnp copies whatever it does not find on the queue that the object says it has; this is the queue of the above.
+PyObject *get_sycl_queue(const Array &a) {
+    PyObject *usm_ndarray = get_usm_ndarray(a);
+    PyObject *queue = usm_ndarray ? PyObject_GetAttrString(usm_ndarray, "sycl_queue") : nullptr;
+    Py_XDECREF(usm_ndarray);
+    return queue;
+}
+
 // Exports stop their exceptions themselves: they are called from C as well.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
 
@@ -142,6 +165,8 @@ PyGetSetDef attributes[] = {
     {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
     {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
     {"__sycl_usm_array_interface__", interface<suai_export>, nullptr, "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
+    {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr, "dpnp's array of the same memory, so that dpnp.asarray does not copy.", nullptr},
+    {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.", nullptr},
     {"__array_interface__", interface<array_interface_export>, nullptr,
      "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
     {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.", nullptr},

@@ -2,7 +2,7 @@
 #include "routes.hpp"
 
 #include "../owner.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 
 #include <algorithm>
 #include <array>
