@@ -116,14 +116,18 @@ int main(int argc, char **argv) {
     ok(table.memory_allocate(context, device, EP_USM_DEVICE, 1 << 20, 0, nullptr, &a));
     ok(table.memory_allocate(context, device, EP_USM_DEVICE, 1 << 20, 0, nullptr, &b));
     ep_allocation found{};
-    compare("query: kind, base, containment / kind", [&] { ok(table.memory_query(context, a, 4096, 0, &found)); },
-            [&] { found.kind = sycl::get_pointer_type(a, their_context) == sycl::usm::alloc::device ? EP_USM_DEVICE : EP_USM_UNKNOWN; });
-    compare("query: and device and size / kind and device",
-            [&] { ok(table.memory_query(context, a, 4096, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found)); },
-            [&] {
-                found.kind = sycl::get_pointer_type(a, their_context) == sycl::usm::alloc::device ? EP_USM_DEVICE : EP_USM_UNKNOWN;
-                (void)sycl::get_pointer_device(a, their_context);
-            });
+    compare(
+        "query: kind, base, containment / kind", [&] { ok(table.memory_query(context, a, 4096, 0, &found)); },
+        [&] {
+            found.kind = sycl::get_pointer_type(a, their_context) == sycl::usm::alloc::device ? EP_USM_DEVICE : EP_USM_UNKNOWN;
+        });
+    compare(
+        "query: and device and size / kind and device",
+        [&] { ok(table.memory_query(context, a, 4096, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found)); },
+        [&] {
+            found.kind = sycl::get_pointer_type(a, their_context) == sycl::usm::alloc::device ? EP_USM_DEVICE : EP_USM_UNKNOWN;
+            (void)sycl::get_pointer_device(a, their_context);
+        });
 
     // ------------------------------------------------------------- copies
     const auto wait_all = [&] {
@@ -131,24 +135,32 @@ int main(int argc, char **argv) {
         theirs.wait();
         out_of_order.wait();
     };
-    compare("copy 4 KiB + wait / with an event", [&] { ok(table.memory_copy(queue, a, b, 4096)), ok(table.queue_wait(queue)); },
-            [&] { theirs.memcpy(a, b, 4096).wait(); });
-    compare("copy 4 KiB + wait / without", [&] { ok(table.memory_copy(queue, a, b, 4096)), ok(table.queue_wait(queue)); },
-            [&] { syclex::memcpy(theirs, a, b, 4096), theirs.wait(); });
-    compare("copy 4 KiB + wait, out of order, fenced / not", [&] { ok(table.memory_copy(wrapped, a, b, 4096)), ok(table.queue_wait(wrapped)); },
-            [&] { out_of_order.memcpy(a, b, 4096), out_of_order.wait(); });
+    compare(
+        "copy 4 KiB + wait / with an event", [&] { ok(table.memory_copy(queue, a, b, 4096)), ok(table.queue_wait(queue)); },
+        [&] { theirs.memcpy(a, b, 4096).wait(); });
+    compare(
+        "copy 4 KiB + wait / without", [&] { ok(table.memory_copy(queue, a, b, 4096)), ok(table.queue_wait(queue)); },
+        [&] { syclex::memcpy(theirs, a, b, 4096), theirs.wait(); });
+    compare(
+        "copy 4 KiB + wait, out of order, fenced / not",
+        [&] { ok(table.memory_copy(wrapped, a, b, 4096)), ok(table.queue_wait(wrapped)); },
+        [&] { out_of_order.memcpy(a, b, 4096), out_of_order.wait(); });
     const std::uint32_t item = 7;
-    compare("fill 4 KiB + wait", [&] { ok(table.memory_fill(queue, a, &item, 4, 1024)), ok(table.queue_wait(queue)); },
-            [&] { theirs.fill(a, item, 1024).wait(); });
+    compare(
+        "fill 4 KiB + wait", [&] { ok(table.memory_fill(queue, a, &item, 4, 1024)), ok(table.queue_wait(queue)); },
+        [&] { theirs.fill(a, item, 1024).wait(); });
 
     const std::int64_t shape[] = {512, 256}, rows[] = {1024, 4}, columns[] = {4, 2048}, every_second[] = {2048, 4};
     const ep_box box{2, 4, shape};
     // (The runtime's own two-dimensional copy falls back to a kernel that only DPC++ can compile.)
-    compare("copy 256 of every 512 floats / memcpy of as much",
-            [&] { ok(table.memory_copy_strided(queue, &box, a, rows, b, every_second)), ok(table.queue_wait(queue)); },
-            [&] { theirs.memcpy(a, b, 512 * 1024).wait(); });
-    compare("transpose 512 x 256 float / memcpy of as much", [&] { ok(table.memory_copy_strided(queue, &box, a, rows, b, columns)), ok(table.queue_wait(queue)); },
-            [&] { theirs.memcpy(a, b, 512 * 1024).wait(); });
+    compare(
+        "copy 256 of every 512 floats / memcpy of as much",
+        [&] { ok(table.memory_copy_strided(queue, &box, a, rows, b, every_second)), ok(table.queue_wait(queue)); },
+        [&] { theirs.memcpy(a, b, 512 * 1024).wait(); });
+    compare(
+        "transpose 512 x 256 float / memcpy of as much",
+        [&] { ok(table.memory_copy_strided(queue, &box, a, rows, b, columns)), ok(table.queue_wait(queue)); },
+        [&] { theirs.memcpy(a, b, 512 * 1024).wait(); });
 
     // ------------------------------------------------------------- launches
     ep_program program = nullptr;
@@ -164,7 +176,8 @@ int main(int argc, char **argv) {
     const cl_program their_program = create(sycl::get_native<sycl::backend::opencl>(their_context), 1, &text, nullptr, nullptr);
     const cl_device_id id = sycl::get_native<sycl::backend::opencl>(their_device);
     build(their_program, 1, &id, "", nullptr, nullptr);
-    const sycl::kernel their_kernel = sycl::make_kernel<sycl::backend::opencl>(create_kernel(their_program, "add", nullptr), their_context);
+    const sycl::kernel their_kernel =
+        sycl::make_kernel<sycl::backend::opencl>(create_kernel(their_program, "add", nullptr), their_context);
 
     const int value = 1;
     const ep_range range{1, {64}, {64}};
@@ -179,55 +192,73 @@ int main(int argc, char **argv) {
     };
     compare("launch / with an event", [&] { launch(queue); }, [&] { theirs.submit(command); }, wait_all);
     compare("launch / without", [&] { launch(queue); }, [&] { syclex::submit(theirs, command); }, wait_all);
-    compare("launch + wait / with an event", [&] { launch(queue), ok(table.queue_wait(queue)); }, [&] { theirs.submit(command), theirs.wait(); });
-    compare("launch + wait / without", [&] { launch(queue), ok(table.queue_wait(queue)); }, [&] { syclex::submit(theirs, command), theirs.wait(); });
-    compare("launch + wait, profiling", [&] { launch(profiling), ok(table.queue_wait(profiling)); }, [&] { theirs.submit(command), theirs.wait(); });
+    compare(
+        "launch + wait / with an event", [&] { launch(queue), ok(table.queue_wait(queue)); },
+        [&] { theirs.submit(command), theirs.wait(); });
+    compare(
+        "launch + wait / without", [&] { launch(queue), ok(table.queue_wait(queue)); },
+        [&] { syclex::submit(theirs, command), theirs.wait(); });
+    compare(
+        "launch + wait, profiling", [&] { launch(profiling), ok(table.queue_wait(profiling)); },
+        [&] { theirs.submit(command), theirs.wait(); });
 
     // --------------------------------------------------------------- events
-    compare("record on an idle queue / barrier",
-            [&] {
-                ep_event event = nullptr;
-                ok(table.event_record(queue, &event));
-                table.event_release(event);
-            },
-            [&] { (void)theirs.ext_oneapi_submit_barrier(); });
-    compare("launch + record + wait for it / with an event",
-            [&] {
-                launch(queue);
-                ep_event event = nullptr;
-                ok(table.event_record(queue, &event));
-                ok(table.event_wait(event));
-                table.event_release(event);
-            },
-            [&] { theirs.submit(command).wait(); });
+    compare(
+        "record on an idle queue / barrier",
+        [&] {
+            ep_event event = nullptr;
+            ok(table.event_record(queue, &event));
+            table.event_release(event);
+        },
+        [&] { (void)theirs.ext_oneapi_submit_barrier(); });
+    compare(
+        "launch + record + wait for it / with an event",
+        [&] {
+            launch(queue);
+            ep_event event = nullptr;
+            ok(table.event_record(queue, &event));
+            ok(table.event_wait(event));
+            table.event_release(event);
+        },
+        [&] { theirs.submit(command).wait(); });
     ep_event done = nullptr;
     ok(table.event_record(queue, &done));
-    compare("wait in a queue for what is done", [&] { ok(table.event_wait_in_queue(queue, done)); },
-            [&] { (void)theirs.ext_oneapi_submit_barrier({*static_cast<sycl::event *>([&] { void *e = nullptr; ok(table.event_native(done, &e)); return e; }())}); });
+    compare(
+        "wait in a queue for what is done", [&] { ok(table.event_wait_in_queue(queue, done)); },
+        [&] {
+            (void)theirs.ext_oneapi_submit_barrier({*static_cast<sycl::event *>([&] {
+                void *e = nullptr;
+                ok(table.event_native(done, &e));
+                return e;
+            }())});
+        });
     std::int32_t flag = 0;
     compare("is an event done", [&] { ok(table.event_is_done(done, &flag)); }, [&] { (void)theirs.ext_oneapi_empty(); });
     compare("is a queue idle", [&] { ok(table.queue_is_idle(queue, &flag)); }, [&] { (void)theirs.ext_oneapi_empty(); });
 
     // -------------------------------------------------------------- handles
-    compare("wrap and release a queue / copy one",
-            [&] {
-                ep_queue handle = nullptr;
-                ok(table.queue_from_native(&theirs, &handle));
-                table.queue_release(handle);
-            },
-            [&] { [[maybe_unused]] volatile bool kept = sycl::queue(theirs) == theirs; });
-    compare("wrap and release a context / copy one",
-            [&] {
-                ep_context handle = nullptr;
-                ok(table.context_from_native(const_cast<sycl::context *>(&their_context), &handle));
-                table.context_release(handle);
-            },
-            [&] { [[maybe_unused]] volatile bool kept = sycl::context(their_context) == their_context; });
-    compare("create and release a queue",
-            [&] {
-                ep_queue handle = nullptr;
-                ok(table.queue_create(context, device, 0, &handle));
-                table.queue_release(handle);
-            },
-            [&] { sycl::queue made(their_context, their_device, sycl::property::queue::in_order{}); });
+    compare(
+        "wrap and release a queue / copy one",
+        [&] {
+            ep_queue handle = nullptr;
+            ok(table.queue_from_native(&theirs, &handle));
+            table.queue_release(handle);
+        },
+        [&] { [[maybe_unused]] volatile bool kept = sycl::queue(theirs) == theirs; });
+    compare(
+        "wrap and release a context / copy one",
+        [&] {
+            ep_context handle = nullptr;
+            ok(table.context_from_native(const_cast<sycl::context *>(&their_context), &handle));
+            table.context_release(handle);
+        },
+        [&] { [[maybe_unused]] volatile bool kept = sycl::context(their_context) == their_context; });
+    compare(
+        "create and release a queue",
+        [&] {
+            ep_queue handle = nullptr;
+            ok(table.queue_create(context, device, 0, &handle));
+            table.queue_release(handle);
+        },
+        [&] { sycl::queue made(their_context, their_device, sycl::property::queue::in_order{}); });
 }

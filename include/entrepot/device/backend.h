@@ -74,7 +74,8 @@ typedef enum ep_aspect {
 typedef struct ep_device_info {
     const char *backend; /* the filter selector's word: "opencl", "level_zero", "cuda", "hip", "host" … */
     ep_device_type type;
-    uint32_t number; /* position among the root devices of the same backend and type; of a sub-device: in its parent */
+    uint32_t number; /* position among the root devices of the same backend and type; a sub-device's is its own in its parent:
+                        the first partition has 0, 1 …, another one goes on from there */
     const char *name, *vendor, *driver; /* immortal */
     uint64_t global_memory, local_memory, max_allocation; /* bytes */
     uint64_t max_work_group;                              /* work-items */
@@ -212,7 +213,8 @@ typedef struct ep_backend {
 
     /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
     ep_status (*event_record)(ep_queue queue, ep_event *event); /* done when all that the queue holds now is done */
-    ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event); /* later work of `queue` waits; any context */
+    /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
+    ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
     ep_status (*event_wait)(ep_event event);                          /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */

@@ -19,14 +19,6 @@ Interned &interned() {
     return *only;
 }
 
-bool retained_if_alive(ep_context context) noexcept {
-    std::uint32_t references = context->references.load(std::memory_order_relaxed);
-    while (references != 0)
-        if (context->references.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
-            return true;
-    return false;
-}
-
 bool is_default_of_platform(const ::sycl::context &context) {
     try {
         return context == context.get_platform().ext_oneapi_get_default_context();

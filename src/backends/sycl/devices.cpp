@@ -30,9 +30,12 @@ Registry &registry() {
 
 ep_device_type type_of(const ::sycl::device &device) {
     switch (device.get_info<of_device::device_type>()) {
-    case ::sycl::info::device_type::cpu: return EP_CPU;
-    case ::sycl::info::device_type::gpu: return EP_GPU;
-    default: return EP_ACCELERATOR;
+    case ::sycl::info::device_type::cpu:
+        return EP_CPU;
+    case ::sycl::info::device_type::gpu:
+        return EP_GPU;
+    default:
+        return EP_ACCELERATOR;
     }
 }
 
@@ -172,15 +175,15 @@ void require_offered(ep_device device, ep_partition how) {
     for (const PartitionWords &one : partition_words)
         if (device->info.aspects & one.aspect)
             offered += (offered.empty() ? "" : ", ") + std::string(one.words);
-    refuse(EP_UNSUPPORTED, selector(device), " cannot be partitioned ", asked.words, "; what it offers: ",
-           offered.empty() ? "no partition at all" : offered);
+    refuse(EP_UNSUPPORTED, selector(device), " cannot be partitioned ", asked.words,
+           "; what it offers: ", offered.empty() ? "no partition at all" : offered);
 }
 
 void require_counts(ep_device device, const ep_device_s::Partition &partition) {
     const auto &[how, counts] = partition;
     if (counts.empty() || (how != EP_BY_COUNTS && counts.size() != 1))
-        refuse(EP_INVALID, "a partition ", partition_words[how].words, " takes ", how == EP_BY_COUNTS ? "one number or more" : "one number",
-               ", and ", counts.size(), " were given");
+        refuse(EP_INVALID, "a partition ", partition_words[how].words, " takes ",
+               how == EP_BY_COUNTS ? "one number or more" : "one number", ", and ", counts.size(), " were given");
     if (how == EP_BY_AFFINITY) {
         if (counts[0] >= affinity_domains.size())
             refuse(EP_INVALID, "affinity domain ", counts[0], " is not one of the ", affinity_domains.size(), " of ep_affinity");
@@ -199,10 +202,13 @@ void require_counts(ep_device device, const ep_device_s::Partition &partition) {
 std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device, const ep_device_s::Partition &partition) {
     const auto &[how, counts] = partition;
     switch (how) {
-    case EP_EQUALLY: return device.create_sub_devices<partition_property::partition_equally>(counts[0]);
+    case EP_EQUALLY:
+        return device.create_sub_devices<partition_property::partition_equally>(counts[0]);
     case EP_BY_COUNTS:
-        return device.create_sub_devices<partition_property::partition_by_counts>(std::vector<size_t>(counts.begin(), counts.end()));
-    default: return device.create_sub_devices<partition_property::partition_by_affinity_domain>(affinity_domains[counts[0]]);
+        return device.create_sub_devices<partition_property::partition_by_counts>(
+            std::vector<size_t>(counts.begin(), counts.end()));
+    default:
+        return device.create_sub_devices<partition_property::partition_by_affinity_domain>(affinity_domains[counts[0]]);
     }
 }
 

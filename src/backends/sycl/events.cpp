@@ -26,9 +26,7 @@ ep_status event_record(ep_queue queue, ep_event *event) {
 
 // Whether the driver has the command already. The runtime holds back what waits for another context or for a host task, and
 // such an event has no native handle: asking for it would crash, and a barrier on it would block.
-bool is_enqueued(const ::sycl::event &event) {
-    return event.get_info<::sycl::info::event::reference_count>() != 0;
-}
+bool is_enqueued(const ::sycl::event &event) { return event.get_info<::sycl::info::event::reference_count>() != 0; }
 
 using NativeEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, cl_int (*)(cl_event)>;
 
@@ -102,12 +100,11 @@ ep_status event_is_done(ep_event event, std::int32_t *done) {
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
         if (!is_done(from->native) || !is_done(to->native))
-            refuse(EP_INVALID, "the time between two events was asked for, and ", is_done(from->native) ? "the later" : "the earlier",
-                   " is not done: wait for it first");
+            refuse(EP_INVALID, "the time between two events was asked for, and ",
+                   is_done(from->native) ? "the later" : "the earlier", " is not done: wait for it first");
         const auto ended = [](const ep_event event) {
             try {
-                return static_cast<std::int64_t>(
-                    event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
+                return static_cast<std::int64_t>(event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
             } catch (const ::sycl::exception &error) {
                 refuse(EP_INVALID, "the event has no time: it must be recorded in a queue that was created for profiling (",
                        error.what(), ")");

@@ -22,10 +22,14 @@ const KindWords &words_of(ep_usm_kind kind) {
     static constexpr KindWords device = {EP_USM_DEVICE_ALLOCATIONS, ::sycl::usm::alloc::device, "device"};
     static constexpr KindWords shared = {EP_USM_SHARED_ALLOCATIONS, ::sycl::usm::alloc::shared, "shared"};
     switch (kind) {
-    case EP_USM_HOST: return host;
-    case EP_USM_DEVICE: return device;
-    case EP_USM_SHARED: return shared;
-    default: refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: it is host, device or shared");
+    case EP_USM_HOST:
+        return host;
+    case EP_USM_DEVICE:
+        return device;
+    case EP_USM_SHARED:
+        return shared;
+    default:
+        refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: it is host, device or shared");
     }
 }
 
@@ -34,7 +38,8 @@ const KindWords &words_of(ep_usm_kind kind) {
 void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
     switch (kind) {
     case EP_USM_HOST:
-        return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context->native) : ::sycl::malloc_host(bytes, context->native);
+        return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context->native)
+                         : ::sycl::malloc_host(bytes, context->native);
     case EP_USM_DEVICE:
         return alignment ? ::sycl::aligned_alloc_device(alignment, bytes, device->native, context->native)
                          : ::sycl::malloc_device(bytes, device->native, context->native);
@@ -62,8 +67,8 @@ void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size
     refuse(EP_OUT_OF_MEMORY, selector(device), " has no ", bytes, " bytes of ", words.words, " memory left");
 }
 
-ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment, ep_queue,
-                          void **pointer) {
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
+                          ep_queue, void **pointer) {
     return guarded([&] {
         words_of(kind);
         if (alignment & (alignment - 1))
@@ -90,19 +95,27 @@ template <class Answer> Answer ask(ep_context context, const void *pointer, cl_u
 
 ep_usm_kind kind_of(cl_unified_shared_memory_type_intel type) {
     switch (type) {
-    case CL_MEM_TYPE_HOST_INTEL: return EP_USM_HOST;
-    case CL_MEM_TYPE_DEVICE_INTEL: return EP_USM_DEVICE;
-    case CL_MEM_TYPE_SHARED_INTEL: return EP_USM_SHARED;
-    default: return EP_USM_UNKNOWN;
+    case CL_MEM_TYPE_HOST_INTEL:
+        return EP_USM_HOST;
+    case CL_MEM_TYPE_DEVICE_INTEL:
+        return EP_USM_DEVICE;
+    case CL_MEM_TYPE_SHARED_INTEL:
+        return EP_USM_SHARED;
+    default:
+        return EP_USM_UNKNOWN;
     }
 }
 
 ep_usm_kind kind_of(::sycl::usm::alloc type) {
     switch (type) {
-    case ::sycl::usm::alloc::host: return EP_USM_HOST;
-    case ::sycl::usm::alloc::device: return EP_USM_DEVICE;
-    case ::sycl::usm::alloc::shared: return EP_USM_SHARED;
-    default: return EP_USM_UNKNOWN;
+    case ::sycl::usm::alloc::host:
+        return EP_USM_HOST;
+    case ::sycl::usm::alloc::device:
+        return EP_USM_DEVICE;
+    case ::sycl::usm::alloc::shared:
+        return EP_USM_SHARED;
+    default:
+        return EP_USM_UNKNOWN;
     }
 }
 
@@ -190,10 +203,14 @@ void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value 
     if (std::all_of(value.begin(), value.end(), [&](unsigned char byte) { return byte == value[0]; }))
         return syclex::memset(native, walk.to, value[0], walk.bytes());
     switch (walk.unit) {
-    case 2: return fill_units<2>(native, walk, value);
-    case 4: return fill_units<4>(native, walk, value);
-    case 8: return fill_units<8>(native, walk, value);
-    default: return fill_units<16>(native, walk, value);
+    case 2:
+        return fill_units<2>(native, walk, value);
+    case 4:
+        return fill_units<4>(native, walk, value);
+    case 8:
+        return fill_units<8>(native, walk, value);
+    default:
+        return fill_units<16>(native, walk, value);
     }
 }
 

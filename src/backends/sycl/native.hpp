@@ -85,9 +85,9 @@ struct ep_device_s {
     bool builds_sycl_source = false, builds_spirv = false;
 
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
-    std::mutex mutex;                                         // guards the two below
+    std::mutex mutex;                                            // guards the two below
     std::map<Partition, std::vector<ep_device_s *>> partitions;  // those that were asked for
-    std::uint32_t sub_device_count = 0;                       // sub-devices are numbered as they appear
+    std::uint32_t sub_device_count = 0;                          // sub-devices are numbered as they appear
 };
 
 namespace entrepot::backends::sycl {
@@ -107,8 +107,8 @@ struct ep_context_s {
     ::sycl::context native;
     std::vector<ep_device> devices;
     bool is_default = false;
-    cl_context cl = nullptr;                               // of OpenCL contexts; one reference is ours
-    entrepot::backends::sycl::QueryAllocation query = nullptr;   // of OpenCL contexts whose platform has it
+    cl_context cl = nullptr;                                    // of OpenCL contexts; one reference is ours
+    entrepot::backends::sycl::QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
 
     // The kernels of strided copies and fills that this context has needed so far; see strided.cpp.
     std::mutex mutex;
@@ -123,11 +123,11 @@ ep_context intern(const ::sycl::context &native);
 // The error that a queue's asynchronous work ended with, until a wait reports it. The runtime's default handler would end
 // the process; ours keeps the first error here.
 class AsyncError {
-  public:
+public:
     void keep(const ::sycl::exception_list &errors) noexcept;
     void report();  // throws a Refusal where there is one, and forgets it
 
-  private:
+private:
     std::atomic<bool> pending_{false};
     std::mutex mutex_;
     std::string message_;
@@ -149,7 +149,7 @@ struct ep_queue_s {
 struct ep_event_s {
     std::atomic<std::uint32_t> references{1};
     ::sycl::event native;
-    ep_context context;  // one reference; NULL of wrapped events
+    ep_context context;                                           // one reference; NULL of wrapped events
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // its queue's, if that is ours
 };
 
@@ -158,7 +158,7 @@ struct ep_program_s {
     ep_context context;  // one reference
     ep_device device;
     ep_dialect dialect;
-    cl_program cl = nullptr;  // of EP_OPENCL_C
+    cl_program cl = nullptr;                                                          // of EP_OPENCL_C
     std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;  // of the others
 };
 
@@ -176,6 +176,24 @@ template <class Handle> Handle retained(Handle handle) noexcept {
     if (handle)
         handle->references.fetch_add(1, std::memory_order_relaxed);
     return handle;
+}
+
+// As `retained`, unless the last reference has gone and its owner only waits for a lock to forget the handle.
+template <class Handle> bool retained_if_alive(Handle handle) noexcept {
+    std::uint32_t references = handle->references.load(std::memory_order_relaxed);
+    while (references != 0)
+        if (handle->references.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
+            return true;
+    return false;
+}
+
+// One reference more, unless the last one has gone already and the handle is on its way out.
+template <class Handle> bool retained_if_alive(Handle handle) noexcept {
+    std::uint32_t references = handle->references.load(std::memory_order_relaxed);
+    while (references != 0)
+        if (handle->references.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
+            return true;
+    return false;
 }
 
 // Whether that was the last reference.
@@ -197,7 +215,8 @@ template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
 }
 
 // A kernel of ours, built for one device.
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source, const char *name);
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
+                            const char *name);
 
 // -------------------------------------------------------------------- files
 

@@ -12,7 +12,8 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
             return;
         }
         // The runtime throws for two devices of different platforms, whose answer is no.
-        *can = device->native.get_platform() == peer->native.get_platform() && device->native.ext_oneapi_can_access_peer(peer->native);
+        *can = device->native.get_platform() == peer->native.get_platform() &&
+               device->native.ext_oneapi_can_access_peer(peer->native);
     });
 }
 

@@ -41,8 +41,8 @@ void require_dialect(ep_device device, ep_dialect dialect) {
     for (const DialectWords &known : dialect_words)
         if (offered & (1u << known.dialect))
             names += (names.empty() ? "" : ", ") + std::string(known.words);
-    refuse(EP_UNSUPPORTED, selector(device), " builds no programs of ", words_of(dialect), "; what it builds: ",
-           names.empty() ? "nothing" : names);
+    refuse(EP_UNSUPPORTED, selector(device), " builds no programs of ", words_of(dialect),
+           "; what it builds: ", names.empty() ? "nothing" : names);
 }
 
 void tell(const ep_sink *log, std::string_view text) {
@@ -126,7 +126,8 @@ template <class Visit> void for_each_identifier(std::string_view source, Visit &
             skip_literal(rest[0]);
         } else if (is_word(rest[0])) {
             const std::size_t begin = at;
-            while (at < source.size() && (is_word(source[at]) || (source[at] == '\'' && std::isdigit(static_cast<unsigned char>(source[begin])))))
+            while (at < source.size() &&
+                   (is_word(source[at]) || (source[at] == '\'' && std::isdigit(static_cast<unsigned char>(source[begin])))))
                 ++at;
             visit(source.substr(begin, at - begin));
         } else {
@@ -142,7 +143,8 @@ void require_survivable(ep_device device, std::string_view source, const ep_sink
     for_each_identifier(source, [&](std::string_view identifier) {
         if (std::find(std::begin(deadly), std::end(deadly), identifier) == std::end(deadly))
             return;
-        tell(log, std::string(identifier) + " crashes the run-time SYCL compiler: use a work_group_memory parameter or work_group_static\n");
+        tell(log, std::string(identifier) +
+                      " crashes the run-time SYCL compiler: use a work_group_memory parameter or work_group_static\n");
         refuse_build(device, EP_SYCL_SOURCE);
     });
 }
@@ -174,17 +176,19 @@ void build_bundle(ep_program program, SourceBundle source, const char *options, 
 
 void build_sycl_source(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
     require_survivable(program->device, source, log);
-    build_bundle(program,
-                 syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::sycl, std::string(source)),
-                 options, log);
+    build_bundle(
+        program,
+        syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::sycl, std::string(source)),
+        options, log);
 }
 
 void build_spirv(ep_program program, std::string_view module, const char *options, const ep_sink *log) {
     constexpr unsigned char magic[] = {0x03, 0x02, 0x23, 0x07};
-    if (module.size() < 20 || module.size() % 4 != 0 || !std::equal(std::begin(magic), std::end(magic), module.begin(), [](auto a, char b) {
-            return a == static_cast<unsigned char>(b);
-        }))
-        refuse(EP_INVALID, "the ", module.size(), " bytes given are not a SPIR-V module: it starts with 0x07230203 and has whole words");
+    if (module.size() < 20 || module.size() % 4 != 0 ||
+        !std::equal(std::begin(magic), std::end(magic), module.begin(),
+                    [](auto a, char b) { return a == static_cast<unsigned char>(b); }))
+        refuse(EP_INVALID, "the ", module.size(),
+               " bytes given are not a SPIR-V module: it starts with 0x07230203 and has whole words");
     const auto *bytes = reinterpret_cast<const std::byte *>(module.data());
     build_bundle(program,
                  syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::spirv,
@@ -195,8 +199,9 @@ void build_spirv(ep_program program, std::string_view module, const char *option
 ::sycl::kernel bundle_kernel(ep_program program, const char *name) {
     if (!program->bundle->ext_oneapi_has_kernel(name))
         refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
-               program->dialect == EP_SYCL_SOURCE ? ": is it an extern \"C\" function with the property nd_range_kernel or single_task_kernel?"
-                                                  : "");
+               program->dialect == EP_SYCL_SOURCE
+                   ? ": is it an extern \"C\" function with the property nd_range_kernel or single_task_kernel?"
+                   : "");
     return program->bundle->ext_oneapi_get_kernel(name);
 }
 
@@ -221,9 +226,15 @@ OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect, std
     require_dialect(device, dialect);
     OwnedProgram program(new ep_program_s{{1}, retained(context), device, dialect, nullptr, nullptr});
     switch (dialect) {
-    case EP_OPENCL_C: build_opencl_c(program.get(), source, options, log); break;
-    case EP_SYCL_SOURCE: build_sycl_source(program.get(), source, options, log); break;
-    default: build_spirv(program.get(), source, options, log); break;
+    case EP_OPENCL_C:
+        build_opencl_c(program.get(), source, options, log);
+        break;
+    case EP_SYCL_SOURCE:
+        build_sycl_source(program.get(), source, options, log);
+        break;
+    default:
+        build_spirv(program.get(), source, options, log);
+        break;
     }
     return program;
 }
@@ -252,7 +263,8 @@ std::uint64_t local_memory_of(const ::sycl::kernel &kernel, ep_device device) {
         return 0;
     const cl_kernel native = ::sycl::get_native<::sycl::backend::opencl>(kernel);
     cl_ulong bytes = 0;
-    const cl_int code = opencl().kernel_work_group_info(native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+    const cl_int code =
+        opencl().kernel_work_group_info(native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
     opencl().release_kernel(native);
     check(code, "clGetKernelWorkGroupInfo");
     return bytes;
@@ -300,7 +312,8 @@ bool is_local_chosen_by_runtime(const ep_range &range) {
 void require_place(ep_queue queue, ep_kernel kernel) {
     const ep_program program = kernel->program;
     if (program->context != queue->context)
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for another context than the queue's: build it for the context of the queue");
+        refuse(EP_INVALID, "kernel \"", kernel->name,
+               "\" was built for another context than the queue's: build it for the context of the queue");
     if (program->device != queue->device)
         refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for ", selector(program->device), ", and the queue is on ",
                selector(queue->device));
@@ -308,7 +321,8 @@ void require_place(ep_queue queue, ep_kernel kernel) {
 
 void require_arguments(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
     if (count != static_cast<std::size_t>(kernel->info.argument_count))
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count, " arguments, and ", count, " were given",
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count, " arguments, and ", count,
+               " were given",
                kernel->program->dialect == EP_SYCL_SOURCE ? " (a local_accessor counts as four: use work_group_memory)" : "");
     for (std::size_t i = 0; i < count; ++i)
         if (arguments[i].kind != EP_ARG_POINTER && arguments[i].size == 0)
@@ -322,7 +336,8 @@ void require_groups(ep_kernel kernel, const ep_device_info &device, const ep_ran
         if (local == 0)
             refuse(EP_INVALID, "dimension ", i, " of the work-group is 0 and another is not: give all of them, or none");
         if (range.global[i] % local != 0)
-            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i], " work-items, which groups of ", local, " do not divide");
+            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i], " work-items, which groups of ", local,
+                   " do not divide");
         if (local > most)
             refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local, " work-items, and the device allows ", most);
         group *= local;
@@ -339,8 +354,10 @@ void require_range(const ep_range &range) {
 
 void set_argument(::sycl::handler &handler, int index, const ep_argument &argument) {
     switch (argument.kind) {
-    case EP_ARG_POINTER: return handler.set_arg(index, const_cast<void *>(argument.value));
-    case EP_ARG_BYTES: return handler.set_arg(index, syclex::raw_kernel_arg(argument.value, argument.size));
+    case EP_ARG_POINTER:
+        return handler.set_arg(index, const_cast<void *>(argument.value));
+    case EP_ARG_BYTES:
+        return handler.set_arg(index, syclex::raw_kernel_arg(argument.value, argument.size));
     case EP_ARG_LOCAL: {
         syclex::work_group_memory<char[]> local(argument.size, handler);
         return handler.set_arg(index, local);
@@ -349,7 +366,7 @@ void set_argument(::sycl::handler &handler, int index, const ep_argument &argume
     refuse(EP_INVALID, "argument ", index, " is of kind ", static_cast<int>(argument.kind), ", which ep_argument_kind has not");
 }
 
-template <int Dimensions> ::sycl::range<Dimensions> native_range(const std::uint64_t *items) {
+template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint64_t *items) {
     if constexpr (Dimensions == 1)
         return {items[0]};
     else if constexpr (Dimensions == 2)
@@ -371,7 +388,8 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
     });
 }
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments, std::size_t count) {
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
+                        std::size_t count) {
     return guarded([&] {
         require_place(queue, kernel);
         require_arguments(kernel, arguments, count);
@@ -382,9 +400,12 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
             return;  // no work-items, no work
         in_order(queue, [&](::sycl::queue &native) {
             switch (range->ndim) {
-            case 1: return submit<1>(native, kernel, *range, arguments, count);
-            case 2: return submit<2>(native, kernel, *range, arguments, count);
-            default: return submit<3>(native, kernel, *range, arguments, count);
+            case 1:
+                return submit<1>(native, kernel, *range, arguments, count);
+            case 2:
+                return submit<2>(native, kernel, *range, arguments, count);
+            default:
+                return submit<3>(native, kernel, *range, arguments, count);
             }
         });
     });
@@ -392,9 +413,11 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 
 }  // namespace
 
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source, const char *name) {
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
+                            const char *name) {
     std::string log;
-    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    const ep_sink sink{
+        &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
     try {
         return kernel_of(build(context, device, dialect, source, "", &sink).get(), name);
     } catch (const Refusal &) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 
 namespace entrepot::backends::sycl {
 
@@ -39,10 +40,14 @@ constexpr std::uint32_t every_flag = EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER;
 
 ::sycl::queue create(ep_context context, ep_device device, std::uint32_t flags, const ::sycl::async_handler &handler) {
     switch (flags) {
-    case 0: return {context->native, device->native, handler, {property::in_order{}}};
-    case EP_QUEUE_PROFILING: return {context->native, device->native, handler, {property::in_order{}, property::enable_profiling{}}};
-    case EP_QUEUE_OUT_OF_ORDER: return {context->native, device->native, handler};
-    default: return {context->native, device->native, handler, {property::enable_profiling{}}};
+    case 0:
+        return {context->native, device->native, handler, {property::in_order{}}};
+    case EP_QUEUE_PROFILING:
+        return {context->native, device->native, handler, {property::in_order{}, property::enable_profiling{}}};
+    case EP_QUEUE_OUT_OF_ORDER:
+        return {context->native, device->native, handler};
+    default:
+        return {context->native, device->native, handler, {property::enable_profiling{}}};
     }
 }
 
@@ -52,7 +57,8 @@ void require_usable(ep_context context, ep_device device, std::uint32_t flags) {
     if ((flags & EP_QUEUE_PROFILING) && !(device->info.aspects & EP_PROFILING))
         refuse(EP_UNSUPPORTED, selector(device), " cannot measure time: create the queue without profiling");
     if (std::find(context->devices.begin(), context->devices.end(), device) == context->devices.end())
-        refuse(EP_INVALID, selector(device), " is not a device of the context", device->parent ? " (the default context has root devices only)" : "",
+        refuse(EP_INVALID, selector(device), " is not a device of the context",
+               device->parent ? " (the default context has root devices only)" : "",
                ": create a context of this device for the queue");
 }
 
@@ -61,12 +67,53 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
            (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
 }
 
+// The queues that have a handle, by the runtime's own object: a native queue that comes again, ours included, has the same handle.
+// One without references stays here until its releaser has the lock.
+class Known {
+public:
+    static Known &only() {
+        static Known *const all = new Known;
+        return *all;
+    }
+
+    // One reference; nullptr where it has no handle.
+    ep_queue find(const ::sycl::queue &native) {
+        std::lock_guard lock(mutex_);
+        const auto found = handles_.find(identity(native));
+        return found != handles_.end() && retained_if_alive(found->second) ? found->second : nullptr;
+    }
+
+    // The handle that another thread has entered meanwhile, with a reference; else `queue` itself, which is entered.
+    ep_queue enter(ep_queue queue) {
+        std::lock_guard lock(mutex_);
+        ep_queue &entered = handles_[identity(queue->native)];
+        if (entered && retained_if_alive(entered))
+            return entered;
+        return entered = queue;
+    }
+
+    void forget(ep_queue queue) {
+        std::lock_guard lock(mutex_);
+        const auto found = handles_.find(identity(queue->native));
+        if (found != handles_.end() && found->second == queue)  // else somebody wrapped it anew meanwhile
+            handles_.erase(found);
+    }
+
+private:
+    // Not a copy of the queue, which would count as one more user of it.
+    static const void *identity(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).get(); }
+
+    std::mutex mutex_;
+    std::unordered_map<const void *, ep_queue> handles_;
+};
+
 // Queues whose last reference has gone, and that the runtime must not see go yet. Two reasons:
 //  - The queue still works: errors of a queue that is gone reach the runtime's default handler, which ends the process.
 //  - It is out of order, and ours is the last copy: Intel's CPU driver (2026.2) locks a worker thread up for ever if the queue
-//    goes while that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is safe.
+//    goes while that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is
+//    safe.
 class Lingering {
-  public:
+public:
     static Lingering &only() {
         static Lingering *const all = new Lingering;
         return *all;
@@ -108,7 +155,7 @@ class Lingering {
         release(context);
     }
 
-  private:
+private:
     using Clock = std::chrono::steady_clock;
     struct Kept {
         ep_queue queue;
@@ -142,15 +189,21 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         const ::sycl::queue native =
             create(context, device, flags, [error](::sycl::exception_list errors) { error->keep(errors); });
         *queue = new ep_queue_s{{1}, native, retained(context), device, flags, std::move(error)};
+        Known::only().enter(*queue);
     });
 }
 
 ep_status queue_from_native(void *native, ep_queue *queue) {
     return guarded([&] {
         const auto &theirs = *static_cast<const ::sycl::queue *>(native);
+        if ((*queue = Known::only().find(theirs)))
+            return;
         const ep_device device = device_of(theirs.get_device());
         const std::uint32_t flags = flags_of(theirs);
-        *queue = new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+        const ep_queue made = new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+        *queue = Known::only().enter(made);
+        if (*queue != made)
+            Lingering::let_go(made);
     });
 }
 
@@ -164,6 +217,7 @@ void queue_release(ep_queue queue) {
     if (!queue || !dropped(queue))
         return;
     guarded([&] {
+        Known::only().forget(queue);
         Lingering::only().sweep();
         if (Lingering::must_linger(queue))
             Lingering::only().keep(queue);

@@ -126,12 +126,12 @@ struct alignas(16) Unit16 { unsigned long low, high; };
 // DEPTH, UNIT, ARGUMENT and VALUE are defined in front of it. Neighbours on both sides have a loop of their own, which
 // compilers turn into wide moves.
 constexpr const char *kernel_text = R"(
-typedef struct {
+struct Path {
     long count[DEPTH], to[DEPTH], from[DEPTH];
     long depth, rows, columns, to_step, from_step, first, reach, step;
-} Path;
+};
 
-KERNEL void walk(GLOBAL char *to, ARGUMENT, Path path) {
+KERNEL void walk(GLOBAL char *to, ARGUMENT, struct Path path) {
     long row = ROW;
     if (row >= path.rows)
         return;
@@ -241,7 +241,8 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
     const auto unit = static_cast<std::int64_t>(walk.unit);
     const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, are_neighbours) : deal_to_lanes(device, path.columns);
+    Geometry geometry =
+        is_cpu ? deal_to_cores(device, path.rows, path.columns, are_neighbours) : deal_to_lanes(device, path.columns);
     geometry.local_rows = std::min(geometry.local_rows, path.rows);
     const std::int64_t rows = (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
     path.first = geometry.first;

@@ -55,29 +55,45 @@ const OpenCl &opencl() {
 
 static const char *name_of(cl_int code) {
     switch (code) {
-    case CL_DEVICE_NOT_AVAILABLE: return "CL_DEVICE_NOT_AVAILABLE";
-    case CL_COMPILER_NOT_AVAILABLE: return "CL_COMPILER_NOT_AVAILABLE";
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE: return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
-    case CL_OUT_OF_RESOURCES: return "CL_OUT_OF_RESOURCES";
-    case CL_OUT_OF_HOST_MEMORY: return "CL_OUT_OF_HOST_MEMORY";
-    case CL_BUILD_PROGRAM_FAILURE: return "CL_BUILD_PROGRAM_FAILURE";
-    case CL_INVALID_VALUE: return "CL_INVALID_VALUE";
-    case CL_INVALID_DEVICE: return "CL_INVALID_DEVICE";
-    case CL_INVALID_CONTEXT: return "CL_INVALID_CONTEXT";
-    case CL_INVALID_BUILD_OPTIONS: return "CL_INVALID_BUILD_OPTIONS";
-    case CL_INVALID_PROGRAM: return "CL_INVALID_PROGRAM";
-    case CL_INVALID_PROGRAM_EXECUTABLE: return "CL_INVALID_PROGRAM_EXECUTABLE";
-    case CL_INVALID_KERNEL_NAME: return "CL_INVALID_KERNEL_NAME";
-    case CL_INVALID_KERNEL_DEFINITION: return "CL_INVALID_KERNEL_DEFINITION";
-    case CL_INVALID_KERNEL: return "CL_INVALID_KERNEL";
-    default: return "an OpenCL error";
+    case CL_DEVICE_NOT_AVAILABLE:
+        return "CL_DEVICE_NOT_AVAILABLE";
+    case CL_COMPILER_NOT_AVAILABLE:
+        return "CL_COMPILER_NOT_AVAILABLE";
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+        return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
+    case CL_OUT_OF_RESOURCES:
+        return "CL_OUT_OF_RESOURCES";
+    case CL_OUT_OF_HOST_MEMORY:
+        return "CL_OUT_OF_HOST_MEMORY";
+    case CL_BUILD_PROGRAM_FAILURE:
+        return "CL_BUILD_PROGRAM_FAILURE";
+    case CL_INVALID_VALUE:
+        return "CL_INVALID_VALUE";
+    case CL_INVALID_DEVICE:
+        return "CL_INVALID_DEVICE";
+    case CL_INVALID_CONTEXT:
+        return "CL_INVALID_CONTEXT";
+    case CL_INVALID_BUILD_OPTIONS:
+        return "CL_INVALID_BUILD_OPTIONS";
+    case CL_INVALID_PROGRAM:
+        return "CL_INVALID_PROGRAM";
+    case CL_INVALID_PROGRAM_EXECUTABLE:
+        return "CL_INVALID_PROGRAM_EXECUTABLE";
+    case CL_INVALID_KERNEL_NAME:
+        return "CL_INVALID_KERNEL_NAME";
+    case CL_INVALID_KERNEL_DEFINITION:
+        return "CL_INVALID_KERNEL_DEFINITION";
+    case CL_INVALID_KERNEL:
+        return "CL_INVALID_KERNEL";
+    default:
+        return "an OpenCL error";
     }
 }
 
 void check(cl_int code, const char *function) {
     if (code != CL_SUCCESS)
-        refuse(code == CL_OUT_OF_HOST_MEMORY ? EP_OUT_OF_MEMORY : EP_DEVICE_ERROR, function, " failed with ", name_of(code), " (", code,
-               ")");
+        refuse(code == CL_OUT_OF_HOST_MEMORY ? EP_OUT_OF_MEMORY : EP_DEVICE_ERROR, function, " failed with ", name_of(code), " (",
+               code, ")");
 }
 
 static ep_backend make_table() {
@@ -99,7 +115,8 @@ static ep_backend make_table() {
 
 extern "C" __attribute__((visibility("default"))) ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
     if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("libentrepot_sycl9.so and the library that loads it were built from different versions of device/backend.h");
+        lent->set_error(
+            "libentrepot_sycl9.so and the library that loads it were built from different versions of device/backend.h");
         return EP_UNAVAILABLE;
     }
     static const ep_backend table = entrepot::backends::sycl::make_table();

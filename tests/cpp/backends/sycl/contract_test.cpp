@@ -7,7 +7,8 @@ namespace {
 const Subject &opencl_c() {
     static const Subject subject{&sycl_table(), EP_OPENCL_C,
                                  R"(kernel void indices(global long *out, long offset) {
-                                        const size_t p = (get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + get_global_id(0);
+                                        const size_t row = get_global_id(2) * get_global_size(1) + get_global_id(1);
+                                        const size_t p = row * get_global_size(0) + get_global_id(0);
                                         out[3 * p] = get_global_id(2);
                                         out[3 * p + 1] = get_global_id(1);
                                         out[3 * p + 2] = get_global_id(0) + offset;
@@ -32,11 +33,11 @@ const char *const sycl_prelude = R"(
     #include <sycl/sycl.hpp>
     #define KERNEL(n) extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<n>))
     using sycl::ext::oneapi::this_work_item::get_nd_item;
+    using Scratch = sycl::ext::oneapi::experimental::work_group_memory<int[]>;
 )";
 
 const Subject &sycl_source() {
-    static const Subject subject{&sycl_table(), EP_SYCL_SOURCE,
-                                 sycl_prelude + std::string(R"(
+    static const Subject subject{&sycl_table(), EP_SYCL_SOURCE, sycl_prelude + std::string(R"(
                                      KERNEL(3) void indices(long *out, long offset) {
                                          const auto item = get_nd_item<3>();
                                          const size_t p = item.get_global_linear_id();
@@ -53,7 +54,7 @@ const Subject &sycl_source() {
                                          out[0] = value;
                                      })"),
                                  sycl_prelude + std::string(R"(
-                                     KERNEL(1) void reverse(const int *in, int *out, sycl::ext::oneapi::experimental::work_group_memory<int[]> scratch) {
+                                     KERNEL(1) void reverse(const int *in, int *out, Scratch scratch) {
                                          const auto item = get_nd_item<1>();
                                          const size_t i = item.get_local_id(0), n = item.get_local_range(0);
                                          scratch[i] = in[item.get_global_id(0)];

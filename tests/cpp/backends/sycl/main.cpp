@@ -40,9 +40,10 @@ int main(int argc, char **argv) {
     }
     if (count == 0) {
         const char *required = std::getenv("ENTREPOT_REQUIRE");
-        std::fputs("skipped: the SYCL runtime lists no device; for the CPU, install intel-opencl-rt and set OCL_ICD_FILENAMES to its "
-                   "libintelocl.so\n",
-                   stderr);
+        std::fputs(
+            "skipped: the SYCL runtime lists no device; for the CPU, install intel-opencl-rt and set OCL_ICD_FILENAMES to its "
+            "libintelocl.so\n",
+            stderr);
         return required && std::string_view(required).find("sycl") != std::string_view::npos ? 1 : skipped;
     }
     return doctest::Context(argc, argv).run();

@@ -113,7 +113,8 @@ TEST_CASE("contexts are interned from many threads, dying ones included") {
                 ep_context handle = nullptr;
                 failures += bench.table.context_from_native(const_cast<sycl::context *>(&native), &handle) != EP_OK;
                 void *inside = nullptr;
-                failures += bench.table.context_native(handle, &inside) != EP_OK || *static_cast<sycl::context *>(inside) != native;
+                failures +=
+                    bench.table.context_native(handle, &inside) != EP_OK || *static_cast<sycl::context *>(inside) != native;
                 bench.table.context_release(handle);
             }
         });
@@ -159,7 +160,8 @@ TEST_CASE("partitions that the device does not offer are refused with what it of
     std::size_t count = 0;
     const std::uint32_t numa = EP_AFFINITY_NUMA, zero = 0, too_many = bench.info.compute_units + 1;
     if (!bench.has(EP_PARTITION_BY_AFFINITY)) {
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, bench.table.device_partition(bench.device, EP_BY_AFFINITY, &numa, 1, nullptr, &count));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                            bench.table.device_partition(bench.device, EP_BY_AFFINITY, &numa, 1, nullptr, &count));
         CHECK(last_error().find("what it offers") != std::string::npos);
     }
     if (!is_partitionable(bench))
@@ -207,7 +209,8 @@ TEST_CASE("a query sees where an allocation begins and ends") {
     const Memory memory(bench, EP_USM_SHARED, 4096), neighbour(bench, EP_USM_SHARED, 4096);
     ep_allocation found{};
     const auto query = [&](std::ptrdiff_t offset, std::size_t bytes) {
-        CONTRACT_OK(bench.table.memory_query(bench.context.get(), memory.at(offset), bytes, EP_QUERY_SIZE | EP_QUERY_DEVICE, &found));
+        CONTRACT_OK(
+            bench.table.memory_query(bench.context.get(), memory.at(offset), bytes, EP_QUERY_SIZE | EP_QUERY_DEVICE, &found));
     };
     query(100, 3996);
     CHECK(found.contained == 1);
@@ -367,11 +370,13 @@ TEST_CASE("SYCL source that would crash the compiler in this process is refused 
         return;
     }
     std::string log;
-    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    const ep_sink sink{
+        &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
     ep_program program = nullptr;
-    const std::string deadly = "#include <sycl/sycl.hpp>\nvoid f(sycl::group<1> g) { auto p = sycl::ext::oneapi::group_local_memory<int>(g); }";
-    CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE, deadly.data(),
-                                                                   deadly.size(), "", &sink, &program));
+    const std::string deadly =
+        "#include <sycl/sycl.hpp>\nvoid f(sycl::group<1> g) { auto p = sycl::ext::oneapi::group_local_memory<int>(g); }";
+    CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE,
+                                                                   deadly.data(), deadly.size(), "", &sink, &program));
     CHECK(log.find("work_group_memory") != std::string::npos);
 
     const std::string harmless = R"(#include <sycl/sycl.hpp>
@@ -379,7 +384,8 @@ TEST_CASE("SYCL source that would crash the compiler in this process is refused 
         constexpr const char *words = "group_local_memory \" group_local_memory";
         constexpr char quote = '"';
         constexpr long million = 1'000'000;
-        extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<1>)) void group_local_memory_not(int *p) { *p = FIVE; })";
+        extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<1>))
+        void group_local_memory_not(int *p) { *p = FIVE; })";
     CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE, harmless.data(), harmless.size(),
                                           " -DFIVE=5 ", &sink, &program));
     const Program keep(program, bench.table.program_release);
@@ -399,16 +405,18 @@ TEST_CASE("a SPIR-V module runs") {
     // kernel void store(global uint *out, uint value) { *out = value; }, assembled by hand.
     const auto op = [](std::uint32_t code, std::uint32_t words) { return words << 16 | code; };
     const std::uint32_t words[] = {
-        0x07230203, 0x00010000, 0, 20, 0,                                             // header: version 1.0, bound 20
-        op(17, 2), 4, op(17, 2), 5, op(17, 2), 6,                                     // capabilities Addresses, Linkage, Kernel
-        op(14, 3), 2, 2,                                                              // memory model Physical64 OpenCL
-        op(15, 5), 6, 1, 0x726f7473, 0x00000065,                                      // entry point Kernel %1 "store"
-        op(19, 2), 2,                                                                 // %2 = void
-        op(21, 4), 3, 32, 0,                                                          // %3 = uint
-        op(32, 4), 4, 5, 3,                                                           // %4 = pointer CrossWorkgroup uint
-        op(33, 5), 5, 2, 4, 3,                                                        // %5 = function void (%4, %3)
-        op(54, 5), 2, 1, 0, 5, op(55, 3), 4, 6, op(55, 3), 3, 7,                      // %1 = function, parameters %6 %7
-        op(248, 2), 8, op(62, 5), 6, 7, 2, 4, op(253, 1), op(56, 1),                  // label, store aligned 4, return, end
+        0x07230203, 0x00010000, 0,         20,         0,              // header: version 1.0, bound 20
+        op(17, 2),  4,          op(17, 2), 5,          op(17, 2),  6,  // capabilities Addresses, Linkage, Kernel
+        op(14, 3),  2,          2,                                     // memory model Physical64 OpenCL
+        op(15, 5),  6,          1,         0x726f7473, 0x00000065,     // entry point Kernel %1 "store"
+        op(19, 2),  2,                                                 // %2 = void
+        op(21, 4),  3,          32,        0,                          // %3 = uint
+        op(32, 4),  4,          5,         3,                          // %4 = pointer CrossWorkgroup uint
+        op(33, 5),  5,          2,         4,          3,              // %5 = function void (%4, %3)
+        op(54, 5),  2,          1,         0,          5,          op(55, 3), 4, 6,          op(55, 3), 3,
+        7,  // %1 = function, parameters %6 %7
+        op(248, 2), 8,          op(62, 5), 6,          7,          2,         4, op(253, 1), op(56, 1),  // label, store aligned
+                                                                                                         // 4, return, end
     };
     ep_program program = nullptr;
     CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV, reinterpret_cast<const char *>(words),
@@ -426,8 +434,8 @@ TEST_CASE("a SPIR-V module runs") {
     bench.wait(queue);
     CHECK(out.read<std::uint32_t>(1)[0] == 41);
 
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV, "not SPIR-V at all...", 20,
-                                                              "", nullptr, &program));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV, "not SPIR-V at all...",
+                                                              20, "", nullptr, &program));
 }
 
 TEST_CASE("a kernel is refused in a queue of another context") {
