@@ -105,7 +105,8 @@ class Producer:
     deleted: int = 0
     made: list = field(default_factory=list)  # what the tensors point to, for as long as the producer lives
 
-    def capsule(self) -> object:
+    def tensor(self) -> Legacy | Versioned:
+        """A new managed tensor, which whoever gets it has to give back through its deleter."""
         managed = self.form()
         tensor = managed.dl_tensor
         tensor.data = self.address
@@ -123,7 +124,10 @@ class Producer:
         if not self.null_deleter:
             managed.deleter = ctypes.cast(deleter, c_void_p).value
         self.made.append((managed, deleter))
-        return new_capsule(ctypes.addressof(managed), self.form.names[0], _free_if_fresh)
+        return managed
+
+    def capsule(self) -> object:
+        return new_capsule(ctypes.addressof(self.tensor()), self.form.names[0], _free_if_fresh)
 
     def _delete(self, _: int) -> None:
         self.deleted += 1

@@ -3,7 +3,7 @@
 
 #include "../errors.hpp"
 #include "../owner.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"

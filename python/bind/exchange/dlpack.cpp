@@ -110,7 +110,7 @@ Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
 
 // dpctl and dpnp take nothing but a dpctl.SyclQueue; where dpctl is not imported nobody wants one. nullptr without an exception
 // where there is none to be had.
-Reference dpctl_queue(PyObject *queue) {
+Reference as_dpctl_queue(PyObject *queue) {
     PyObject *const dpctl = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl");
     if (!dpctl)
         return {};
@@ -125,7 +125,7 @@ std::vector<Reference> stream_forms(const Queue &queue) {
     std::vector<Reference> forms;
     if (queue) {
         Reference ours(wrap_queue(queue));
-        if (Reference theirs = dpctl_queue(ours.get()))
+        if (Reference theirs = as_dpctl_queue(ours.get()))
             forms.push_back(std::move(theirs));
         forms.push_back(std::move(ours));
         forms.emplace_back(PyLong_FromVoidPtr(queue.native()));

@@ -6,7 +6,7 @@
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
-#include "array/array.hpp"
+#include "../array/array.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
 

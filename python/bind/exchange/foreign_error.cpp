@@ -3,6 +3,8 @@
 
 #include "protocol.hpp"
 
+#include <algorithm>
+
 namespace entrepot::python {
 namespace {
 
@@ -16,7 +18,9 @@ std::string text_of(PyObject *string) {
 }
 
 bool is_about_value() {
-    for (PyObject *const kind : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError, PyExc_BufferError, PyExc_NotImplementedError})
+    if (PyErr_ExceptionMatches(PyExc_RecursionError))
+        return false;
+    for (PyObject *const kind : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError, PyExc_BufferError, PyExc_RuntimeError})
         if (PyErr_ExceptionMatches(kind))
             return true;
     return false;
@@ -39,6 +43,7 @@ std::string take_words_about_value() {
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
     std::string words = value ? text_of(PyObject_Str(value)) : std::string();
+    words.resize(std::min(words.find('\n'), words.size()));  // what follows is the backtrace of somebody's C++
     if (words.empty())
         words = reinterpret_cast<PyTypeObject *>(type)->tp_name;
     Py_XDECREF(type);

@@ -322,6 +322,8 @@ class TestMalformed:
             except ep.ExchangeError:
                 producer.made.clear()
 
+        refused()  # the type has been seen from here on
+        gc.collect()
         references_stay(refused, producer, producer.data, Producer)
 
     @settings(deadline=None, max_examples=300)
@@ -429,10 +431,10 @@ class TestExport:
         [
             ({"max_version": 1}, TypeError, "max_version"),
             ({"max_version": (1,)}, TypeError, "max_version"),
-            ({"max_version": ("1", "0")}, TypeError, ""),
+            ({"max_version": ("1", "0")}, TypeError, "int"),
             ({"dl_device": 1}, TypeError, "dl_device"),
-            ({"dl_device": (CPU, "x")}, TypeError, ""),
-            ({"dl_device": (2**80, 0)}, OverflowError, ""),
+            ({"dl_device": (CPU, "x")}, TypeError, "int"),
+            ({"dl_device": (2**80, 0)}, OverflowError, "int"),
             ({"dl_device": (CPU, 1)}, BufferError, "kDLCPU"),
             ({"dl_device": (CUDA, 0)}, BufferError, r"kDLCUDA.*copy=True"),
             ({"dl_device": (CUDA, 0), "copy": True}, BufferError, "no backend"),
@@ -644,7 +646,7 @@ class TestOneAPI:
 
     def test_memory_of_a_sub_device_is_refused_with_the_way_out(self) -> None:
         try:
-            sub = ep.device("opencl:cpu").partition_equally(1)[0]
+            sub = ep.device("opencl:cpu").create_sub_devices(partition=1)[0]
         except (ep.DeviceError, AttributeError):
             pytest.skip("the device cannot be divided")
         array = ep.zeros(4, "float32", device=sub, kind="shared")
@@ -685,13 +687,13 @@ class TestOneAPI:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0))
-        assert array.queue.is_idle()
+        assert array.queue.is_idle
 
     def test_minus_one_asks_for_no_order(self, slow: ep.Kernel) -> None:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0), stream=-1)
-        assert not array.queue.is_idle(), "nobody may have waited"
+        assert not array.queue.is_idle, "nobody may have waited"
         array.queue.wait()
 
     def queues(self) -> list[tuple[str, object, object]]:
@@ -709,9 +711,9 @@ class TestOneAPI:
             array = usm()
             slow[1](array, ep.Scalar(TURNS, "int64"))
             array.__dlpack__(max_version=(1, 0), stream=stream)
-            assert not array.queue.is_idle(), f"{name}: an event was enough"
+            assert not array.queue.is_idle, f"{name}: an event was enough"
             queue.wait()
-            assert array.queue.is_idle(), f"{name}: the consumer's queue has waited for the kernel"
+            assert array.queue.is_idle, f"{name}: the consumer's queue has waited for the kernel"
 
     @pytest.mark.parametrize("stream", [0, 1, 2, -2])
     def test_streams_of_other_runtimes_are_refused(self, stream: int) -> None:
@@ -765,7 +767,7 @@ class TestOneAPI:
         array, queue = usm(), dpctl.SyclQueue("opencl:cpu")
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0), stream=queue)
-        assert not array.queue.is_idle()
+        assert not array.queue.is_idle
         queue.wait()
-        assert array.queue.is_idle()
+        assert array.queue.is_idle
 

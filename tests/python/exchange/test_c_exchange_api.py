@@ -1,0 +1,368 @@
+"""The C exchange API both ways: tables of others, PyTorch's first of all, and the five functions of ours."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Callable
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_uint32, c_void_p, py_object
+
+import pytest
+from places import SYCL, Place
+from tensors import CPU, CUDA, ONE_API, READ_ONLY, DLDataType, DLDevice, DLTensor, Deleter, Producer, Versioned, new_capsule
+
+import entrepot as ep
+
+pytestmark = pytest.mark.host
+
+NAME = b"dlpack_exchange_api"
+OTHER_NAME = b"something else"  # capsules do not copy their names
+
+
+class Table(ctypes.Structure):
+    """struct DLPackExchangeAPI. The functions that run Python code are called, and written, with the GIL held."""
+
+    SetError = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+    Allocate = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, SetError)
+    FromObject = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))
+    ToObject = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
+    Lend = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
+    CurrentStream = ctypes.PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
+
+
+Table._fields_ = (
+    ("major", c_uint32),
+    ("minor", c_uint32),
+    ("prev_api", c_void_p),
+    ("allocate", Table.Allocate),
+    ("from_object", Table.FromObject),
+    ("to_object", Table.ToObject),
+    ("lend", Table.Lend),
+    ("current_stream", Table.CurrentStream),
+)
+
+
+def take(obj: object) -> ep.Array:
+    return ep.asarray(obj, protocol="c_exchange_api")
+
+
+# ---------------------------------------------------------------- PyTorch's table
+
+
+@pytest.mark.torch
+class TestTorch:
+    def test_is_the_protocol_of_choice(self) -> None:
+        import torch
+
+        tensor = torch.arange(12.0).reshape(3, 4)
+        for view in (ep.asarray(tensor), take(tensor)):
+            assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (tensor.data_ptr(), (3, 4), (4, 1), "float32")
+            assert view.owner is tensor
+        memoryview(view)[1, 2] = 77
+        assert tensor[1, 2] == 77
+
+    @pytest.mark.parametrize("name", "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 complex64 float8_e5m2".split())
+    def test_every_dtype(self, name: str) -> None:
+        import torch
+
+        assert str(take(torch.empty(3, dtype=getattr(torch, name))).dtype) == name
+
+    def test_views_scalars_and_empty_tensors(self) -> None:
+        import torch
+
+        base = torch.arange(24.0).reshape(2, 3, 4)
+        for tensor in (base.mT, base[1:, ::2], base[0, 0, 1:2], base[:, :0], torch.tensor(1.0), base[0].expand(5, 3, 4)):
+            view = take(tensor)
+            assert view.shape == tuple(tensor.shape)
+            if tensor.numel():
+                assert view.data_ptr == tensor.data_ptr()
+                assert memoryview(view).tolist() == tensor.tolist()
+
+    def test_the_tensor_lives_as_long_as_the_view(self) -> None:
+        import torch
+
+        tensor = torch.arange(3.0)
+        gone = weakref.ref(tensor)
+        view = take(tensor)
+        del tensor
+        gc.collect()
+        assert gone() is not None
+        assert memoryview(view).tolist() == [0, 1, 2]
+        del view
+        assert gone() is None
+
+    @pytest.mark.parametrize(
+        ("make", "call"),
+        [
+            (lambda torch: torch.ones(3, requires_grad=True), r"\.detach\(\)"),
+            (lambda torch: torch.ones(3, dtype=torch.complex64).conj(), r"\.resolve_conj\(\)"),
+            (lambda torch: torch.ones(3, dtype=torch.complex64).conj().imag, r"\.resolve_neg\(\)"),
+            (lambda torch: torch._neg_view(torch.ones(3)), r"\.resolve_neg\(\)"),
+            (lambda torch: torch._neg_view(torch.ones(3, dtype=torch.int32)), r"\.resolve_neg\(\)"),
+        ],
+        ids=["requires_grad", "conj", "imag of conj", "neg", "neg int"],
+    )
+    def test_what_the_bytes_do_not_say_is_refused_with_the_call_that_resolves_it(self, make: Callable, call: str) -> None:
+        import torch
+
+        tensor = make(torch)
+        with pytest.raises(ep.ExchangeError, match=call):
+            ep.asarray(tensor)
+        resolved = eval(f"tensor{call}".replace("\\", ""))
+        assert ep.asarray(resolved).data_ptr == resolved.data_ptr()
+
+    def test_subclasses_do_not_inherit_the_table(self) -> None:
+        import torch
+
+        parameter = torch.nn.Parameter(torch.ones(3), requires_grad=False)
+        with pytest.raises(ep.ExchangeError, match="does not speak"):
+            take(parameter)
+        assert ep.asarray(parameter).data_ptr == parameter.data_ptr()
+        with pytest.raises(ep.ExchangeError, match="gradient"):
+            ep.asarray(torch.nn.Parameter(torch.ones(3)))
+
+    def test_what_dlpack_cannot_say_is_refused_in_torchs_words(self) -> None:
+        import torch
+
+        with pytest.raises(ep.EntrepotError, match="refused"):
+            take(torch.ones(3).to_sparse())
+
+
+# ---------------------------------------------------------------- tables written by hand
+
+
+def publish(make: Callable[[], Producer], *, major: int = 1, older: Table | None = None) -> tuple[type, Table]:
+    """A type with a table of its own, whose objects hand out capsules' contents of ``make``'s producers."""
+
+    class Tensor:
+        def __init__(self) -> None:
+            self.producer = make()
+
+    def from_object(obj: Tensor, out: object) -> int:
+        out[0] = ctypes.addressof(obj.producer.tensor())
+        return 0
+
+    def unused(*_: object) -> int:
+        raise AssertionError("not to be called")
+
+    def current_stream(kind: int, number: int, out: object) -> int:
+        out[0] = None
+        return 0
+
+    table = Table(
+        major=major,
+        minor=3,
+        prev_api=ctypes.addressof(older) if older else None,
+        allocate=Table.Allocate(unused),
+        from_object=Table.FromObject(from_object),
+        to_object=Table.ToObject(unused),
+        lend=Table.Lend(unused),
+        current_stream=Table.CurrentStream(current_stream),
+    )
+    Tensor.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), NAME)
+    Tensor.keep = (table, older)
+    return Tensor, table
+
+
+def floats(**bent: object) -> Callable[[], Producer]:
+    def make() -> Producer:
+        data = (ctypes.c_float * 16)(*range(16))
+        return Producer(ctypes.addressof(data), data, **bent)
+
+    return make
+
+
+class TestTables:
+    def test_unknown_producers_are_asked_for_flags(self) -> None:
+        kind, _ = publish(floats(flags=READ_ONLY))
+        tensor = kind()
+        view = take(tensor)
+        assert view.read_only
+        assert view.data_ptr == tensor.producer.address
+        assert tensor.producer.deleted == 0
+        del view
+        assert tensor.producer.deleted == 1
+
+    def test_a_malformed_tensor_is_freed_once(self) -> None:
+        kind, _ = publish(floats(ndim=-1))
+        tensor = kind()
+        with pytest.raises(ep.ExchangeError, match="-1 dimensions"):
+            take(tensor)
+        assert tensor.producer.deleted == 1
+
+    def test_an_older_table_behind_a_newer_one_is_found(self) -> None:
+        _, old = publish(floats())
+        kind, _ = publish(floats(), major=2, older=old)
+        assert take(kind()).shape == (4, 3)
+
+    def test_tables_that_are_all_too_new_are_none(self) -> None:
+        kind, _ = publish(floats(), major=2)
+        with pytest.raises(ep.ExchangeError, match="does not speak"):
+            take(kind())
+
+    @pytest.mark.parametrize("capsule", [5, None, new_capsule(1, OTHER_NAME)])
+    def test_an_attribute_of_something_else_is_none(self, capsule: object) -> None:
+        class Odd:
+            __dlpack_c_exchange_api__ = capsule
+
+        with pytest.raises(ep.ExchangeError, match="does not speak"):
+            take(Odd())
+
+    def test_a_failure_without_an_exception_is_one(self) -> None:
+        kind, table = publish(floats())
+        table.from_object = kind.fail = Table.FromObject(lambda obj, out: -1)
+        with pytest.raises(ep.ExchangeError, match="set no exception"):
+            take(kind())
+
+
+# ---------------------------------------------------------------- our table
+
+
+@pytest.fixture(scope="module")
+def ours() -> Table:
+    capsule = ep.Array.__dlpack_c_exchange_api__
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
+    return Table.from_address(pointer(capsule, NAME))
+
+
+def owned(out: py_object) -> ep.Array:
+    """The object that a function has written as a new reference, which ctypes takes for a borrowed one."""
+    value = out.value
+    ctypes.pythonapi.Py_DecRef(out)
+    return value
+
+
+def prototype(shape: tuple[int, ...], device: tuple[int, int] = (CPU, 0), dtype: tuple[int, int, int] = (2, 32, 1)) -> DLTensor:
+    tensor = DLTensor(device=DLDevice(*device), ndim=len(shape), dtype=DLDataType(*dtype))
+    tensor.shape = (ctypes.c_int64 * len(shape))(*shape)
+    return tensor
+
+
+class TestOurTable:
+    def test_is_static_and_of_this_version(self, ours: Table) -> None:
+        assert (ours.major, ours.minor, ours.prev_api) == (1, 3, None)
+        assert ep.Array.__dlpack_c_exchange_api__ is ep.Array.__dlpack_c_exchange_api__
+
+    def test_from_an_array_and_back(self, ours: Table) -> None:
+        source = bytearray(12)
+        array = ep.asarray(source)[1:7:2]
+        out = c_void_p()
+        assert ours.from_object(array, out) == 0
+        managed = Versioned.from_address(out.value)
+        assert (managed.major, managed.flags, managed.dl_tensor.data) == (1, 0, array.data_ptr)
+        assert managed.dl_tensor.strides[0] == 2
+        back = py_object()
+        assert ours.to_object(out, back) == 0
+        view = owned(back)
+        assert (view.data_ptr, view.shape, view.owner) == (array.data_ptr, (3,), array.owner)
+        del array, view
+        source.append(0)  # nobody holds it any more
+
+    def test_read_only_is_flagged_and_never_lent(self, ours: Table) -> None:
+        array, out = ep.asarray(b"abc"), c_void_p()
+        assert ours.from_object(array, out) == 0
+        managed = Versioned.from_address(out.value)
+        assert managed.flags == READ_ONLY
+        Deleter(managed.deleter)(out.value)
+        with pytest.raises(BufferError, match="read-only"):
+            ours.lend(array, ctypes.addressof(DLTensor()))
+
+    def test_lends_what_lies_in_the_array(self, ours: Table) -> None:
+        array, tensor = ep.asarray(bytearray(12)).reshape(3, 4).T, DLTensor()
+        assert ours.lend(array, ctypes.addressof(tensor)) == 0
+        assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (array.data_ptr, 2, [4, 3], [1, 4])
+
+    def test_a_stranger_is_a_type_error(self, ours: Table) -> None:
+        with pytest.raises(TypeError, match="look the table up"):
+            ours.from_object(bytearray(3), c_void_p())
+
+    def test_a_malformed_tensor_is_freed_though_it_is_refused(self, ours: Table) -> None:
+        producer = floats(ndim=-1)()
+        managed = producer.tensor()
+        with pytest.raises(BufferError, match="-1 dimensions"):
+            ours.to_object(ctypes.addressof(managed), py_object())
+        assert producer.deleted == 1
+
+    def test_allocates_what_a_prototype_describes(self, ours: Table) -> None:
+        out, errors = c_void_p(), []
+        set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
+        assert ours.allocate(ctypes.addressof(prototype((2, 3))), out, None, set_error) == 0
+        back = py_object()
+        ours.to_object(out, back)
+        view = owned(back)
+        assert (view.shape, str(view.dtype), str(view.device)) == ((2, 3), "float32", "host")
+        assert errors == []
+
+    @pytest.mark.parametrize(
+        ("tensor", "kind"),
+        [
+            (prototype((-2, 3)), b"BufferError"),
+            (prototype((2, 3), (CUDA, 0)), b"BufferError"),
+            (prototype((2, 3), (ONE_API, 10**6)), None),
+            (prototype((2, 3), dtype=(99, 32, 1)), b"BufferError"),
+            (prototype((2**40, 2**10)), b"MemoryError"),
+        ],
+    )
+    def test_what_cannot_be_allocated_is_told_to_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
+        out, errors = c_void_p(), []
+        set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
+        assert ours.allocate(ctypes.addressof(tensor), out, None, set_error) == -1
+        assert len(errors) == 1
+        assert errors[0][1]
+        assert kind is None or errors[0][0] == kind
+
+    def test_the_host_has_no_stream(self, ours: Table) -> None:
+        out = c_void_p(1)
+        assert ours.current_stream(CPU, 0, out) == 0
+        assert out.value is None
+
+    def test_a_device_that_is_not_there(self, ours: Table) -> None:
+        with pytest.raises(BufferError, match="kDLCUDA"):
+            ours.current_stream(CUDA, 0, c_void_p())
+
+    @pytest.mark.tvm_ffi
+    def test_tvm_ffi_uses_it(self) -> None:
+        import tvm_ffi
+
+        array = ep.asarray(bytearray(24)).view("float32")
+        tensor = tvm_ffi.from_dlpack(array)
+        assert tensor.shape == (6,)
+        assert ep.asarray(tensor).data_ptr == array.data_ptr
+
+
+@pytest.mark.sycl
+class TestOurTableOnSycl:
+    @pytest.mark.parametrize("place", SYCL, ids=str)
+    def test_usm_is_one_api(self, ours: Table, place: Place) -> None:
+        array, tensor = place.empty(8, "float32"), DLTensor()
+        assert ours.lend(array, ctypes.addressof(tensor)) == 0
+        assert (tensor.data, tensor.device.device_type) == (array.data_ptr, ONE_API)
+        out = c_void_p()
+        assert ours.from_object(array, out) == 0
+        back = py_object()
+        ours.to_object(out, back)
+        view = owned(back)
+        assert (view.data_ptr, view.kind, view.device) == (array.data_ptr, place.kind, array.device)
+
+    def test_the_current_stream_is_the_innermost_queue(self, ours: Table) -> None:
+        device = ep.device("opencl:cpu")
+        number = ep.empty(1, "uint8", device=device).__dlpack_device__()[1]
+        out = c_void_p()
+        assert ours.current_stream(ONE_API, number, out) == 0
+        default = out.value
+        assert default
+        with ep.device_context(ep.Queue(device)) as queue:
+            assert ours.current_stream(ONE_API, number, out) == 0
+            assert out.value == queue.addressof_ref() != default
+
+    def test_allocates_on_the_device(self, ours: Table) -> None:
+        number = ep.empty(1, "uint8", device="opencl:cpu").__dlpack_device__()[1]
+        out = c_void_p()
+        set_error = Table.SetError(lambda _, kind, message: pytest.fail(message.decode()))
+        assert ours.allocate(ctypes.addressof(prototype((2, 3), (ONE_API, number))), out, None, set_error) == 0
+        back = py_object()
+        ours.to_object(out, back)
+        view = owned(back)
+        assert (view.kind, str(view.device)) == ("device", "opencl:cpu:0")
