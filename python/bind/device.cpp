@@ -437,7 +437,7 @@ void bind_program(nb::module_ &m) {
             [](Program *self, nb::handle source, nb::handle device, const std::optional<std::string> &dialect,
                const std::string &options,
                nb::handle context) { new (self) Program(make_program(source, device, dialect, options, context)); },
-            "source"_a, "device"_a = nb::none(), nb::kw_only(), "dialect"_a = nb::none(), "options"_a = "",
+            "source"_a.none(), "device"_a = nb::none(), nb::kw_only(), "dialect"_a = nb::none(), "options"_a = "",
             "context"_a = nb::none())
         .def("__repr__",
              [](const Program &self) {

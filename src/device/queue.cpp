@@ -217,6 +217,7 @@ void Queue::wait() const {
 }
 
 bool Queue::is_idle() const {
+    fork_guard::require_usable(backend());
     const Position before = position();
     if (!is_foreign() && before <= record_->completed.load(std::memory_order_acquire))
         return true;

@@ -1,0 +1,31 @@
+"""The command line: one row per command, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+
+from . import __version__
+
+# Command → what --help says of it, and the module whose main() runs it.
+COMMANDS = {
+    "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
+    "demo": ("memory handed between the libraries that are installed, and the proof that nothing was copied", "entrepot.demo"),
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="entrepot", description="Zero-copy exchange of accelerator memory.")
+    parser.add_argument("--version", action="version", version=f"entrepot {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (help_text, _) in COMMANDS.items():
+        commands.add_parser(name, help=help_text, description=help_text)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments name; its exit status."""
+    chosen = _parser().parse_args(arguments)
+    status: int = import_module(COMMANDS[chosen.command][1]).main()
+    return status

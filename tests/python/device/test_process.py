@@ -1,0 +1,202 @@
+"""What only a process of its own can show: imports, variables, fork, and which library came first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str, **environment: str | None) -> str:
+    """What a fresh interpreter prints; it must end by itself and well."""
+    variables = {**os.environ, **{name: value for name, value in environment.items() if value is not None}}
+    for name, value in environment.items():
+        if value is None:
+            variables.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+LISTED = "print(','.join(str(device) for device in ep.devices()))"
+
+
+class TestImport:
+    def test_it_loads_no_backend_and_nothing_heavy(self):
+        out = run("""
+import sys, entrepot
+heavy = {"numpy", "importlib.metadata", "rich", "ctypes", "typing", "argparse"} & set(sys.modules)
+maps = open("/proc/self/maps").read()
+print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
+""")
+        assert out == "[] False False False"
+
+    def test_a_variable_that_is_set_stays(self):
+        code = "import os, entrepot; print(os.environ['OCL_ICD_FILENAMES'])"
+        assert run(code, OCL_ICD_FILENAMES="/mine.so") == "/mine.so"
+
+    def test_it_can_be_turned_off(self):
+        code = "import os, entrepot; print(os.environ.get('OCL_ICD_FILENAMES'))"
+        assert run(code, OCL_ICD_FILENAMES=None, ENTREPOT_OPENCL_CPU="0") == "None"
+
+    def test_an_unknown_default_device_is_named_with_its_variable(self):
+        code = "import entrepot as ep\ntry: ep.device()\nexcept ValueError as error: print(error)"
+        assert run(code, ENTREPOT_DEVICE="metal").startswith("ENTREPOT_DEVICE: 'metal' is no device selector")
+
+    def test_the_default_device_is_the_host_or_what_the_variable_says(self):
+        code = "import entrepot as ep; print(ep.device())"
+        assert run(code, ENTREPOT_DEVICE=None) == "host"
+        assert run(code, ENTREPOT_DEVICE="HOST") == "host"
+
+
+@pytest.mark.sycl
+class TestFindingTheDevice:
+    def test_no_variable_is_needed(self):
+        assert "opencl:cpu:0" in run(f"import entrepot as ep; {LISTED}", OCL_ICD_FILENAMES=None)
+
+    @pytest.mark.dpctl
+    @pytest.mark.parametrize("imports", ["import dpctl, entrepot as ep", "import entrepot as ep, dpctl"])
+    def test_dpctl_finds_it_too_whoever_is_imported_first(self, imports):
+        out = run(f"{imports}; print(len(dpctl.get_devices())); {LISTED}", OCL_ICD_FILENAMES=None)
+        assert out.splitlines() == ["1", "opencl:cpu:0,host"]
+
+    @pytest.mark.dpctl
+    @pytest.mark.parametrize("first", ["dpctl", "entrepot"])
+    def test_there_is_one_runtime(self, first):
+        out = run(
+            f"""
+import {first}, entrepot as ep, dpctl
+ep.devices(), dpctl.get_devices()
+print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so" in line}}))
+"""
+        )
+        assert out == "1"
+
+    @pytest.mark.dpctl
+    def test_a_list_that_was_made_too_early_is_named(self):
+        out = run(
+            "import dpctl; dpctl.get_devices(); import entrepot as ep, entrepot._core as core\n"
+            "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])",
+            OCL_ICD_FILENAMES=None,
+        )
+        assert "the platforms were listed and none found, probably before it was set" in out
+
+    def test_a_switched_off_device_is_named(self):
+        out = run(
+            "import entrepot._core as core; print(dict((name, reason) for name, _, reason in core.backends())['sycl'])",
+            OCL_ICD_FILENAMES=None,
+            ENTREPOT_OPENCL_CPU="0",
+        )
+        assert "OCL_ICD_FILENAMES is not set" in out
+        assert "libintelocl.so" in out
+
+    def test_an_absent_plugin_is_named_and_the_host_stays(self, tmp_path):
+        out = run(
+            f"import entrepot as ep; {LISTED}\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)",
+            ENTREPOT_PLUGIN_PATH=str(tmp_path),
+        )
+        assert out.splitlines()[0] == "host"
+        assert "libentrepot_sycl9.so is not there" in out
+
+    @pytest.mark.parametrize("name", ["libsycl.so.8", "libsycl.so.7"])
+    def test_another_generation_is_refused_by_name(self, tmp_path, name):
+        source = tmp_path / "other.c"
+        source.write_text("int other_generation;\n")
+        library = tmp_path / name
+        subprocess.run(["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, source], check=True)
+        out = run(
+            f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot as ep\n"
+            "try: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
+        )
+        assert f"another generation of the SYCL runtime is in this process, {name} ({library})" in out
+        assert "libsycl.so.9" in out
+
+    def test_an_old_tbb_that_was_mapped_first_is_named(self, tmp_path):
+        source = tmp_path / "tbb.c"
+        source.write_text('int TBB_runtime_interface_version(void) { return 12080; }\nconst char *TBB_runtime_version(void) { return "2021.8"; }\n')
+        library = tmp_path / "libtbb.so.12"
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", library, source], check=True)
+        out = run(
+            f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot._core as core\n"
+            "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])"
+        )
+        assert f"oneTBB 2021.8 ({library}) was mapped first" in out
+
+
+FORK = """
+import os, signal, sys, threading
+import entrepot as ep
+device = ep.device({device!r})
+queue = ep.Queue(device)
+target = ep.empty(1 << 16, "uint8", queue=queue)
+ep.fill(target, 1)
+event = queue.record()
+{before}
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    {child}
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+{after}
+"""
+
+REFUSED = """
+    for ask in (queue.wait, queue.record, lambda: queue.is_idle, lambda: ep.Queue(device),
+                lambda: queue.wait_for(event), lambda: device.sub_devices(equally=1), lambda: ep.empty(4, "uint8", device=device)):
+        try:
+            ask()
+        except ep.DeviceError as error:
+            assert "'spawn'" in str(error), error
+        else:
+            os._exit(3)
+    host = ep.full(4, 7, dtype="int32", device="host")
+    assert host.numpy().tolist() == [7, 7, 7, 7]
+    del queue, event, target
+"""
+
+
+class TestFork:
+    @pytest.mark.sycl
+    @pytest.mark.numpy
+    def test_a_device_is_refused_in_the_child_and_the_host_works(self):
+        out = run(FORK.format(device="opencl:cpu", before="", child=REFUSED, after="queue.wait(); print('alive')"))
+        assert out.splitlines() == ["0", "alive"]
+
+    @pytest.mark.sycl
+    @pytest.mark.numpy
+    def test_with_another_thread_submitting(self):
+        before = """
+stop = False
+def submit():
+    mine = ep.empty(1 << 16, "uint8", queue=ep.Queue(device))
+    while not stop:
+        ep.fill(mine, 1)
+        mine.queue.wait()
+thread = threading.Thread(target=submit)
+thread.start()
+"""
+        out = run(FORK.format(device="opencl:cpu", before=before, child=REFUSED, after="stop = True; thread.join(); print('alive')"))
+        assert out.splitlines() == ["0", "alive"]
+
+    def test_the_host_alone_is_not_refused(self):
+        child = "ep.Queue('host').wait(); event.wait(); queue.wait()"
+        assert run(FORK.format(device="host", before="", child=child, after="")) == "0"
+
+
+class TestCommand:
+    def test_devices_are_listed_with_reasons(self):
+        done = subprocess.run([sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, timeout=120, check=True)
+        assert "host" in done.stdout
+        assert "not part of this build" in done.stdout
+
+    def test_rich_is_not_needed(self):
+        out = run("import sys; sys.modules['rich'] = None\nfrom entrepot.cli import main\nsys.exit(main(['devices']))")
+        assert "host" in out
+
+    def test_an_unknown_command_is_refused(self):
+        done = subprocess.run([sys.executable, "-m", "entrepot", "nonsense"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        assert "nonsense" in done.stderr

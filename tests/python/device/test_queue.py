@@ -1,0 +1,273 @@
+"""Queues, events and the device that is current."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import weakref
+
+import pytest
+
+import entrepot as ep
+
+api = ctypes.pythonapi
+api.PyCapsule_GetName.restype = ctypes.c_char_p
+api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+api.PyCapsule_New.restype = ctypes.py_object
+api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+@pytest.fixture
+def cpu() -> ep.Device:
+    return ep.device("opencl:cpu")
+
+
+class Wrapper:
+    """Any library's object that gives its queue or context in a capsule."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+
+    def _get_capsule(self):
+        return self.wrapped._get_capsule()
+
+
+@pytest.mark.parametrize("device", ep.devices(), ids=str)
+class TestEveryQueue:
+    def test_each_is_a_new_one_in_order(self, device):
+        queue = ep.Queue(device)
+        assert queue != ep.Queue(device)
+        assert queue == queue
+        assert queue.is_in_order
+        assert not queue.has_enable_profiling
+        assert queue.device == device
+        assert queue.context == device.context
+        assert str(device) in repr(queue)
+
+    def test_an_idle_queue_waits_for_nothing(self, device):
+        queue = ep.Queue(str(device))
+        queue.wait()
+        assert queue.is_idle
+        event = queue.record()
+        event.wait()
+        assert event.done
+        queue.wait_for(event)
+        assert "done" in repr(event)
+
+    def test_it_goes_with_its_last_reference(self, device):
+        queue = ep.Queue(device)
+        gone = weakref.ref(queue)
+        del queue
+        gc.collect()
+        assert gone() is None
+
+    def test_events_have_times_where_the_queue_measures_them(self, device):
+        if not device.has_aspect_queue_profiling:
+            with pytest.raises(ep.DeviceError, match="cannot time"):
+                ep.Queue(device, profiling=True)
+            return
+        queue = ep.Queue(device, profiling=True)
+        assert queue.has_enable_profiling
+        start = queue.record()
+        target = ep.empty(1 << 20, "uint8", queue=queue)
+        ep.fill(target, 1)
+        end = queue.record()
+        end.wait()
+        assert 0 <= start.seconds_until(end) < 10
+
+    def test_events_without_times_say_so(self, device):
+        queue = ep.Queue(device)
+        first, second = queue.record(), queue.record()
+        second.wait()
+        with pytest.raises(ep.DeviceError):
+            first.seconds_until(second)
+
+
+class TestCurrent:
+    def test_it_is_the_innermost(self):
+        host = ep.device("host")
+        outer, inner = ep.Queue(host), ep.Queue(host)
+        before = ep.empty(1, "uint8").queue
+        with outer as given:
+            assert given == outer
+            with ep.device_context(inner) as queue:
+                assert queue == inner == ep.empty(1, "uint8").queue
+            assert ep.empty(1, "uint8").queue == outer
+            assert ep.device() == host
+        assert ep.empty(1, "uint8").queue == before
+
+    def test_a_selector_stands_for_the_default_queue(self):
+        with ep.device_context("host") as queue:
+            assert queue == ep.device("host").queue
+
+    def test_it_ends_with_an_error(self):
+        before = ep.empty(1, "uint8").queue
+        with pytest.raises(KeyError), ep.Queue("host"):
+            raise KeyError
+        assert ep.empty(1, "uint8").queue == before
+
+    def test_each_thread_has_its_own(self):
+        seen = []
+        with ep.Queue("host") as queue:
+            thread = threading.Thread(target=lambda: seen.append(ep.empty(1, "uint8").queue == queue))
+            thread.start()
+            thread.join()
+        assert seen == [False]
+
+
+@pytest.mark.sycl
+class TestCapsules:
+    def test_a_queue_comes_back_as_itself(self, cpu):
+        queue = ep.Queue(cpu)
+        assert ep.Queue(queue._get_capsule()).context == queue.context
+        assert ep.Queue(Wrapper(queue)).device == cpu
+        assert ep.Context(queue._get_capsule()) == queue.context
+        assert ep.Context(cpu.context._get_capsule()) == cpu.context
+        assert ep.Context(Wrapper(cpu.context)) == cpu.context
+
+    def test_a_capsule_serves_once(self, cpu):
+        capsule = cpu.queue._get_capsule()
+        ep.Queue(capsule)
+        assert api.PyCapsule_GetName(capsule) == b"used_SyclQueueRef"
+        with pytest.raises(ValueError, match="used already"):
+            ep.Queue(capsule)
+
+    def test_the_pointer_outlives_the_queue_with_the_capsule(self, cpu):
+        queue = ep.Queue(cpu)
+        address = queue.addressof_ref()
+        capsule = queue._get_capsule()
+        del queue
+        gc.collect()
+        assert api.PyCapsule_GetPointer(capsule, b"SyclQueueRef") == address
+        ep.Queue(capsule).wait()
+
+    def test_another_capsule_is_refused(self):
+        for name in (b"dltensor", b"used_SyclContextRef", None):
+            with pytest.raises(ValueError, match="capsule"):
+                ep.Queue(api.PyCapsule_New(1, name, None))
+
+    def test_a_context_is_no_queue(self, cpu):
+        with pytest.raises(TypeError, match=r"Queue\(device, context"):
+            ep.Queue(cpu.context._get_capsule())
+
+    def test_a_provider_that_fails_says_so(self):
+        class Broken:
+            def _get_capsule(self):
+                raise RuntimeError("no queue today")
+
+        with pytest.raises(RuntimeError, match="no queue today"):
+            ep.Queue(Broken())
+
+    def test_a_provider_of_something_else_is_refused(self):
+        class Wrong:
+            def _get_capsule(self):
+                return 5
+
+        with pytest.raises(TypeError, match="returned 5, which is no capsule"):
+            ep.Queue(Wrong())
+
+    def test_a_wrapped_queue_takes_no_options(self, cpu):
+        with pytest.raises(TypeError, match="has its own"):
+            ep.Queue(ep.Queue(cpu), profiling=True)
+
+
+class TestContexts:
+    @pytest.mark.sycl
+    def test_a_new_one_is_not_the_default(self, cpu):
+        context = ep.Context([cpu])
+        assert context != cpu.context
+        assert context.devices == context.get_devices() == [cpu]
+        assert context.device_count == 1
+        assert not context.is_default
+        queue = ep.Queue(cpu, context=context)
+        assert queue.context == context
+        assert "opencl:cpu:0" in repr(context)
+
+    @pytest.mark.sycl
+    def test_devices_of_two_backends_do_not_mix(self, cpu):
+        with pytest.raises(ValueError, match="two backends"):
+            ep.Context([cpu, "host"])
+
+    def test_none_at_all_is_refused(self):
+        with pytest.raises(ValueError, match="at least one"):
+            ep.Context([])
+
+    def test_it_is_that_of_a_device_or_queue(self):
+        host = ep.device("host")
+        assert ep.Context("host") == ep.Context(host) == ep.Context(host.queue) == host.context
+
+
+@pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object(), {}])
+def test_what_is_no_queue_is_a_type_error(wrong):
+    with pytest.raises(TypeError, match="a queue was expected"):
+        ep.Queue(wrong)
+    with pytest.raises(TypeError, match="an event was expected"):
+        ep.Queue("host").wait_for(wrong)
+
+
+@pytest.mark.dpctl
+@pytest.mark.sycl
+class TestDpctl:
+    """Objects of dpctl for the same thing are equal to ours, and ours are taken by dpctl."""
+
+    @pytest.fixture
+    def dpctl(self):
+        return pytest.importorskip("dpctl")
+
+    def test_devices(self, dpctl, cpu):
+        theirs = dpctl.SyclDevice("opencl:cpu:0")
+        assert cpu == theirs
+        assert ep.device(theirs) == cpu
+        assert ep.device("host") != theirs
+        assert theirs.filter_string == cpu.filter_string
+        for name in ("name", "vendor", "driver_version", "max_compute_units", "global_mem_size", "local_mem_size", "max_mem_alloc_size",
+                     "max_work_group_size", "has_aspect_fp64", "has_aspect_fp16", "is_cpu", "partition_max_sub_devices",
+                     "max_work_item_sizes3d"):  # fmt: skip
+            assert getattr(cpu, name) == getattr(theirs, name), name
+
+    def test_sub_devices_are_known_again(self, dpctl, cpu):
+        theirs = dpctl.SyclDevice("opencl:cpu:0").create_sub_devices(partition=1)
+        assert ep.device(theirs[0]).parent_device == cpu
+
+    def test_queues(self, dpctl, cpu):
+        theirs = dpctl.SyclQueue("opencl:cpu:0")
+        ours = ep.Queue(theirs)
+        assert ours == theirs
+        assert ep.Queue(theirs) == ours
+        assert ep.Queue(dpctl.SyclQueue(theirs._get_capsule())) == ours
+        assert ep.Queue(cpu) != theirs
+        assert not ours.is_in_order
+        assert ep.Queue(dpctl.SyclQueue("opencl:cpu:0", property="in_order")).is_in_order
+        assert ours.context == theirs.sycl_context
+        assert ep.Context(theirs) == ep.Context(theirs.sycl_context)
+
+    def test_the_default_context_is_the_same(self, dpctl, cpu):
+        assert cpu.context == dpctl.SyclDevice("opencl:cpu:0").sycl_platform.default_context
+
+    def test_dpctl_takes_ours(self, dpctl, cpu):
+        queue = ep.Queue(cpu)
+        theirs = dpctl.SyclQueue(queue._get_capsule())
+        assert theirs.is_in_order
+        assert ep.Queue(theirs) == queue
+        assert dpctl.SyclContext(cpu.context._get_capsule()).device_count == 1
+
+    def test_events(self, dpctl, cpu):
+        theirs = dpctl.SyclQueue("opencl:cpu:0").submit_barrier()
+        ep.Queue(cpu).wait_for(theirs)
+
+    def test_a_subclass_counts(self, dpctl):
+        class Mine(dpctl.SyclQueue):
+            pass
+
+        theirs = Mine("opencl:cpu:0")
+        assert ep.Queue(theirs) == theirs
+
+    def test_a_queue_that_is_gone_is_not_taken_for_a_new_one(self, dpctl):
+        for _ in range(50):
+            theirs = dpctl.SyclQueue("opencl:cpu:0")
+            assert ep.Context(theirs) == theirs.sycl_context
+            assert ep.Queue(theirs) == theirs
+            del theirs

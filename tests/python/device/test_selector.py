@@ -1,0 +1,68 @@
+"""Selectors: what names a device, what prints, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import entrepot as ep
+
+
+def test_every_device_prints_what_finds_it():
+    devices = ep.devices()
+    assert str(devices[-1]) == "host"
+    for device in devices:
+        assert ep.device(str(device)) == device
+        assert ep.device(str(device).upper()) == device
+        assert eval(repr(device), {"Device": ep.Device}) == device
+        assert pickle.loads(pickle.dumps(device)) == device
+
+
+def test_a_device_is_taken_where_a_selector_is():
+    host = ep.device("host")
+    assert ep.device(host) == host == ep.Device("host")
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("selector", ["opencl:cpu:0", "opencl:cpu", "opencl", "opencl:0", "cpu", "cpu:0", "0", "default"])
+def test_each_part_of_a_filter_selector_is_optional(selector):
+    assert str(ep.device(selector)) == "opencl:cpu:0"
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["", ":", "opencl::0", "cpu:opencl", "cpu:gpu", "0:cpu", "gpu:1x", "gpu:-1", "metal", " cpu", "cpu ", "cpu/", "cpu/x", "/0",
+     "cuda:0:1", "99999999999999", "cpu\0", "opencl,level_zero", "ünïcode", "\ud800"],
+)  # fmt: skip
+def test_a_malformed_selector_is_a_value_error(selector):
+    with pytest.raises(ValueError, match=r"selector|surrogates"):
+        ep.device(selector)
+
+
+@given(st.text(alphabet="opencl:cpugphst0123/,-", max_size=20))
+def test_any_text_finds_a_device_or_is_refused(text):
+    try:
+        device = ep.device(text)
+    except (ValueError, ep.DeviceError):
+        return
+    assert ep.device(str(device)) == device
+
+
+@pytest.mark.parametrize("selector", ["cuda", "cuda:0", "hip:7"])
+def test_an_absent_backend_says_why(selector):
+    with pytest.raises(ep.DeviceError, match=rf"no device matches '{selector}'.*host.*not part of this build"):
+        ep.device(selector)
+
+
+def test_a_number_that_no_device_has_lists_those_that_there_are():
+    with pytest.raises(ep.DeviceError, match="there (is|are) .*host"):
+        ep.device("1000")
+
+
+@pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object()])
+def test_what_is_no_device_is_a_type_error(wrong):
+    with pytest.raises(TypeError, match="a device was expected"):
+        ep.device(wrong)
