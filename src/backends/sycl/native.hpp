@@ -187,15 +187,6 @@ template <class Handle> bool retained_if_alive(Handle handle) noexcept {
     return false;
 }
 
-// One reference more, unless the last one has gone already and the handle is on its way out.
-template <class Handle> bool retained_if_alive(Handle handle) noexcept {
-    std::uint32_t references = handle->references.load(std::memory_order_relaxed);
-    while (references != 0)
-        if (handle->references.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
-            return true;
-    return false;
-}
-
 // Whether that was the last reference.
 template <class Handle> bool dropped(Handle handle) noexcept {
     return handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
