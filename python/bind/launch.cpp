@@ -46,13 +46,13 @@ ep_range range_from(nb::handle global, nb::handle local) {
     return range;
 }
 
-// kernel[global] or kernel[global, local], each an int or a tuple.
+// kernel[global] with an int, or kernel[global, local], each an int or a tuple; to Python kernel[(2, 3)] is kernel[2, 3].
 Launcher launcher_from(const Kernel &kernel, nb::handle index) {
     if (!PyTuple_Check(index.ptr()))
         return {kernel, range_from(index, nb::none())};
     if (PyTuple_GET_SIZE(index.ptr()) != 2)
-        throw Error(ErrorKind::type, "launch: kernel[global] or kernel[global, local] was expected, each an int or a tuple, not ",
-                    PyTuple_GET_SIZE(index.ptr()), " entries");
+        throw Error(ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps None, not ",
+                    PyTuple_GET_SIZE(index.ptr()), " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
     return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
 }
 
@@ -162,7 +162,9 @@ void init_launch(nb::module_ &m) {
              "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.");
     nb::setattr(nb::type<Kernel>(), "__getitem__",
                 nb::cpp_function(&launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
-                                 "kernel[global] or kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group."));
+                                 "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
+                                 "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
+                                 "The last dimension is the fastest."));
 }
 
 }  // namespace entrepot::python

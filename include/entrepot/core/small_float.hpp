@@ -20,6 +20,8 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
             return static_cast<std::uint16_t>(infinity | (1u << (fraction_bits - 1)));
         if (std::isinf(value))
             return infinity;
+        if (value == 0)
+            return sign;
         int exponent = 0;
         std::frexp(value, &exponent);  // value = m · 2^exponent, m in [0.5, 1)
         const int biased = std::max(exponent - 1 + bias, 1);

@@ -18,10 +18,19 @@ IndexEntry slice_entry(PyObject *slice) {
     return {IndexEntry::Kind::slice, start, stop, step};
 }
 
+[[noreturn]] void refuse(PyObject *index) {
+    throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; a ", Py_TYPE(index)->tp_name,
+                " would select elements one by one, which takes a copy: use the library that owns the array");
+}
+
 IndexEntry integer_entry(PyObject *integer) {
     const Py_ssize_t value = PyNumber_AsSsize_t(integer, PyExc_IndexError);
-    if (value == -1 && PyErr_Occurred())
-        throw PythonError{};
+    if (value == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            throw PythonError{};
+        PyErr_Clear();
+        refuse(integer);  // an array of integers or booleans
+    }
     return {IndexEntry::Kind::integer, value};
 }
 
@@ -34,8 +43,7 @@ IndexEntry entry_of(PyObject *index) {
         return {IndexEntry::Kind::newaxis};
     if (PyIndex_Check(index) && !PyBool_Check(index))
         return integer_entry(index);
-    throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; ", Py_TYPE(index)->tp_name,
-                " would select elements one by one, which takes a copy: use the library that owns the array");
+    refuse(index);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class TestArguments:
 
     def test_the_last_dimension_is_the_fastest(self, program: ep.Program, place: Place) -> None:
         out = place.empty((2, 3, 4), "int32")
-        program.kernel("ids")[(2, 3, 4)](out, ctypes.c_int(3), ep.Scalar(4, "int32"))
+        program.kernel("ids")[(2, 3, 4), None](out, ctypes.c_int(3), ep.Scalar(4, "int32"))
         np.testing.assert_array_equal(out.copy_to_host().numpy().ravel(), np.arange(24))
 
 
