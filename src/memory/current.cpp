@@ -75,4 +75,6 @@ void pop_resource() noexcept {
     innermost = scopes.empty() ? nullptr : scopes.back().get();
 }
 
+Resource *pushed_resource() noexcept { return innermost; }
+
 }  // namespace entrepot

@@ -15,10 +15,40 @@ struct TrackResource::State {
     std::uint64_t made = 0;
 };
 
-TrackResource::TrackResource(Resource *upstream, Capture capture)
-    : Resource(upstream), state_(std::make_unique<State>()), capture_(std::move(capture)) {}
+namespace {
 
-TrackResource::~TrackResource() = default;
+struct Registered {
+    ForkSafeMutex mutex;
+    std::vector<TrackResource *> trackers;
+};
+
+// Never destroyed: trackers may end after it would be.
+Registered &registered() {
+    static Registered *const made = new Registered;
+    return *made;
+}
+
+}  // namespace
+
+TrackResource::TrackResource(Resource *upstream, Capture capture)
+    : Resource(upstream), state_(std::make_unique<State>()), capture_(std::move(capture)) {
+    const std::lock_guard lock(registered().mutex);
+    registered().trackers.push_back(this);
+}
+
+TrackResource::~TrackResource() {
+    const std::lock_guard lock(registered().mutex);
+    std::erase(registered().trackers, this);
+}
+
+std::vector<ResourceRef> live_trackers() {
+    std::vector<ResourceRef> trackers;
+    const std::lock_guard lock(registered().mutex);
+    for (TrackResource *tracker : registered().trackers)
+        if (tracker->try_retain())
+            trackers.push_back(ResourceRef::adopt(tracker));
+    return trackers;
+}
 
 Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     std::string stack;

@@ -15,6 +15,7 @@ ResourceRef current_resource(const Device &device);
 // For every device, on this thread, until it is popped again; scopes nest.
 void push_resource(Resource *resource);
 void pop_resource() noexcept;
+Resource *pushed_resource() noexcept;  // the innermost one; nullptr where the thread has none
 
 class UseResource {
 public:

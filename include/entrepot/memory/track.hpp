@@ -38,4 +38,7 @@ private:
     const Capture capture_;
 };
 
+// All that are alive, for a report at the end of the process.
+std::vector<ResourceRef> live_trackers();
+
 }  // namespace entrepot

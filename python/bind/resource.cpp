@@ -1,0 +1,328 @@
+// The memory room's resources in Python: where allocations come from, which one is current, and what they know.
+#include "convert.hpp"
+#include "gil.hpp"
+#include "init.hpp"
+#include "owner.hpp"
+
+#include <entrepot/memory/current.hpp>
+#include <entrepot/memory/direct.hpp>
+#include <entrepot/memory/limit.hpp>
+#include <entrepot/memory/log.hpp>
+#include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/release.hpp>
+#include <entrepot/memory/statistics.hpp>
+#include <entrepot/memory/track.hpp>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace entrepot::python {
+namespace {
+
+// A resource is counted by itself, for memory keeps it too; a Python object holds one reference of it.
+struct Handle {
+    ResourceRef resource;
+};
+template <class T> struct HandleOf : Handle {
+    T &operator*() const noexcept { return static_cast<T &>(*resource); }
+    T *operator->() const noexcept { return static_cast<T *>(resource.get()); }
+};
+using Direct = HandleOf<DirectResource>;
+using Pool = HandleOf<PoolResource>;
+using Limit = HandleOf<LimitResource>;
+using Log = HandleOf<LogResource>;
+using Track = HandleOf<TrackResource>;
+using Statistics = HandleOf<StatisticsResource>;
+
+// The Python object of the resource's own class; None for nullptr.
+template <class T> bool wrap_as(const ResourceRef &resource, nb::object &wrapped) {
+    if (!dynamic_cast<T *>(resource.get()))
+        return false;
+    wrapped = nb::cast(HandleOf<T>{{resource}});
+    return true;
+}
+nb::object wrap_resource(const ResourceRef &resource) {
+    nb::object wrapped = nb::none();
+    if (resource && !(wrap_as<DirectResource>(resource, wrapped) || wrap_as<PoolResource>(resource, wrapped) ||
+                      wrap_as<LimitResource>(resource, wrapped) || wrap_as<LogResource>(resource, wrapped) ||
+                      wrap_as<TrackResource>(resource, wrapped) || wrap_as<StatisticsResource>(resource, wrapped)))
+        wrapped = nb::cast(Handle{resource});
+    return wrapped;
+}
+
+Resource *upstream_or(const Handle *upstream, Resource *otherwise) { return upstream ? upstream->resource.get() : otherwise; }
+
+template <class T, class... Arguments> void construct(HandleOf<T> *self, Arguments &&...arguments) {
+    new (self) HandleOf<T>{{make_resource<T>(std::forward<Arguments>(arguments)...)}};
+}
+
+// ------------------------------------------------------------ sinks and stacks
+
+// A resource lets go of its callable on any thread, so it is kept the way owners are.
+LogResource::Sink sink_of(nb::object callable) {
+    if (callable.is_none())
+        return {};
+    if (!PyCallable_Check(callable.ptr()))
+        throw Error(ErrorKind::type, "sink: a function of one line of text was expected, not ",
+                    nb::cast<std::string>(nb::str(callable.type().attr("__name__"))));
+    return [kept = std::make_shared<Owner>(keep(callable.ptr()))](std::string_view line) {
+        if (!Py_IsInitialized())
+            return;
+        const nb::gil_scoped_acquire held;
+        const nb::handle sink(static_cast<PyObject *>(kept->handle()));
+        try {
+            sink(nb::str(line.data(), line.size()));
+        } catch (nb::python_error &error) {
+            error.discard_as_unraisable(sink);
+        }
+    };
+}
+
+std::string frame_text(PyFrameObject *frame) {
+    const nb::object code = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(frame)));
+    return "  File \"" + nb::cast<std::string>(code.attr("co_filename")) + "\", line " +
+           std::to_string(PyFrame_GetLineNumber(frame)) + ", in " + nb::cast<std::string>(code.attr("co_name")) + "\n";
+}
+
+// The innermost frames of the calling thread as tracebacks show them, the most recent call last.
+std::string python_stack(std::size_t frames) {
+    if (!Py_IsInitialized())
+        return {};
+    const nb::gil_scoped_acquire held;
+    std::string text;
+    nb::object frame = nb::borrow(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+    for (std::size_t i = 0; i < frames && frame.is_valid(); ++i) {
+        auto *const current = reinterpret_cast<PyFrameObject *>(frame.ptr());
+        text.insert(0, frame_text(current));
+        frame = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetBack(current)));
+    }
+    return text;
+}
+
+// The last thing that Entrepot does in the process: what is left then is the system's to take.
+void at_exit() {
+    if (!fork_guard::is_child())
+        for (const ResourceRef &tracker : live_trackers())
+            if (const std::string report = static_cast<TrackResource &>(*tracker).leak_report(); !report.empty())
+                std::fprintf(stderr, "entrepot: at exit %s\n", report.c_str());
+    leak_from_now_on();
+}
+
+// ---------------------------------------------------------------------- scopes
+
+// A context manager; entered any number of times.
+struct UseResourceObject {
+    ResourceRef resource;
+
+    void exit() const {
+        if (pushed_resource() != resource.get())
+            throw Error(ErrorKind::value, "use_resource: scopes end on the thread that entered them, the innermost first");
+        pop_resource();
+    }
+};
+
+std::size_t trim_all() {
+    const ReleaseGil released;
+    std::size_t bytes = 0;
+    release_finished();
+    for (const ResourceRef &pool : live_pools())
+        bytes += pool->trim();
+    return bytes;
+}
+
+// -------------------------------------------------------------------- bindings
+
+void bind_base(nb::module_ &m) {
+    nb::class_<Handle>(m, "Resource", nb::is_weak_referenceable(),
+                       "Where memory comes from and goes back to. Most resources wrap another one, their upstream.")
+        .def_prop_ro(
+            "name", [](const Handle &self) { return self.resource->name(); }, "What kind of resource it is.")
+        .def_prop_ro(
+            "upstream", [](const Handle &self) { return wrap_resource(ResourceRef(self.resource->upstream())); },
+            nb::sig("def upstream(self) -> Resource | None"), "The resource that it wraps; None for one that asks the driver.")
+        .def(
+            "trim", [](const Handle &self) { return without_gil([&] { return self.resource->trim(); }); },
+            "Give what is free, here and upstream, back to the driver. Returns the bytes given back.")
+        .def(
+            "__eq__",
+            [](const Handle &self, nb::handle other) -> nb::object {
+                const Handle *known = nullptr;
+                if (!nb::try_cast(other, known) || !known)
+                    return nb::borrow(Py_NotImplemented);
+                return nb::bool_(known->resource.get() == self.resource.get());
+            },
+            nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
+        .def("__hash__", [](const Handle &self) { return std::hash<const void *>{}(self.resource.get()); })
+        .def("__repr__", [](const Handle &self) {
+            const std::string report = self.resource->report();
+            return "<entrepot.memory." + self.resource->name() + (report.empty() ? ">" : ": " + report + ">");
+        });
+}
+
+void bind_direct_and_pool(nb::module_ &m) {
+    nb::class_<Direct, Handle>(m, "direct", "Every block is an allocation of the driver, freed once the work that uses it is done.")
+        .def("__init__", [](Direct *self) { new (self) Direct{{ResourceRef(direct_resource())}}; });
+
+    const auto number = [](std::size_t PoolResource::Statistics::*member) {
+        return [member](const Pool &self) { return self->statistics().*member; };
+    };
+    nb::class_<Pool, Handle>(m, "pool",
+                             "Keeps the blocks that come back, and gives them out again: most without a lock or a call of the "
+                             "driver.\n\n"
+                             "``upstream`` is where it takes them from (the driver). It keeps at most ``max_cached`` bytes that "
+                             "are not in use, as far as the blocks in use allow.")
+        .def(
+            "__init__",
+            [](Pool *self, const Handle *upstream, std::optional<std::size_t> max_cached) {
+                construct(self, upstream_or(upstream, direct_resource()), max_cached.value_or(PoolResource::unlimited));
+            },
+            "upstream"_a.none() = nb::none(), nb::kw_only(), "max_cached"_a.none() = nb::none())
+        .def_prop_ro("reserved_bytes", number(&PoolResource::Statistics::reserved), "Bytes taken from the upstream.")
+        .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used), "Bytes of blocks that are given out, rounded as they are.")
+        .def_prop_ro("cached_bytes", number(&PoolResource::Statistics::cached), "Bytes that are free, to be given again.")
+        .def_prop_ro("waiting_bytes", number(&PoolResource::Statistics::waiting),
+                     "Bytes that were given back, but that a device may still be using.");
+}
+
+void bind_limit_and_log(nb::module_ &m) {
+    nb::class_<Limit, Handle>(m, "limit",
+                              "Lets no more than ``limit`` bytes out of its upstream (the default pool) at a time; beyond that "
+                              "allocations raise USMAllocationError.")
+        .def(
+            "__init__",
+            [](Limit *self, std::size_t bytes, const Handle *upstream) {
+                construct(self, upstream_or(upstream, default_resource()), bytes);
+            },
+            "limit"_a, "upstream"_a.none() = nb::none())
+        .def_prop_ro(
+            "limit", [](const Limit &self) { return self->limit(); }, "Bytes that may be out at a time.")
+        .def_prop_ro(
+            "used_bytes", [](const Limit &self) { return self->used(); }, "Bytes that are out, as they were asked for.");
+
+    nb::class_<Log, Handle>(m, "log",
+                            "A line for every allocation and deallocation that passes through it to its upstream (the default "
+                            "pool).\n\n"
+                            "``sink`` is called with each line, on the thread that allocates; without one, lines go to standard "
+                            "error.")
+        .def(
+            "__init__",
+            [](Log *self, const Handle *upstream, nb::object sink) {
+                construct(self, upstream_or(upstream, default_resource()), sink_of(std::move(sink)));
+            },
+            "upstream"_a.none() = nb::none(), nb::kw_only(), "sink"_a.none() = nb::none(),
+            nb::sig("def __init__(self, upstream: Resource | None = None, *, sink: collections.abc.Callable[[str], object] | None = "
+                    "None) -> None"));
+}
+
+void bind_track(nb::module_ &m) {
+    using Allocation = TrackResource::Allocation;
+    nb::class_<Allocation>(m, "TrackedAllocation", "An allocation that has not been let go.")
+        .def_prop_ro(
+            "address", [](const Allocation &self) { return reinterpret_cast<std::uintptr_t>(self.block.data); }, "Where it lies.")
+        .def_prop_ro(
+            "nbytes", [](const Allocation &self) { return self.block.bytes; }, "Bytes, as they were asked for.")
+        .def_prop_ro(
+            "kind", [](const Allocation &self) { return std::string(name_of(self.kind)); }, "'host', 'device' or 'shared'.")
+        .def_prop_ro(
+            "device", [](const Allocation &self) { return self.device; }, "The device that it was made for.")
+        .def_prop_ro(
+            "stack", [](const Allocation &self) { return self.stack; }, "Where it was made, the most recent call last.")
+        .def("__repr__", [](const Allocation &self) {
+            return "<entrepot.memory.TrackedAllocation, " + std::to_string(self.block.bytes) + " bytes, " +
+                   std::string(name_of(self.kind)) + ", " + self.device.selector() + ">";
+        });
+    nb::class_<Track, Handle>(m, "track",
+                              "Remembers the Python stack of every allocation that passes through it to its upstream (the default "
+                              "pool), up to ``frames`` of it.\n\n"
+                              "What is still live when the interpreter exits is reported on standard error.")
+        .def(
+            "__init__",
+            [](Track *self, const Handle *upstream, std::size_t frames) {
+                construct(self, upstream_or(upstream, default_resource()), [frames] { return python_stack(frames); });
+            },
+            "upstream"_a.none() = nb::none(), nb::kw_only(), "frames"_a = 16)
+        .def_prop_ro(
+            "live", [](const Track &self) { return self->live(); }, "What has not been let go, in the order of allocation.")
+        .def(
+            "report", [](const Track &self) { return self->leak_report(); },
+            "The same for a person to read, with the stacks; '' where nothing is left.");
+}
+
+void bind_statistics(nb::module_ &m) {
+    using Numbers = StatisticsResource::Numbers;
+    const auto number = [](std::size_t Numbers::*member) {
+        return [member](const Statistics &self) { return self->numbers().*member; };
+    };
+    nb::class_<Statistics, Handle>(m, "statistics",
+                                   "Counts what passes through it to its upstream (the default pool): bytes as they were asked "
+                                   "for, and allocations.")
+        .def(
+            "__init__",
+            [](Statistics *self, const Handle *upstream) { construct(self, upstream_or(upstream, default_resource())); },
+            "upstream"_a.none() = nb::none())
+        .def_prop_ro("current_bytes", number(&Numbers::current_bytes), "Bytes that are out.")
+        .def_prop_ro("peak_bytes", number(&Numbers::peak_bytes), "The most bytes that were out at a time.")
+        .def_prop_ro("total_bytes", number(&Numbers::total_bytes), "Bytes of all allocations so far.")
+        .def_prop_ro("current_count", number(&Numbers::current_count), "Allocations that are out.")
+        .def_prop_ro("peak_count", number(&Numbers::peak_count), "The most allocations that were out at a time.")
+        .def_prop_ro("total_count", number(&Numbers::total_count), "All allocations so far.")
+        .def_prop_ro("failed_count", number(&Numbers::failed_count), "Allocations that the upstream refused.")
+        .def(
+            "reset_peaks", [](const Statistics &self) { self->reset_peaks(); }, "Let the peaks begin again from what is out now.");
+}
+
+void bind_current(nb::module_ &m) {
+    m.def(
+        "set_resource",
+        [](nb::handle device, const Handle *resource) {
+            set_resource(device_from(device.ptr()), resource ? resource->resource.get() : nullptr);
+        },
+        "device"_a, "resource"_a.none(), nb::sig("def set_resource(device: object, resource: Resource | None) -> None"),
+        "Let allocations for ``device`` come from ``resource`` from now on, on every thread; None: from the default pool again.");
+    m.def(
+        "get_resource", [](nb::handle device) { return wrap_resource(current_resource(device_from(device.ptr()))); }, "device"_a,
+        nb::sig("def get_resource(device: object) -> Resource"),
+        "What an allocation for ``device`` would come from now: the innermost ``use_resource`` of the thread, else what "
+        "``set_resource`` set, else the default pool.");
+    m.def("trim", &trim_all, "Give what is free in every pool back to the driver. Returns the bytes given back.");
+
+    nb::class_<UseResourceObject>(m, "use_resource",
+                                  "``with use_resource(resource):`` lets all allocations of this thread come from it, for every "
+                                  "device.")
+        .def(
+            "__init__",
+            [](UseResourceObject *self, const Handle &resource) { new (self) UseResourceObject{resource.resource}; }, "resource"_a)
+        .def(
+            "__enter__",
+            [](const UseResourceObject &self) {
+                push_resource(self.resource.get());
+                return wrap_resource(self.resource);
+            },
+            nb::sig("def __enter__(self) -> Resource"))
+        .def(
+            "__exit__", [](const UseResourceObject &self, nb::args) { self.exit(); },
+            nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"));
+}
+
+}  // namespace
+
+void init_memory(nb::module_ &m) {
+    bind_base(m);
+    bind_direct_and_pool(m);
+    bind_limit_and_log(m);
+    bind_track(m);
+    bind_statistics(m);
+    bind_current(m);
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&at_exit));
+}
+
+}  // namespace entrepot::python
