@@ -190,10 +190,11 @@ struct Geometry {
 
 // A core of a CPU walks columns one after the other, so that it stays in its cache lines; rows are cut only to have enough
 // pieces for all cores. Where columns are not neighbours on both sides, as in a transposition, rows may be: then the work of
-// a group is a tile, small enough that the lines that one row has touched are still there for the next.
-Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns, bool are_neighbours) {
+// a group is a tile, small enough that the lines that one row has touched are still there for the next. What fits the cache
+// as a whole is faster without.
+Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns, bool in_tiles) {
     constexpr std::int64_t least_piece = 2048, tile = 64;
-    if (!are_neighbours && rows >= tile && columns >= tile)
+    if (in_tiles && rows >= tile && columns >= tile)
         return {(columns + tile - 1) / tile, tile, tile, 1, tile};
     const std::int64_t pieces_wanted = (4 * static_cast<std::int64_t>(device.compute_units) + rows - 1) / rows;
     const std::int64_t pieces = std::clamp<std::int64_t>(columns / least_piece, 1, pieces_wanted);
@@ -240,9 +241,9 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
     const ep_device_info &device = queue->device->info;
     const auto unit = static_cast<std::int64_t>(walk.unit);
     const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
+    const bool in_tiles = !are_neighbours && path.rows * path.columns * unit > std::int64_t{4} << 20;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry =
-        is_cpu ? deal_to_cores(device, path.rows, path.columns, are_neighbours) : deal_to_lanes(device, path.columns);
+    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, in_tiles) : deal_to_lanes(device, path.columns);
     geometry.local_rows = std::min(geometry.local_rows, path.rows);
     const std::int64_t rows = (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
     path.first = geometry.first;
