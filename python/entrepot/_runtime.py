@@ -12,7 +12,7 @@ _CPU_DEVICE = "libintelocl.so"  # of intel-opencl-rt
 
 
 def library_directories() -> list[str]:
-    """Where Python packages put shared libraries: ``lib`` of the environment, and of each place that packages are imported from."""
+    """Where Python packages put shared libraries: ``lib`` of the environment, and beside each place of packages."""
     found = [os.path.join(sys.prefix, "lib")]
     for entry in sys.path:
         if os.path.basename(entry) in ("site-packages", "dist-packages"):

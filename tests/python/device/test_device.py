@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
-import pytest
-
 import entrepot as ep
+import pytest
 
 
 @pytest.fixture
@@ -97,7 +96,7 @@ class TestSubDevices:
             cpu.sub_devices(counts=[10000])
         with pytest.raises(ValueError, match="0 compute units"):
             cpu.sub_devices(equally=0)
-        with pytest.raises(ValueError, match="'numa', 'l4'.*not 'l7'"):
+        with pytest.raises(ValueError, match=r"'numa', 'l4'.*not 'l7'"):
             cpu.sub_devices(affinity="l7")
         with pytest.raises(ep.DeviceError):
             cpu.sub_devices(affinity="l1")

@@ -20,6 +20,12 @@ def run(code: str, **environment: str | None) -> str:
     return done.stdout.strip()
 
 
+def entrepot(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "entrepot", *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
 LISTED = "print(','.join(str(device) for device in ep.devices()))"
 
 
@@ -115,7 +121,9 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
     def test_an_old_tbb_that_was_mapped_first_is_named(self, tmp_path):
         source = tmp_path / "tbb.c"
-        source.write_text('int TBB_runtime_interface_version(void) { return 12080; }\nconst char *TBB_runtime_version(void) { return "2021.8"; }\n')
+        source.write_text(
+            'int TBB_runtime_interface_version(void) { return 12080; }\nconst char *TBB_runtime_version(void) { return "2021.8"; }\n'
+        )
         library = tmp_path / "libtbb.so.12"
         subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", library, source], check=True)
         out = run(
@@ -144,8 +152,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 REFUSED = """
-    for ask in (queue.wait, queue.record, lambda: queue.is_idle, lambda: ep.Queue(device),
-                lambda: queue.wait_for(event), lambda: device.sub_devices(equally=1), lambda: ep.empty(4, "uint8", device=device)):
+    for ask in (queue.wait, queue.record, lambda: queue.is_idle, lambda: ep.Queue(device), lambda: queue.wait_for(event),
+                lambda: device.sub_devices(equally=1), lambda: ep.empty(4, "uint8", device=device)):
         try:
             ask()
         except ep.DeviceError as error:
@@ -178,7 +186,9 @@ def submit():
 thread = threading.Thread(target=submit)
 thread.start()
 """
-        out = run(FORK.format(device="opencl:cpu", before=before, child=REFUSED, after="stop = True; thread.join(); print('alive')"))
+        out = run(
+            FORK.format(device="opencl:cpu", before=before, child=REFUSED, after="stop = True; thread.join(); print('alive')")
+        )
         assert out.splitlines() == ["0", "alive"]
 
     def test_the_host_alone_is_not_refused(self):
@@ -188,7 +198,9 @@ thread.start()
 
 class TestCommand:
     def test_devices_are_listed_with_reasons(self):
-        done = subprocess.run([sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, timeout=120, check=True
+        )
         assert "host" in done.stdout
         assert "not part of this build" in done.stdout
 
@@ -197,6 +209,6 @@ class TestCommand:
         assert "host" in out
 
     def test_an_unknown_command_is_refused(self):
-        done = subprocess.run([sys.executable, "-m", "entrepot", "nonsense"], capture_output=True, text=True, timeout=60, check=False)
+        done = entrepot("nonsense")
         assert done.returncode == 2
         assert "nonsense" in done.stderr

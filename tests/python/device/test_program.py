@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import entrepot as ep
+import pytest
 
 OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 
@@ -29,7 +28,7 @@ class TestOpenCl:
         assert ep.Program(OPENCL.encode(), "opencl:cpu").kernel("twice").name == "twice"
 
     def test_a_refused_source_carries_the_log(self):
-        with pytest.raises(ep.KernelError, match="undeclared|unknown type|error"):
+        with pytest.raises(ep.KernelError, match=r"undeclared|unknown type|error"):
             ep.Program("kernel void bad() { nonsense }", "opencl:cpu")
 
     def test_a_missing_kernel_is_named(self):

@@ -7,9 +7,8 @@ import gc
 import threading
 import weakref
 
-import pytest
-
 import entrepot as ep
+import pytest
 
 api = ctypes.pythonapi
 api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -18,6 +17,14 @@ api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_New.restype = ctypes.py_object
 api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+SAME_AS_DPCTL = [
+    "name", "vendor", "driver_version", "max_compute_units", "max_work_group_size", "max_work_item_sizes3d",
+    "global_mem_size", "local_mem_size", "max_mem_alloc_size", "partition_max_sub_devices",
+    "is_cpu", "is_gpu", "is_accelerator", "has_aspect_fp16", "has_aspect_fp64", "has_aspect_atomic64", "has_aspect_queue_profiling",
+    "has_aspect_usm_host_allocations", "has_aspect_usm_device_allocations", "has_aspect_usm_shared_allocations",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -223,9 +230,7 @@ class TestDpctl:
         assert ep.device(theirs) == cpu
         assert ep.device("host") != theirs
         assert theirs.filter_string == cpu.filter_string
-        for name in ("name", "vendor", "driver_version", "max_compute_units", "global_mem_size", "local_mem_size", "max_mem_alloc_size",
-                     "max_work_group_size", "has_aspect_fp64", "has_aspect_fp16", "is_cpu", "partition_max_sub_devices",
-                     "max_work_item_sizes3d"):  # fmt: skip
+        for name in SAME_AS_DPCTL:
             assert getattr(cpu, name) == getattr(theirs, name), name
 
     def test_sub_devices_are_known_again(self, dpctl, cpu):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pickle
 
+import entrepot as ep
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import entrepot as ep
 
 
 def test_every_device_prints_what_finds_it():
@@ -58,7 +57,7 @@ def test_an_absent_backend_says_why(selector):
 
 
 def test_a_number_that_no_device_has_lists_those_that_there_are():
-    with pytest.raises(ep.DeviceError, match="there (is|are) .*host"):
+    with pytest.raises(ep.DeviceError, match=r"there (is|are) .*host"):
         ep.device("1000")
 
 
