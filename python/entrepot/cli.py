@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
-from . import __version__
+from . import __version__, _core
 
 # Command → what --help says of it, and the module whose main() runs it.
 COMMANDS = {
@@ -15,9 +16,18 @@ COMMANDS = {
 }
 
 
+class _PrintCMakeDir(argparse.Action):
+    """Not argparse's own action for versions, which breaks long lines."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(Path(_core.__file__).with_name("cmake"))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="entrepot", description="Zero-copy exchange of accelerator memory.")
     parser.add_argument("--version", action="version", version=f"entrepot {__version__}")
+    parser.add_argument("--cmake-dir", action=_PrintCMakeDir, nargs=0, help="print the folder that find_package(entrepot) needs")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (help_text, _) in COMMANDS.items():
         commands.add_parser(name, help=help_text, description=help_text)
