@@ -7,8 +7,6 @@ above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
@@ -81,22 +79,6 @@ def test_compiled_block_stands_in_an_example(block):
     assert any(wanted in textwrap.dedent(file.read_text(encoding="utf-8")) for file in files), (
         f"no {' or '.join(EXAMPLES[block.language])} below examples/ has this block word for word"
     )
-
-
-def example_cases() -> list:
-    """Each examples/*.py; what it needs stands in its first lines as `# needs: sycl, dpnp`."""
-    cases = []
-    for file in sorted((ROOT / "examples").glob("*.py")):
-        needs = re.search(r"^# needs: (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-        marks = [getattr(pytest.mark, need.strip()) for need in needs[1].split(",")] if needs else []
-        cases.append(pytest.param(file, id=file.name, marks=marks))
-    return cases
-
-
-@pytest.mark.parametrize("example", example_cases())
-def test_example_runs(example, tmp_path):
-    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 class TestTheseTestsCanFail:
