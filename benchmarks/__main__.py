@@ -1,0 +1,36 @@
+"""Runs the topics named on the command line, or all of them; exit status 1 where a ratio was missed."""
+
+from __future__ import annotations
+
+import sys
+
+from . import copies, exchange, launches, memory, startup
+from .harness import measure, print_table
+
+TOPICS = {"memory": memory.pairs, "exchange": exchange.pairs, "launches": launches.pairs, "copies": copies.pairs}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - {*TOPICS, "startup"}
+    if unknown:
+        print(f"there is no topic {', '.join(sorted(unknown))}; there are {', '.join([*TOPICS, 'startup'])}", file=sys.stderr)
+        return 2
+    results = []
+    for name, pairs in TOPICS.items():
+        if not names or name in names:
+            topic = [measure(pair) for pair in pairs()]
+            print(f"\n{name}")
+            print_table(topic)
+            results += topic
+    if not names or "startup" in names:
+        print("\nstartup, whole processes")
+        topic = startup.results()
+        print_table(topic)
+        results += topic
+    missed = [result.pair.what for result in results if not result.reached]
+    print(f"\n{len(results) - len(missed)} of {len(results)} ratios reached" + "".join(f"\n  missed: {what}" for what in missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""Pairs of statements timed by turns, so that a machine whose speed drifts slows both; medians, and the ratio between them."""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+ROUNDS = 9
+SECONDS_A_ROUND = 0.04
+
+
+@dataclass
+class Pair:
+    """What we do, what a peer does for the same, and how many times faster we must be.
+
+    ``ours`` and ``peer`` are Python statements over ``names``; ``setup`` runs once before either.
+    """
+
+    what: str
+    ours: str
+    peer: str
+    at_least: float
+    names: dict[str, Any] = field(default_factory=dict)
+    peer_name: str = ""
+
+
+@dataclass
+class Result:
+    pair: Pair
+    ours_ns: float
+    peer_ns: float
+
+    @property
+    def ratio(self) -> float:
+        return self.peer_ns / self.ours_ns
+
+    @property
+    def reached(self) -> bool:
+        return self.ratio >= self.pair.at_least
+
+
+def _repetitions(timer: timeit.Timer) -> int:
+    number, seconds = timer.autorange()
+    return max(1, round(number * SECONDS_A_ROUND / max(seconds, 1e-9)))
+
+
+def measure(pair: Pair) -> Result:
+    """Medians over rounds in which each side is timed once."""
+    timers = [timeit.Timer(statement, globals=pair.names) for statement in (pair.ours, pair.peer)]
+    numbers = [_repetitions(timer) for timer in timers]
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for side, timer in enumerate(timers):
+            times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
+    return Result(pair, statistics.median(times[0]), statistics.median(times[1]))
+
+
+#: Each topic is a function that yields its pairs; a missing peer yields none.
+Topic = Callable[[], "list[Pair]"]
+
+
+def print_table(results: list[Result]) -> None:
+    print(f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9}")
+    for result in results:
+        verdict = "" if result.reached else "  MISSED"
+        print(
+            f"{result.pair.what:58} {result.ours_ns:>9,.0f} ns {result.peer_ns:>9,.0f} ns {result.ratio:>7.2f}× "
+            f"{result.pair.at_least:>8.2f}×{verdict}"
+        )
