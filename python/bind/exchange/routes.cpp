@@ -3,6 +3,7 @@
 
 #include "../owner.hpp"
 #include "../array/array.hpp"
+#include "interface_dict.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,26 +64,21 @@ thread_local
 #endif
     RouteCache route_cache;  // guarded by the GIL, where there is one
 
-// Attributes that were set on the object itself, or that its __getattr__ invents.
-Candidates probe_instance(PyObject *object) {
-    Candidates found = 0;
-    for (std::size_t i = 0; i < protocols.size(); ++i) {
-        if (!protocols[i]->attribute)
-            continue;
-        PyObject *value = PyObject_GetAttr(object, attribute_names[i]);
-        if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError))
-            throw PythonError{};
-        PyErr_Clear();
-        found |= Candidates{value != nullptr} << i;
-        Py_XDECREF(value);
-    }
-    return found;
-}
-
 std::optional<Array> read_first(PyObject *object, Candidates candidates, const ImportRequest &request) {
     for (; candidates; candidates &= candidates - 1)
         if (std::optional<Array> array = protocols[static_cast<std::size_t>(std::countr_zero(candidates))]->read(object, request))
             return array;
+    return std::nullopt;
+}
+
+// By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
+std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
+    for (std::size_t i = 0; i < protocols.size(); ++i) {
+        if (tried >> i & 1 || !protocols[i]->attribute || !find_attribute(object, attribute_names[i]))
+            continue;
+        if (std::optional<Array> array = protocols[i]->read(object, request))
+            return array;
+    }
     return std::nullopt;
 }
 
@@ -100,7 +96,7 @@ Array import_array(PyObject *object, const ImportRequest &request) {
     const Candidates by_type = route_cache.find(Py_TYPE(object));
     if (std::optional<Array> array = read_first(object, by_type, request)) [[likely]]
         return *std::move(array);
-    if (std::optional<Array> array = read_first(object, probe_instance(object) & ~by_type, request))
+    if (std::optional<Array> array = read_instance(object, by_type, request))
         return *std::move(array);
     throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, " holds no memory that can be viewed: it speaks none of ",
                 names_of_protocols(), "; make an array of it with the library that should own it");
@@ -112,8 +108,9 @@ Array import_array(PyObject *object, const ImportRequest &request, std::string_v
     if (protocol == protocols.end())
         throw Error(ErrorKind::value, "protocol '", name, "' is unknown; there are ", names_of_protocols());
     const Candidates bit = Candidates{1} << (protocol - protocols.begin());
-    const Candidates spoken = route_cache.find(Py_TYPE(object)) | probe_instance(object);
-    if (std::optional<Array> array = read_first(object, spoken & bit, request))
+    if (std::optional<Array> array = read_first(object, route_cache.find(Py_TYPE(object)) & bit, request))
+        return *std::move(array);
+    if (std::optional<Array> array = read_instance(object, ~bit, request))
         return *std::move(array);
     throw Error(ErrorKind::exchange, "a ", Py_TYPE(object)->tp_name, " does not speak ", name);
 }
