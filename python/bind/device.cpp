@@ -8,6 +8,8 @@
 #include "gil.hpp"
 #include "init.hpp"
 
+#include <entrepot/memory/release.hpp>
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -22,6 +24,12 @@ using namespace nb::literals;
 
 namespace entrepot::python {
 namespace {
+
+// Owners of memory that the work used are let go here, where a caller who has waited expects it.
+template <class T> void wait_and_release(const T &object) {
+    without_gil([&] { object.wait(); });
+    release_finished();
+}
 
 // ------------------------------------------------------- native objects
 
@@ -334,7 +342,7 @@ void bind_queue(nb::module_ &m) {
             "__exit__", [](const Queue &, nb::args) { registry::pop_current(); },
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
         .def(
-            "wait", [](const Queue &self) { without_gil([&] { self.wait(); }); },
+            "wait", &wait_and_release<Queue>,
             "Block until all its work is done. Raises DeviceError for an error of earlier work.")
         .def("record", &record, "An Event that is done when all that the queue holds now is done.")
         .def("wait_for", &wait_for, "event"_a,
@@ -374,7 +382,7 @@ void bind_event(nb::module_ &m) {
         .def("__repr__",
              [](const Event &self) { return std::string("<entrepot.Event, ") + (self.is_done() ? "done>" : "pending>"); })
         .def(
-            "wait", [](const Event &self) { without_gil([&] { self.wait(); }); },
+            "wait", &wait_and_release<Event>,
             "Block until it is done. Raises DeviceError for an error of the work before it.")
         .def_prop_ro("done", &Event::is_done, "Whether it is done; does not block.")
         .def("seconds_until", &Event::seconds_until, "later"_a,

@@ -113,7 +113,7 @@ void at_exit() {
     if (!fork_guard::is_child())
         for (const ResourceRef &tracker : live_trackers())
             if (const std::string report = static_cast<TrackResource &>(*tracker).leak_report(); !report.empty())
-                std::fprintf(stderr, "entrepot: at exit %s\n", report.c_str());
+                std::fprintf(stderr, "entrepot: at exit, %s\n", report.c_str());
     leak_from_now_on();
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK(live[0].stack == "line 2\n");
     CHECK(live[1].block.bytes == 300);
     const std::string report = track.leak_report();
-    CHECK_MESSAGE(report.starts_with("2 allocations of 500 bytes in all are still live\n#2: 200 bytes of host memory of host at 0x"), report);
+    CHECK_MESSAGE(report.starts_with("2 allocations, of 500 bytes in all, are still live\n#2: 200 bytes of host memory of host at 0x"), report);
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 

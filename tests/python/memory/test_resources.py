@@ -1,0 +1,332 @@
+"""Resources from Python: what each of them says, which one is current, and what becomes of memory that kernels still use."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+
+import pytest
+from places import HOST, SYCL, Place, every_place
+
+import entrepot as ep
+from entrepot import memory
+
+pytestmark = pytest.mark.host
+
+
+def run_python(source: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=120)
+
+
+class TestResources:
+    def test_the_default_is_a_pool_over_the_driver(self) -> None:
+        resource = memory.get_resource("host")
+        assert isinstance(resource, memory.pool)
+        assert isinstance(resource.upstream, memory.direct)
+        assert resource.upstream.upstream is None
+
+    def test_one_resource_is_one_however_it_is_reached(self) -> None:
+        pool = memory.pool()
+        limit = memory.limit(1000, pool)
+        assert limit.upstream == pool
+        assert hash(limit.upstream) == hash(pool)
+        assert pool != memory.pool()
+        assert pool != "pool"
+        assert memory.direct() == memory.direct()
+
+    @every_place
+    def test_a_pool_gives_again_what_came_back(self, place: Place) -> None:
+        pool = memory.pool()
+        with memory.use_resource(pool):
+            first = place.empty(1000, "float32")
+            address = first.data_ptr
+            assert pool.used_bytes >= 4000
+            del first
+            assert pool.used_bytes == 0
+            assert pool.cached_bytes > 0
+            assert place.empty(1000, "float32").data_ptr == address
+        assert pool.trim() >= 4000
+        assert (pool.reserved_bytes, pool.cached_bytes, pool.waiting_bytes) == (0, 0, 0)
+
+    def test_a_pool_keeps_no_more_than_it_may(self) -> None:
+        pool = memory.pool(max_cached=1 << 20)
+        with memory.use_resource(pool):
+            arrays = [ep.empty(1 << 20, "uint8", device="host") for _ in range(20)]
+            arrays += [ep.empty(3 << 20, "uint8", device="host") for _ in range(5)]
+            del arrays
+        assert pool.cached_bytes <= 1 << 21
+
+    @every_place
+    def test_a_limit_refuses_what_exceeds_it(self, place: Place) -> None:
+        limit = memory.limit(10_000, memory.direct())
+        with memory.use_resource(limit):
+            kept = place.empty(6000, "uint8")
+            with pytest.raises(ep.USMAllocationError, match=r"5000 bytes .*limit is 10000 bytes, of which 6000 are in use") as refused:
+                place.empty(5000, "uint8")
+            assert isinstance(refused.value, MemoryError)
+            assert limit.used_bytes == 6000
+            del kept
+            place.empty(5000, "uint8")
+        assert (limit.limit, limit.used_bytes) == (10_000, 0)
+
+    def test_what_pools_have_cached_is_given_back_before_memory_is_refused(self) -> None:
+        pool = memory.pool(memory.limit(8 << 20, memory.direct()))
+        with memory.use_resource(pool):
+            ep.empty(6 << 20, "uint8", device="host")
+            assert pool.cached_bytes == 6 << 20
+            ep.empty(3 << 20, "uint8", device="host")
+
+    def test_a_log_has_a_line_for_each(self) -> None:
+        lines: list[str] = []
+        with memory.use_resource(memory.log(sink=lines.append)):
+            array = ep.empty(500, "uint8", device="host")
+            address = array.data_ptr
+            del array
+        assert lines == [f"allocate host host 500 bytes at {address:#x}", f"deallocate host host 500 bytes at {address:#x}"]
+
+    def test_a_log_goes_to_stderr(self) -> None:
+        done = run_python("""
+            import entrepot as ep
+            ep.memory.set_resource("host", ep.memory.log())
+            ep.empty(500, "uint8", device="host")
+        """)
+        assert done.returncode == 0, done.stderr
+        assert [line.split(" at ")[0] for line in done.stderr.splitlines()] == [
+            "allocate host host 500 bytes",
+            "deallocate host host 500 bytes",
+        ]
+
+    def test_a_sink_must_be_callable(self) -> None:
+        with pytest.raises(TypeError, match="sink"):
+            memory.log(sink="stderr")  # type: ignore[arg-type]
+
+    def test_a_sink_that_raises_does_not_stop_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        raised: list[object] = []
+        monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
+        with memory.use_resource(memory.log(sink=lambda line: 1 / 0)):
+            ep.empty(500, "uint8", device="host")
+        assert raised == [ZeroDivisionError, ZeroDivisionError]
+
+    def test_a_sink_is_let_go_with_its_log(self) -> None:
+        class Sink:
+            def __call__(self, line: str) -> None: ...
+
+        sink = Sink()
+        gone = weakref.ref(sink)
+        array = None
+        with memory.use_resource(memory.log(sink=sink)):
+            array = ep.empty(5, "uint8", device="host")
+        del sink
+        assert gone() is not None, "the array's memory keeps the log"
+        del array
+        gc.collect()
+        assert gone() is None
+
+    def test_statistics_count(self) -> None:
+        statistics = memory.statistics(memory.limit(5000))
+        with memory.use_resource(statistics):
+            kept = ep.empty(300, "uint8", device="host")
+            ep.empty(500, "uint8", device="host")
+            with pytest.raises(MemoryError):
+                ep.empty(9000, "uint8", device="host")
+        assert (statistics.current_bytes, statistics.peak_bytes, statistics.total_bytes) == (300, 800, 800)
+        assert (statistics.current_count, statistics.peak_count, statistics.total_count) == (1, 2, 2)
+        assert statistics.failed_count > 0
+        statistics.reset_peaks()
+        assert statistics.peak_bytes == 300
+        del kept
+        assert (statistics.current_bytes, statistics.current_count) == (0, 0)
+
+    def test_memory_keeps_its_resource(self) -> None:
+        statistics = memory.statistics()
+        with memory.use_resource(memory.log(statistics, sink=lambda line: None)):
+            array = ep.empty(300, "uint8", device="host")
+        gc.collect()
+        assert statistics.current_bytes == 300
+        del array
+        assert statistics.current_bytes == 0
+
+    def test_every_resource_says_what_it_is(self) -> None:
+        for resource in (memory.direct(), memory.pool(), memory.limit(1), memory.log(), memory.track(), memory.statistics()):
+            assert resource.name in repr(resource)
+            assert type(resource).__name__ == resource.name
+
+
+class TestTrack:
+    def test_every_live_allocation_has_its_stack(self) -> None:
+        track = memory.track()
+
+        def make_an_array() -> ep.Array:
+            return ep.empty(100, "uint8", device="host")
+
+        with memory.use_resource(track):
+            first, second = make_an_array(), make_an_array()
+        del first
+        (live,) = track.live
+        assert (live.address, live.nbytes, live.kind, live.device) == (second.data_ptr, 100, "host", ep.device("host"))
+        assert "in make_an_array" in live.stack
+        assert __file__ in live.stack
+        assert live.stack.index("in test_every_live") < live.stack.index("in make_an_array"), "the most recent call comes last"
+        assert "1 allocation, of 100 bytes" in track.report()
+        del second
+        assert track.live == []
+        assert track.report() == ""
+
+    def test_frames_are_counted(self) -> None:
+        track = memory.track(frames=1)
+        with memory.use_resource(track):
+            array = ep.empty(100, "uint8", device="host")
+        assert track.live[0].stack.count("File") == 1
+        del array
+
+    def test_what_is_left_at_exit_is_reported(self) -> None:
+        done = run_python("""
+            import entrepot as ep
+            ep.memory.set_resource("host", ep.memory.track())
+            def forgetful():
+                global left
+                left = ep.empty(123, "uint8", device="host")
+                gone = ep.empty(456, "uint8", device="host")
+            forgetful()
+        """)
+        assert done.returncode == 0
+        assert done.stderr.startswith("entrepot: at exit, 1 allocation, of 123 bytes, is still live\n")
+        assert "in forgetful" in done.stderr
+
+    def test_nothing_left_nothing_said(self) -> None:
+        done = run_python("""
+            import entrepot as ep
+            ep.memory.set_resource("host", ep.memory.track())
+            ep.empty(123, "uint8", device="host")
+        """)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+class TestCurrent:
+    def test_a_devices_resource_is_set_and_set_back(self) -> None:
+        statistics = memory.statistics()
+        default = memory.get_resource("host")
+        memory.set_resource("host", statistics)
+        try:
+            assert memory.get_resource(ep.device("host")) == statistics
+            array = ep.empty(10, "uint8", device="host")
+            assert statistics.current_bytes == 10
+        finally:
+            memory.set_resource("host", None)
+        assert memory.get_resource("host") == default
+        del array
+
+    def test_scopes_nest_and_belong_to_their_thread(self) -> None:
+        outer, inner = memory.statistics(), memory.statistics()
+        default = memory.get_resource("host")
+        elsewhere: list[memory.Resource] = []
+        with memory.use_resource(outer) as entered:
+            assert entered == outer
+            with memory.use_resource(inner):
+                assert memory.get_resource("host") == inner
+                thread = threading.Thread(target=lambda: elsewhere.append(memory.get_resource("host")))
+                thread.start()
+                thread.join()
+            assert memory.get_resource("host") == outer
+        assert memory.get_resource("host") == default
+        assert elsewhere == [default]
+
+    def test_a_scope_ends_where_it_was_entered(self) -> None:
+        outer, inner = memory.use_resource(memory.statistics()), memory.use_resource(memory.statistics())
+        outer.__enter__()
+        inner.__enter__()
+        with pytest.raises(ValueError, match="innermost first"):
+            outer.__exit__(None, None, None)
+        inner.__exit__(None, None, None)
+        outer.__exit__(None, None, None)
+        with pytest.raises(ValueError, match="innermost first"):
+            outer.__exit__(None, None, None)
+
+    def test_wrong_arguments(self) -> None:
+        with pytest.raises(TypeError):
+            memory.use_resource("pool")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            memory.limit("1 GB")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            memory.limit(1000, "pool")  # type: ignore[arg-type]
+
+    def test_trim_reaches_every_pool(self) -> None:
+        pool = memory.pool()
+        with memory.use_resource(pool):
+            ep.empty(5 << 20, "uint8", device="host")
+        assert memory.trim() >= 5 << 20
+        assert pool.reserved_bytes == 0
+
+
+SLOW = """
+__kernel void slow(__global int *data, long turns) {
+    int x = data[0];
+    for (long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[1] = x;
+    data[0] = 42;
+}
+"""
+
+
+@pytest.mark.sycl
+class TestWorkInFlight:
+    @pytest.mark.parametrize("resource", [memory.direct, memory.pool], ids=["direct", "pool"])
+    @pytest.mark.parametrize("place", SYCL, ids=str)
+    def test_memory_dropped_while_a_kernel_uses_it(self, place: Place, resource: type[memory.Resource]) -> None:
+        queue = ep.Queue(place.device)
+        kernel = ep.Program(SLOW, place.device).kernel("slow")
+        statistics = memory.statistics(resource())
+        with memory.use_resource(statistics):
+            array = place.empty(1 << 20, "int32")
+        done = kernel[1](array, ep.Scalar(800_000_000, "int64"), queue=queue)
+        begin = time.perf_counter()
+        del array
+        assert time.perf_counter() - begin < 0.1, "letting go does not block"
+        assert not done.done, "the kernel must be slow enough for the test to mean anything"
+        if isinstance(statistics.upstream, memory.pool) and place.host_accessible:
+            assert statistics.upstream.waiting_bytes > 0
+        done.wait()
+        memory.trim()
+        if isinstance(statistics.upstream, memory.pool):
+            assert statistics.upstream.reserved_bytes == 0
+
+    def test_a_borrowed_owner_stays_until_the_kernel_is_done(self) -> None:
+        np = pytest.importorskip("numpy")
+        place = SYCL[0]
+        queue = ep.Queue(place.device)
+        kernel = ep.Program(SLOW, place.device).kernel("slow")
+        owner = np.zeros(16, "int32")
+        gone = weakref.ref(owner)
+        event = kernel[1](ep.asarray(owner), ep.Scalar(400_000_000, "int64"), queue=queue)
+        del owner
+        assert not event.done, "the kernel must be slow enough for the test to mean anything"
+        assert gone() is not None
+        queue.wait()
+        assert gone() is None, "whoever waits for the queue sees its owners released"
+
+
+def test_eight_threads_on_every_resource() -> None:
+    statistics = memory.statistics(memory.pool(memory.limit(1 << 30, memory.track(memory.direct()))))
+    problems: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with memory.use_resource(statistics):
+                for i in range(300):
+                    HOST.empty(1 + i * 37 % 5000, "float32")
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert statistics.current_bytes == 0
+    assert statistics.total_count == 8 * 300
