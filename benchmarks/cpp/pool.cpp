@@ -94,10 +94,10 @@ void run(const Device &device) {
     print("pool, 1 KiB, used by its queue", median_ns(100000, [&](int n) { with_a_use(n, small, kind, queue); }));
     print("pool, 1 KiB, seen by foreign code", median_ns(100000, [&](int n) { escaped(n, small, kind, queue); }));
     print("pool, 1 MiB, seen by foreign code", median_ns(20000, [&](int n) { escaped(n, large, kind, queue); }));
-    print("pool, 1 KiB, shared, used by its queue", median_ns(2000, [&](int n) { with_a_use(n, small, UsmKind::shared, queue); }));
-    print("pool, 1 KiB, on two threads", median_ns(200000, [&](int n) {
-              on_threads(2, [&] { allocate_and_free(n, small, kind, queue, nullptr); });
-          }));
+    print("pool, 1 KiB, shared, used by its queue",
+          median_ns(2000, [&](int n) { with_a_use(n, small, UsmKind::shared, queue); }));
+    print("pool, 1 KiB, on two threads",
+          median_ns(200000, [&](int n) { on_threads(2, [&] { allocate_and_free(n, small, kind, queue, nullptr); }); }));
     print("direct, 1 KiB", median_ns(5000, [&](int n) { allocate_and_free(n, small, kind, queue, direct_resource()); }));
     print("direct, 1 MiB", median_ns(2000, [&](int n) { allocate_and_free(n, large, kind, queue, direct_resource()); }));
     print("borrow_host", median_ns(500000, borrow_host));

@@ -169,7 +169,8 @@ void bind_base(nb::module_ &m) {
 }
 
 void bind_direct_and_pool(nb::module_ &m) {
-    nb::class_<Direct, Handle>(m, "direct", "Every block is an allocation of the driver, freed once the work that uses it is done.")
+    nb::class_<Direct, Handle>(m, "direct",
+                               "Every block is an allocation of the driver, freed once the work that uses it is done.")
         .def("__init__", [](Direct *self) { new (self) Direct{{ResourceRef(direct_resource())}}; });
 
     const auto number = [](std::size_t PoolResource::Statistics::*member) {
@@ -187,7 +188,8 @@ void bind_direct_and_pool(nb::module_ &m) {
             },
             "upstream"_a.none() = nb::none(), nb::kw_only(), "max_cached"_a.none() = nb::none())
         .def_prop_ro("reserved_bytes", number(&PoolResource::Statistics::reserved), "Bytes taken from the upstream.")
-        .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used), "Bytes of blocks that are given out, rounded as they are.")
+        .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used),
+                     "Bytes of blocks that are given out, rounded as they are.")
         .def_prop_ro("cached_bytes", number(&PoolResource::Statistics::cached), "Bytes that are free, to be given again.")
         .def_prop_ro("waiting_bytes", number(&PoolResource::Statistics::waiting),
                      "Bytes that were given back, but that a device may still be using.");
@@ -205,8 +207,7 @@ void bind_limit_and_log(nb::module_ &m) {
             "limit"_a, "upstream"_a.none() = nb::none())
         .def_prop_ro(
             "limit", [](const Limit &self) { return self->limit(); }, "Bytes that may be out at a time.")
-        .def_prop_ro(
-            "used_bytes", [](const Limit &self) { return self->used(); }, "Bytes that are out, as they were asked for.");
+        .def_prop_ro("used_bytes", [](const Limit &self) { return self->used(); }, "Bytes that are out, as they were asked for.");
 
     nb::class_<Log, Handle>(m, "log",
                             "A line for every allocation and deallocation that passes through it to its upstream (the default "
@@ -219,8 +220,9 @@ void bind_limit_and_log(nb::module_ &m) {
                 construct(self, upstream_or(upstream, default_resource()), sink_of(std::move(sink)));
             },
             "upstream"_a.none() = nb::none(), nb::kw_only(), "sink"_a.none() = nb::none(),
-            nb::sig("def __init__(self, upstream: Resource | None = None, *, sink: collections.abc.Callable[[str], object] | None = "
-                    "None) -> None"));
+            nb::sig(
+                "def __init__(self, upstream: Resource | None = None, *, sink: collections.abc.Callable[[str], object] | None = "
+                "None) -> None"));
 }
 
 void bind_track(nb::module_ &m) {
@@ -240,10 +242,11 @@ void bind_track(nb::module_ &m) {
             return "<entrepot.memory.TrackedAllocation, " + std::to_string(self.block.bytes) + " bytes, " +
                    std::string(name_of(self.kind)) + ", " + self.device.selector() + ">";
         });
-    nb::class_<Track, Handle>(m, "track",
-                              "Remembers the Python stack of every allocation that passes through it to its upstream (the default "
-                              "pool), up to ``frames`` of it.\n\n"
-                              "What is still live when the interpreter exits is reported on standard error.")
+    nb::class_<Track, Handle>(
+        m, "track",
+        "Remembers the Python stack of every allocation that passes through it to its upstream (the default "
+        "pool), up to ``frames`` of it.\n\n"
+        "What is still live when the interpreter exits is reported on standard error.")
         .def(
             "__init__",
             [](Track *self, const Handle *upstream, std::size_t frames) {
@@ -277,7 +280,8 @@ void bind_statistics(nb::module_ &m) {
         .def_prop_ro("total_count", number(&Numbers::total_count), "All allocations so far.")
         .def_prop_ro("failed_count", number(&Numbers::failed_count), "Allocations that the upstream refused.")
         .def(
-            "reset_peaks", [](const Statistics &self) { self->reset_peaks(); }, "Let the peaks begin again from what is out now.");
+            "reset_peaks", [](const Statistics &self) { self->reset_peaks(); },
+            "Let the peaks begin again from what is out now.");
 }
 
 void bind_current(nb::module_ &m) {
@@ -299,8 +303,8 @@ void bind_current(nb::module_ &m) {
                                   "``with use_resource(resource):`` lets all allocations of this thread come from it, for every "
                                   "device.")
         .def(
-            "__init__",
-            [](UseResourceObject *self, const Handle &resource) { new (self) UseResourceObject{resource.resource}; }, "resource"_a)
+            "__init__", [](UseResourceObject *self, const Handle &resource) { new (self) UseResourceObject{resource.resource}; },
+            "resource"_a)
         .def(
             "__enter__",
             [](const UseResourceObject &self) {

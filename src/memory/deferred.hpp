@@ -129,7 +129,8 @@ private:
             line->waiting.push_back(std::move(waiting));
             std::push_heap(line->waiting.begin(), line->waiting.end(), is_later);
         } else if (waiting.quarantine) {
-            auto ward = std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) { return each.context == waiting.quarantine; });
+            auto ward =
+                std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) { return each.context == waiting.quarantine; });
             if (ward == wards_.end())
                 ward = wards_.insert(ward, Ward{std::move(waiting.quarantine), {}, {}, {}, 0, false});
             ward->gathering.push_back(std::move(waiting.item));
@@ -154,7 +155,8 @@ private:
         const std::lock_guard lock(mutex_);
         bool passed = false;
         for (const Use &front : fronts) {
-            const auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == front.queue; });
+            const auto line =
+                std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == front.queue; });
             if (line == lines_.end())
                 continue;  // another thread was faster
             std::vector<Waiting> through;
@@ -232,7 +234,8 @@ private:
                 if (ward.sealed)
                     batches.push_back({ward.context, ward.number, ward.guards});
         }
-        std::erase_if(batches, [](const Batch &batch) { return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done); });
+        std::erase_if(batches,
+                      [](const Batch &batch) { return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done); });
         if (batches.empty())
             return false;
 

@@ -57,8 +57,9 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
         throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
     const bool ordered = place.device.has(EP_ORDERED_FREE);
     Block block{nullptr, bytes, alignment};
-    backend.check(backend.api().memory_allocate(place.context.handle(), place.device.handle(), static_cast<ep_usm_kind>(place.kind), bytes,
-                                                alignment, ordered ? queue.handle() : nullptr, &block.data));
+    backend.check(backend.api().memory_allocate(place.context.handle(), place.device.handle(),
+                                                static_cast<ep_usm_kind>(place.kind), bytes, alignment,
+                                                ordered ? queue.handle() : nullptr, &block.data));
     if (ordered)
         block.available = queue.submitted();
     return block;

@@ -30,7 +30,8 @@ void LimitResource::deallocate(const Place &place, Block block, Pending pending)
 }
 
 std::string LimitResource::report() const {
-    return text::sentence("the limit is ", limit_, " bytes, of which ", used(), " are in use") + text::continued(Resource::report());
+    return text::sentence("the limit is ", limit_, " bytes, of which ", used(), " are in use") +
+           text::continued(Resource::report());
 }
 
 }  // namespace entrepot

@@ -112,8 +112,8 @@ void free_what_is_free(Resource &resource) {
     const std::string report = resource.report();
     throw Error(ErrorKind::allocation, place.device, " has no ", bytes, " bytes of ", place.kind, " memory left, not even after ",
                 "everything that was free had been given back: the device has ", place.device.info().global_memory,
-                " bytes in all and at most ", place.device.info().max_allocation, " for one allocation", report.empty() ? "" : ", ", report,
-                " (", second.what(), ")");
+                " bytes in all and at most ", place.device.info().max_allocation, " for one allocation",
+                report.empty() ? "" : ", ", report, " (", second.what(), ")");
 }
 
 [[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment,
@@ -153,7 +153,8 @@ struct RecordGuard {
 Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
     const Device &device = queue.device();
     if (alignment != 0 && !std::has_single_bit(alignment)) [[unlikely]]
-        throw Error(ErrorKind::value, "an alignment of ", alignment, " bytes was asked for: it must be a power of two, or 0 for any");
+        throw Error(ErrorKind::value, "an alignment of ", alignment,
+                    " bytes was asked for: it must be a power of two, or 0 for any");
     require_kind(device, kind);
     fork_guard::require_usable(device.backend());
     release_finished_owners();

@@ -283,7 +283,8 @@ void PoolResource::State::give_back_abandoned() {
     {
         const std::lock_guard lock(mutex);
         const auto holders = [&](const Context &context) {
-            return std::count_if(shelves.begin(), shelves.end(), [&](const auto &shelf) { return shelf->place.context == context; });
+            return std::count_if(shelves.begin(), shelves.end(),
+                                 [&](const auto &shelf) { return shelf->place.context == context; });
         };
         for (auto shelf = shelves.begin(); shelf != shelves.end();) {
             const Context::Record &context = *(*shelf)->place.context.record();
@@ -391,8 +392,8 @@ PoolResource::Statistics PoolResource::statistics() const {
 
 std::string PoolResource::report() const {
     const Statistics sum = statistics();
-    return text::sentence("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached, " free and ",
-                          sum.waiting, " wait for work to end") +
+    return text::sentence("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached,
+                          " free and ", sum.waiting, " wait for work to end") +
            text::continued(Resource::report());
 }
 

@@ -50,7 +50,8 @@ void Shelf::add_chunk(std::size_t index, const Block &chunk, const Queue &queue)
     waste += chunk.bytes - count * size;
 }
 
-std::optional<FreeBlock> Shelf::take_large(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound) {
+std::optional<FreeBlock> Shelf::take_large(std::size_t bytes, std::size_t alignment, const Queue &queue,
+                                           std::vector<Use> &bound) {
     const auto last = large_.upper_bound(bytes + bytes / 4);
     for (auto row = large_.lower_bound(bytes); row != last; ++row) {
         FreeBlock &free = row->second.free;
@@ -114,7 +115,8 @@ void Shelf::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
     };
     std::erase_if(chunks_[index], [&](const Chunk &chunk) {
         const auto first = from(chunk.first + (chunk.count - 1) * size);  // descending: the chunk's last block comes first
-        const auto last = std::find_if(first, bin.end(), [&](const FreeBlock &free) { return free.data < chunk.first || free.queue; });
+        const auto last =
+            std::find_if(first, bin.end(), [&](const FreeBlock &free) { return free.data < chunk.first || free.queue; });
         if (static_cast<std::size_t>(last - first) != chunk.count)
             return false;
         bin.erase(first, last);

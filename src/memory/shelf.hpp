@@ -79,7 +79,7 @@ private:
 
     std::array<Bin, size_class::count> bins_;
     std::array<std::vector<Chunk>, size_class::count> chunks_;
-    std::multimap<std::size_t, LargeFree> large_;     // by size
+    std::multimap<std::size_t, LargeFree> large_;    // by size
     std::unordered_map<void *, Block> large_given_;  // out, or waiting
 };
 

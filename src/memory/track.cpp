@@ -96,8 +96,9 @@ std::string TrackResource::leak_report() const {
     std::size_t bytes = 0;
     for (const Allocation &each : all)
         bytes += each.block.bytes;
-    std::string report = all.size() == 1 ? text::sentence("1 allocation, of ", bytes, " bytes, is still live")
-                                         : text::sentence(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
+    std::string report = all.size() == 1
+                             ? text::sentence("1 allocation, of ", bytes, " bytes, is still live")
+                             : text::sentence(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
     for (const Allocation &each : all) {
         report += text::sentence("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind, " memory of ", each.device,
                                  " at ", Hex(each.block.data), each.stack.empty() ? "" : ", allocated at\n");

@@ -50,17 +50,21 @@ TEST_CASE("log: a line each, and a sink that throws does no harm") {
         lines.emplace_back(line);
         throw 1;
     });
-    { const Memory memory = host_memory(500, resource); }
+    {
+        const Memory memory = host_memory(500, resource);
+    }
     REQUIRE(lines.size() == 2);
     CHECK(lines[0].starts_with("allocate host host 500 bytes at 0x"));
     CHECK(lines[1] == "de" + lines[0]);
     CHECK_REFUSED(ErrorKind::allocation, "", host_memory(2000, resource));
-    CHECK(lines[2] == "allocate host host 2000 bytes failed: 2000 bytes would exceed the limit of 1000 bytes, of which 0 are in use");
+    CHECK(lines[2] ==
+          "allocate host host 2000 bytes failed: 2000 bytes would exceed the limit of 1000 bytes, of which 0 are in use");
 }
 
 TEST_CASE("track: what is live, in order, with the place where it was made") {
     int calls = 0;
-    const ResourceRef resource = make_resource<TrackResource>(direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
+    const ResourceRef resource =
+        make_resource<TrackResource>(direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
     const auto &track = static_cast<TrackResource &>(*resource);
     CHECK(track.leak_report().empty());
     Memory first = host_memory(100, resource);
@@ -73,7 +77,9 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK(live[0].stack == "line 2\n");
     CHECK(live[1].block.bytes == 300);
     const std::string report = track.leak_report();
-    CHECK_MESSAGE(report.starts_with("2 allocations, of 500 bytes in all, are still live\n#2: 200 bytes of host memory of host at 0x"), report);
+    CHECK_MESSAGE(
+        report.starts_with("2 allocations, of 500 bytes in all, are still live\n#2: 200 bytes of host memory of host at 0x"),
+        report);
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 

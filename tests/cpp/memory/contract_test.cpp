@@ -14,7 +14,8 @@ using namespace entrepot;
 namespace {
 
 constexpr UsmKind every_kind[] = {UsmKind::host, UsmKind::device, UsmKind::shared};
-constexpr std::size_t some_sizes[] = {1, 63, 64, 65, 1000, 4096, 70000, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, 5000000};
+constexpr std::size_t some_sizes[] = {1,      63, 64, 65, 1000, 4096, 70000, std::size_t{1} << 20, (std::size_t{1} << 20) + 1,
+                                      5000000};
 
 Place place_of(const Queue &queue, UsmKind kind) { return {queue.context(), queue.device(), kind}; }
 

@@ -1,7 +1,7 @@
 // The fake device's memory as the tests of this room see it: what is allocated, and what would overlap.
 #pragma once
-#include <entrepot/memory/resource.hpp>
 #include <entrepot/memory/release.hpp>
+#include <entrepot/memory/resource.hpp>
 
 #include <doctest/doctest.h>
 

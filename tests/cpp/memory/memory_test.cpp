@@ -165,7 +165,9 @@ TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried 
     const Queue queue = fake::device().default_queue();
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
-    { const Memory cached = Memory::allocate(6 << 20, UsmKind::device, queue, 0, pool.get()); }
+    {
+        const Memory cached = Memory::allocate(6 << 20, UsmKind::device, queue, 0, pool.get());
+    }
     CHECK(static_cast<LimitResource &>(*limited).used() == 6 << 20);
     const Memory memory = Memory::allocate(3 << 20, UsmKind::host, queue, 0, pool.get());
     CHECK(static_cast<LimitResource &>(*limited).used() == 3 << 20);
@@ -196,7 +198,8 @@ TEST_CASE("out of memory: the error says what was asked, and what there was") {
     CHECK_MESSAGE(refused->says("1073741824 bytes in all"), refused->message);
     CHECK_MESSAGE(refused->says("the pool holds"), refused->message);
     CHECK_MESSAGE(refused->says("no block of that size"), refused->message);
-    CHECK_REFUSED(ErrorKind::allocation, "bytes", Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
+    CHECK_REFUSED(ErrorKind::allocation, "bytes",
+                  Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
 }
 
 TEST_CASE("a failed allocation that is no lack of memory is not tried again") {

@@ -81,7 +81,8 @@ TEST_CASE("large blocks go to the best fit, and not to a request much shorter") 
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
-    const Block ten = counted.pool().allocate(place, 10 << 20, 0, queue), nine = counted.pool().allocate(place, 9 << 20, 0, queue);
+    const Block ten = counted.pool().allocate(place, 10 << 20, 0, queue),
+                nine = counted.pool().allocate(place, 9 << 20, 0, queue);
     counted.pool().deallocate(place, ten, {});
     counted.pool().deallocate(place, nine, {});
     const Block near = counted.pool().allocate(place, (9 << 20) - 5, 0, queue);
@@ -165,9 +166,7 @@ TEST_CASE("what a thread kept is everybody's when it ends") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
-    std::thread([&] {
-        counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {});
-    }).join();
+    std::thread([&] { counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {}); }).join();
     CHECK(counted.pool().trim() > 0);
     CHECK(counted.pool().statistics().reserved == 0);
 }
