@@ -1,15 +1,17 @@
 """``entrepot demo``: memory of one device handed between the libraries that are installed, with the proof that nothing was copied.
 
-Every row is one hand-over: the addresses on both sides, whether a write through one name was read through the other, and
-what it took, beside what the two libraries need without Entrepot.
+Each line is one hand-over: the address on both sides, a write through the producer's name read through the consumer's, and
+what it took, beside what the two libraries do without Entrepot. The status is 1 where a copy was made or a write was missed.
 """
 
 from __future__ import annotations
 
 import array
+import ctypes
 import importlib
-import timeit
-from collections.abc import Callable, Iterator
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -18,295 +20,377 @@ import entrepot as ep
 
 from . import _table
 
-ELEMENTS = 1 << 18  # of float32: 1 MiB, so that a hidden copy shows in the time as well as in the address
+ELEMENTS = 1 << 18  # of float32: 1 MiB, so that a copy shows in the time as well as in the address
+NBYTES = 4 * ELEMENTS
+WRITTEN = 42.0
+
+Call = Callable[[Any], Any]
 
 
-@dataclass
-class HandOver:
-    """One way from a producer to a consumer, tried on a fresh producer."""
+@dataclass(frozen=True)
+class Party:
+    """A library, or a type of Python's own, that has memory of 1 MiB of float32 or takes it."""
 
-    producer: str
-    consumer: str
-    call: str
-    hand_over: Callable[[Any], Any]
+    name: str
     make: Callable[[], Any]
-    address_of_producer: Callable[[Any], int]
-    address_of_consumer: Callable[[Any], int]
-    write: Callable[[Any], None] | None = None  # through the producer's name; None: the producer is read-only
-    read: Callable[[Any], float] | None = None  # the first element, through the consumer's name
-    without: str = ""  # what the peers do without Entrepot
-    without_call: Callable[[Any], Any] | None = None
-    remark: str = ""
+    address: Callable[[Any], int]
+    write: Callable[[Any], None] | None  # WRITTEN into the first element; None: its objects cannot be written
+    first: Callable[[Any], float]
 
 
-@dataclass
+@dataclass(frozen=True)
+class Way:
+    """How one party's object becomes another's: the call as a person writes it, and the call."""
+
+    text: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A way to be tried, and what people do today: between the same two, or what the consumer does with a producer of its own world."""
+
+    producer: Party
+    consumer: Party
+    way: Way
+    today: Way | None = None  # None: there is nothing to compare with
+    today_from: Party | None = None  # None: the same producer
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What a hand-over did."""
+    """What became of a hand-over."""
 
-    row: HandOver
-    copied: bool
-    write_seen: bool | None
+    hand_over: HandOver
+    addresses: tuple[int, int]
+    write_seen: bool | None  # None: the producer's objects cannot be written
     nanoseconds: float
-    without: str
+    today: str
+
+    @property
+    def copied(self) -> bool:
+        return self.addresses[0] != self.addresses[1]
+
+    @property
+    def failed(self) -> bool:
+        return self.copied or self.write_seen is False
 
 
-def median_ns(call: Callable[[], Any]) -> float:
-    """Median time of a call over seven runs, in nanoseconds, each run long enough to be timed."""
-    timer = timeit.Timer(call)
-    number, seconds = timer.autorange()
-    number = max(1, int(number * min(1.0, 0.02 / max(seconds, 1e-9))))
-    runs = sorted(timer.repeat(7, number))
-    return runs[3] / number * 1e9
+# ------------------------------------------------------------------ measuring
+
+
+def elapsed(call: Call, argument: Any, repetitions: int) -> int:
+    start = time.perf_counter_ns()
+    for _ in range(repetitions):
+        call(argument)
+    return time.perf_counter_ns() - start
+
+
+def median_ns(call: Call, argument: Any) -> float:
+    """Median time of a call over seven runs of at least a millisecond, in nanoseconds."""
+    repetitions = 1
+    while elapsed(call, argument, repetitions) < 1_000_000:
+        repetitions *= 2
+    return sorted(elapsed(call, argument, repetitions) for _ in range(7))[3] / repetitions
 
 
 def time_text(nanoseconds: float) -> str:
-    if nanoseconds < 1e3:
-        return f"{nanoseconds:.0f} ns"
-    if nanoseconds < 1e6:
-        return f"{nanoseconds / 1e3:.1f} µs"
-    return f"{nanoseconds / 1e6:.1f} ms"
+    for unit in ("ns", "µs"):
+        if nanoseconds < 1000:
+            return f"{nanoseconds:.3g} {unit}"
+        nanoseconds /= 1000
+    return f"{nanoseconds:.3g} ms"
 
 
-def installed(name: str) -> ModuleType | None:
-    """The module, or None where it cannot be imported."""
+# ------------------------------------------------------------------ trying
+
+
+def today(row: HandOver) -> str:
+    """What the libraries do by themselves: the time it takes and whether it copies, or the error."""
+    if row.today is None:
+        return ""
+    producer = row.today_from or row.producer
+    given = producer.make()
     try:
-        return importlib.import_module(name)
-    except Exception:  # a peer that breaks while being imported is as absent as one that is not there
-        return None
-
-
-def without_entrepot(row: HandOver) -> str:
-    """What the two libraries need by themselves: a time, or the error they answer with."""
-    if row.without_call is None:
-        return row.without
-    producer = row.make()
-    try:
-        row.without_call(producer)
+        taken = row.today.call(given)
     except Exception as error:
-        return f"{row.without}: {type(error).__name__}"
-    call = row.without_call
-    return f"{row.without}: {time_text(median_ns(lambda: call(producer)))}"
+        return f"{row.today.text}: {type(error).__name__}"
+    copies = row.consumer.name != "Entrepot" and row.consumer.address(taken) != producer.address(given)
+    return f"{row.today.text}: {'copies, ' if copies else ''}{time_text(median_ns(row.today.call, given))}"
 
 
 def attempt(row: HandOver) -> Outcome:
-    producer = row.make()
-    consumer = row.hand_over(producer)
-    copied = row.address_of_producer(producer) != row.address_of_consumer(consumer)
+    producer = row.producer.make()
+    consumer = row.way.call(producer)
+    addresses = row.producer.address(producer), row.consumer.address(consumer)
     write_seen = None
-    if row.write is not None and row.read is not None:
-        row.write(producer)
-        write_seen = row.read(consumer) == 42
-    return Outcome(row, copied, write_seen, median_ns(lambda: row.hand_over(producer)), without_entrepot(row))
+    if row.producer.write is not None:
+        row.producer.write(producer)
+        write_seen = row.consumer.first(consumer) == WRITTEN
+    return Outcome(row, addresses, write_seen, median_ns(row.way.call, producer), today(row))
 
 
-def pointer(view: ep.Array) -> int:
-    return view.data_ptr
+def refusal(call: Callable[[], Any]) -> str:
+    """The words in which a call that would have to copy is refused."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "was not refused"
 
 
-def first(view: ep.Array) -> float:
-    host = view if view.kind != "device" else view.copy_to_host()
-    return float(memoryview(host)[0])
+# ------------------------------------------------------------------ the parties
 
 
-def ours(device: str) -> Callable[[], ep.Array]:
-    return lambda: ep.zeros(ELEMENTS, "float32", device=device, kind="shared" if device != "host" else "host")
+def first_float(view: Any) -> float:
+    """The first float32 of any object with a buffer."""
+    return float(struct.unpack_from("f", memoryview(view).cast("B"))[0])
 
 
-def fill_ours(view: ep.Array) -> None:
-    ep.fill(view, 42).wait()
+def write_first(view: Any) -> None:
+    struct.pack_into("f", memoryview(view).cast("B"), 0, WRITTEN)
 
 
-def built_in_rows(device: str) -> Iterator[HandOver]:
-    """bytes, bytearray, array.array, memoryview: in by the buffer protocol, out as a memoryview."""
-    sources: dict[str, Callable[[], Any]] = {
-        "bytes": lambda: bytes(ELEMENTS * 4),
-        "bytearray": lambda: bytearray(ELEMENTS * 4),
-        "array.array": lambda: array.array("f", bytes(ELEMENTS * 4)),
-        "memoryview": lambda: memoryview(bytearray(ELEMENTS * 4)).cast("f"),
-    }
-
-    def address(source: Any) -> int:
-        import ctypes
-
-        if isinstance(source, bytes):
-            return ctypes.cast(ctypes.c_char_p(source), ctypes.c_void_p).value or 0
-        return ctypes.addressof(ctypes.c_char.from_buffer(source))
-
-    def write(source: Any) -> None:
-        source[0] = 42
-
-    for name, make in sources.items():
-        yield HandOver(
-            name, "Entrepot", "ep.asarray(x)", ep.asarray, make, address, pointer, None if name == "bytes" else write, first,
-            "memoryview(x)", memoryview,
-        )  # fmt: skip
-    yield HandOver(
-        "Entrepot", "memoryview", "memoryview(a)", memoryview, ours(device), pointer,
-        lambda view: ep.asarray(view).data_ptr, fill_ours, lambda view: view[0],
-    )  # fmt: skip
+def set_first(container: Any) -> None:
+    container[0] = WRITTEN
 
 
-def numpy_rows(device: str) -> Iterator[HandOver]:
-    np = installed("numpy")
+def get_first(container: Any) -> float:
+    return float(container[0])
+
+
+def entrepot_party(device: str, kind: str) -> Party:
+    return Party(
+        "Entrepot",
+        lambda: ep.zeros(ELEMENTS, "float32", device=device, kind=kind),
+        lambda view: int(view.data_ptr),
+        lambda view: ep.fill(view, WRITTEN).wait(),
+        lambda view: first_float(view if view.kind in ("host", "shared") else view.copy_to_host()),
+    )
+
+
+def address_of_buffer(view: Any) -> int:
+    if isinstance(view, bytes):
+        return ctypes.cast(ctypes.c_char_p(view), ctypes.c_void_p).value or 0
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+BUILT_IN = [
+    Party("bytes", lambda: bytes(NBYTES), address_of_buffer, None, first_float),
+    Party("bytearray", lambda: bytearray(NBYTES), address_of_buffer, write_first, first_float),
+    Party("array.array", lambda: array.array("f", bytes(NBYTES)), address_of_buffer, set_first, get_first),
+    Party("memoryview", lambda: memoryview(bytearray(NBYTES)).cast("f"), address_of_buffer, set_first, get_first),
+]
+
+
+def numpy_party(numpy: ModuleType) -> Party:
+    return Party("NumPy", lambda: numpy.zeros(ELEMENTS, "float32"), lambda x: int(x.ctypes.data), set_first, get_first)
+
+
+def torch_party(torch: ModuleType) -> Party:
+    return Party("PyTorch", lambda: torch.zeros(ELEMENTS), lambda x: int(x.data_ptr()), set_first, get_first)
+
+
+def jax_party(jnp: ModuleType) -> Party:
+    return Party("JAX", lambda: jnp.zeros(ELEMENTS), lambda x: int(x.unsafe_buffer_pointer()), None, get_first)
+
+
+def dpctl_party(dpctl: ModuleType, device: str) -> Party:
+    queue = dpctl.SyclQueue(device)
+    return Party(
+        "dpctl",
+        lambda: dpctl.memory.MemoryUSMShared(NBYTES, queue=queue),
+        lambda memory: int(memory._pointer),
+        write_first,
+        first_float,
+    )
+
+
+def dpnp_party(dpnp: ModuleType, device: str, kind: str) -> Party:
+    def write(x: Any) -> None:
+        set_first(x)
+        x.sycl_queue.wait()
+
+    return Party(
+        "dpnp" if kind == "shared" else f"dpnp ({kind})",
+        lambda: dpnp.zeros(ELEMENTS, dtype="float32", device=device, usm_type=kind),
+        lambda x: int(x.__sycl_usm_array_interface__["data"][0]),
+        write,
+        get_first,
+    )
+
+
+# ------------------------------------------------------------------ the hand-overs
+
+IN = Way("ep.asarray(x)", ep.asarray)
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """The modules that can be imported here; None for those that cannot."""
+
+    numpy: ModuleType | None
+    torch: ModuleType | None
+    jnp: ModuleType | None
+    dpctl: ModuleType | None
+    dpnp: ModuleType | None
+
+
+def installed(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except Exception:  # a library that breaks while being imported is as absent as one that is not there
+        return None
+
+
+def find_libraries() -> Libraries:
+    installed("dpctl.memory")  # as an attribute of dpctl
+    return Libraries(*map(installed, ("numpy", "torch", "jax.numpy", "dpctl", "dpnp")))
+
+
+def built_in_rows(ours: Party) -> Iterator[HandOver]:
+    for party in BUILT_IN:
+        yield HandOver(party, ours, IN, Way("memoryview(x)", memoryview))
+    # ctypes needs a writable buffer to tell an address, and Entrepot does not.
+    out = Party("memoryview", BUILT_IN[-1].make, lambda view: int(ep.asarray(view).data_ptr), set_first, get_first)
+    yield HandOver(ours, out, Way("memoryview(a)", memoryview), Way("memoryview(array)", memoryview), BUILT_IN[2])
+
+
+def numpy_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
+    np = libraries.numpy
     if np is None:
         return
-
-    def write(source: Any) -> None:
-        source[0] = 42
-
-    def make() -> Any:
-        return np.zeros(ELEMENTS, "float32")
-
-    def address(source: Any) -> int:
-        return int(source.ctypes.data)
-
-    yield HandOver(
-        "NumPy", "Entrepot", "ep.asarray(x)", ep.asarray, make, address, pointer, write, first, "np.from_dlpack(x)", np.from_dlpack
-    )
-    for call, hand_over in {
-        "np.asarray(a)": np.asarray,
-        'np.from_dlpack(a, device="cpu")': lambda a: np.from_dlpack(a, device="cpu"),
-    }.items():
-        yield HandOver(
-            "Entrepot", "NumPy", call, hand_over, ours(device), pointer, address, fill_ours, lambda x: float(x[0])
-        )  # fmt: skip
+    party = numpy_party(np)
+    by_dlpack = Way('np.from_dlpack(a, device="cpu")', lambda a: np.from_dlpack(a, device="cpu"))
+    yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
+    yield HandOver(ours, party, Way("np.asarray(a)", np.asarray), Way("np.asarray(array)", np.asarray), BUILT_IN[2])
+    yield HandOver(ours, party, by_dlpack, Way("np.from_dlpack(numpy)", by_dlpack.call), party)
 
 
-def dpctl_rows(device: str) -> Iterator[HandOver]:
-    dpctl = installed("dpctl")
-    memory = installed("dpctl.memory")
-    if dpctl is None or memory is None or device == "host":
+def torch_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
+    torch, np = libraries.torch, libraries.numpy
+    if torch is None or np is None:
         return
-    queue = dpctl.SyclQueue(device)
-
-    def make() -> Any:
-        return memory.MemoryUSMShared(ELEMENTS * 4, queue=queue)
-
-    def address(source: Any) -> int:
-        return int(source._pointer)
-
-    def write(source: Any) -> None:
-        source.copy_from_host(b"\x2a" * (ELEMENTS * 4))
-
-    yield HandOver(
-        "dpctl", "Entrepot", "ep.asarray(x)", ep.asarray, make, address, pointer, write, first,
-        "dpctl.memory.as_usm_memory(x)", memory.as_usm_memory,
-    )  # fmt: skip
-    yield HandOver(
-        "Entrepot", "dpctl", "dpctl.memory.as_usm_memory(a)", memory.as_usm_memory, ours(device), pointer, address,
-        fill_ours, lambda x: float(memoryview(x).cast("B").cast("f")[0]),
-    )  # fmt: skip
+    party = torch_party(torch)
+    out = Way("torch.from_dlpack(a.host())", lambda a: torch.from_dlpack(a.host()))
+    yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
+    yield HandOver(ours, party, out, Way("torch.from_dlpack(numpy)", torch.from_dlpack), numpy_party(np))
 
 
-def dpnp_rows(device: str) -> Iterator[HandOver]:
-    dpnp = installed("dpnp")
-    if dpnp is None or device == "host":
+def jax_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
+    jnp, np = libraries.jnp, libraries.numpy
+    if jnp is None or np is None:
         return
+    party = jax_party(jnp)
+    out = Way("jnp.from_dlpack(a.host())", lambda a: jnp.from_dlpack(a.host()))
+    yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
+    yield HandOver(ours, party, out, Way("jnp.from_dlpack(numpy)", jnp.from_dlpack), numpy_party(np))
 
-    def make() -> Any:
-        return dpnp.zeros(ELEMENTS, dtype="float32", device=device, usm_type="shared")
 
-    def address(source: Any) -> int:
-        return int(source.__sycl_usm_array_interface__["data"][0])
+def dpctl_rows(libraries: Libraries, ours: Party, device: str) -> Iterator[HandOver]:
+    if libraries.dpctl is None:
+        return
+    party = dpctl_party(libraries.dpctl, device)
+    as_usm_memory = libraries.dpctl.memory.as_usm_memory
+    yield HandOver(party, ours, IN, Way("as_usm_memory(x)", as_usm_memory))
+    yield HandOver(ours, party, Way("dpctl.memory.as_usm_memory(a)", as_usm_memory), Way("as_usm_memory(dpctl)", as_usm_memory), party)
 
-    def write(source: Any) -> None:
-        source[0] = 42
-        source.sycl_queue.wait()
 
-    yield HandOver(
-        "dpnp", "Entrepot", "ep.asarray(x)", ep.asarray, make, address, pointer, write, first,
-        "dpnp.from_dlpack(x)", dpnp.from_dlpack,
-    )  # fmt: skip
-    for call, hand_over in {"dpnp.from_dlpack(a)": dpnp.from_dlpack, "dpnp.asarray(a)": dpnp.asarray}.items():
-        yield HandOver(
-            "Entrepot", "dpnp", call, hand_over, ours(device), pointer, address, fill_ours, lambda x: float(x[0])
-        )  # fmt: skip
-    np = installed("numpy")
+def dpnp_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
+    dpnp = libraries.dpnp
+    if dpnp is None:
+        return
+    for kind in ("shared", "device"):
+        ours, party = entrepot_party(device, kind), dpnp_party(dpnp, device, kind)
+        by_dlpack = Way("dpnp.from_dlpack(dpnp)", dpnp.from_dlpack)
+        yield HandOver(party, ours, IN, Way("dpnp.from_dlpack(x)", dpnp.from_dlpack))
+        yield HandOver(ours, party, Way("dpnp.asarray(a)", dpnp.asarray), by_dlpack, party)
+        yield HandOver(ours, party, Way("dpnp.from_dlpack(a)", dpnp.from_dlpack), by_dlpack, party)
+
+
+def bridged_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
+    """Libraries that refuse each other's memory, or copy it, and take it from Entrepot."""
+    np, torch, jnp, dpnp = libraries.numpy, libraries.torch, libraries.jnp, libraries.dpnp
+    if dpnp is None:
+        return
+    shared = dpnp_party(dpnp, device, "shared")
     if np is not None:
-        yield HandOver(
-            "dpnp", "NumPy", "np.asarray(ep.asarray(x))", lambda x: np.asarray(ep.asarray(x)), make, address,
-            lambda x: int(x.ctypes.data), write, lambda x: float(x[0]), "np.asarray(x)", np.asarray,
-        )  # fmt: skip
-        yield HandOver(
-            "dpnp", "NumPy", "np.asarray(ep.asarray(x))", lambda x: np.asarray(ep.asarray(x)), make, address,
-            lambda x: int(x.ctypes.data), write, lambda x: float(x[0]), "dpnp.asnumpy(x), which copies", dpnp.asnumpy,
-        )  # fmt: skip
+        to_numpy = Way("np.asarray(ep.asarray(x))", lambda x: np.asarray(ep.asarray(x)))
+        yield HandOver(shared, numpy_party(np), to_numpy, Way("np.asarray(x)", np.asarray))
+        yield HandOver(shared, numpy_party(np), to_numpy, Way("dpnp.asnumpy(x)", dpnp.asnumpy))
+    if torch is not None:
+        to_torch = Way("torch.from_dlpack(ep.asarray(x).host())", lambda x: torch.from_dlpack(ep.asarray(x).host()))
+        yield HandOver(shared, torch_party(torch), to_torch, Way("torch.from_dlpack(x)", torch.from_dlpack))
+    if jnp is not None:
+        to_jax = Way("jnp.from_dlpack(ep.asarray(x).host())", lambda x: jnp.from_dlpack(ep.asarray(x).host()))
+        yield HandOver(shared, jax_party(jnp), to_jax, Way("jnp.from_dlpack(x)", jnp.from_dlpack))
 
 
-def torch_rows(device: str) -> Iterator[HandOver]:
-    torch = installed("torch")
-    if torch is None:
-        return
-
-    def address(source: Any) -> int:
-        return int(source.data_ptr())
-
-    def write(source: Any) -> None:
-        source[0] = 42
-
-    yield HandOver(
-        "PyTorch", "Entrepot", "ep.asarray(x)", ep.asarray, lambda: torch.zeros(ELEMENTS), address, pointer, write, first,
-        "np.from_dlpack(x)", getattr(installed("numpy"), "from_dlpack", None),
-    )  # fmt: skip
-    yield HandOver(
-        "Entrepot", "PyTorch", "torch.from_dlpack(a.host())", lambda a: torch.from_dlpack(a.host()), ours(device), pointer,
-        address, fill_ours, lambda x: float(x[0]),
-    )  # fmt: skip
-
-
-def jax_rows(device: str) -> Iterator[HandOver]:
-    jax = installed("jax")
-    if jax is None:
-        return
-
-    def address(source: Any) -> int:
-        return int(source.unsafe_buffer_pointer())
-
-    yield HandOver(
-        "JAX", "Entrepot", "ep.asarray(x)", ep.asarray, lambda: jax.numpy.zeros(ELEMENTS), address, pointer, None, None,
-        "np.from_dlpack(x)", getattr(installed("numpy"), "from_dlpack", None), "JAX's arrays never change: read-only",
-    )  # fmt: skip
-    yield HandOver(
-        "Entrepot", "JAX", "jax.dlpack.from_dlpack(a.host())", lambda a: jax.dlpack.from_dlpack(a.host()), ours(device),
-        pointer, address, fill_ours, lambda x: float(x[0]),
-    )  # fmt: skip
-
-
-def rows(device: str) -> Iterator[HandOver]:
-    for group in (built_in_rows, numpy_rows, dpctl_rows, dpnp_rows, torch_rows, jax_rows):
-        yield from group(device)
+# ------------------------------------------------------------------ the report
 
 
 def demo_device() -> str:
-    """The SYCL device that the demo uses; the host where there is none."""
+    """A SYCL device whose memory the host can read; the host where there is none."""
     for device in ep.devices():
-        if str(device) != "host":
+        if device.backend in ("opencl", "level_zero") and device.has_aspect_usm_shared_allocations:
             return str(device)
     return "host"
 
 
 def cells(outcome: Outcome) -> list[str]:
-    row = outcome.row
-    seen = {True: "yes", False: "NO", None: "read-only"}[outcome.write_seen]
+    row = outcome.hand_over
+    from_address, to_address = (f"{address:x}" for address in outcome.addresses)
     return [
-        row.producer,
-        row.consumer,
-        row.call,
-        "copied" if outcome.copied else "same",
-        seen,
+        f"{row.producer.name} → {row.consumer.name}",
+        row.way.text,
+        f"{from_address} ≠ {to_address}" if outcome.copied else from_address,
+        {True: "yes", False: "NO", None: "-"}[outcome.write_seen],
         time_text(outcome.nanoseconds),
-        outcome.without,
+        outcome.today,
     ]
 
 
+def show(title: str, rows: Iterable[HandOver]) -> list[Outcome]:
+    outcomes = [attempt(row) for row in rows]
+    if outcomes:
+        print(f"\n{title}")
+        _table.show(["", "by", "address of both", "seen", "takes", "today"], [cells(outcome) for outcome in outcomes])
+    return outcomes
+
+
+def show_refusals(device: str, libraries: Libraries) -> None:
+    """What is never copied in silence."""
+    if device == "host":
+        return
+    private = ep.zeros(ELEMENTS, "float32", device=device, kind="device")
+    print("\nWhat only a copy could do is an error that names the call that copies")
+    print(f"  memoryview(a), a in device memory:\n    {refusal(lambda: memoryview(private))}")
+    if libraries.numpy is not None:
+        plain = libraries.numpy.zeros(4, "float32")
+        print(f"  ep.asarray(x, device={device!r}), x of NumPy:\n    {refusal(lambda: ep.asarray(plain, device=device))}")
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    if failed:
+        return f"{len(failed)} of {len(outcomes)} hand-overs copied, or missed a write"
+    return f"{len(outcomes)} hand-overs, none of them a copy"
+
+
 def main() -> int:
-    """Prints the table; 1 where something was copied or a write was not seen."""
+    """Prints the tables; 1 where something was copied or a write was not seen."""
     device = demo_device()
-    print(f"1 MiB of float32; Entrepot's is shared USM memory of {device}\n" if device != "host" else "1 MiB of float32 on the host\n")
-    outcomes = [attempt(row) for row in rows(device)]
-    _table.show(
-        ["from", "to", "by", "address", "write seen", "takes", "without Entrepot"], [cells(outcome) for outcome in outcomes]
-    )
-    failed = [o for o in outcomes if o.copied or o.write_seen is False]
-    print(f"\n{len(outcomes) - len(failed)} of {len(outcomes)} hand-overs without a copy")
-    return 1 if failed else 0
+    kind = "host" if device == "host" else "shared"
+    libraries = find_libraries()
+    ours = entrepot_party(device, kind)
+
+    print(f"1 MiB of float32. a: an entrepot.Array, in {kind} memory of {ep.device(device).name} ({device}); x: the other's object")
+    print("seen: a write through the first name is read through the second; '-': the first cannot be written")
+    outcomes = show("Python itself", built_in_rows(ours))
+    outcomes += show("Libraries of the host", (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours)))
+    if device != "host":
+        outcomes += show("Libraries of the device", (*dpctl_rows(libraries, ours, device), *dpnp_rows(libraries, device)))
+        outcomes += show("Libraries that refuse each other, or copy", bridged_rows(libraries, device))
+    show_refusals(device, libraries)
+    print(f"\n{summary(outcomes)}")
+    return 1 if any(outcome.failed for outcome in outcomes) else 0

@@ -5,12 +5,17 @@
 #include "../dtype.hpp"
 #include "../errors.hpp"
 #include "../exchange/exports.hpp"
+#include "../exchange/foreign_error.hpp"
+#include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
+#include "../free_list.hpp"
+#include "../gil.hpp"
 #include "../owner.hpp"
 #include "methods.hpp"
 
 #include <new>
 #include <structmember.h>
+#include <type_traits>
 
 namespace entrepot::python {
 
@@ -21,35 +26,17 @@ namespace {
 struct ArrayObject {
     PyObject_HEAD
     PyObject *weak_references;
+    PyObject *usm_ndarray;  // dpnp's array of the same memory, once dpnp has asked; else nullptr
     alignas(Array) std::byte storage[sizeof(Array)];
 
     Array &array() noexcept { return *std::launder(reinterpret_cast<Array *>(storage)); }
 };
 
-// Objects of dead arrays, kept for the next ones: creating and destroying one costs a third of what the allocator asks.
-class FreeList {
-  public:
-    PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
-    bool give(PyObject *object) noexcept {
-        if (count_ == capacity)
-            return false;
-        objects_[count_++] = object;
-        return true;
-    }
-
-  private:
-    static constexpr std::size_t capacity = 64;
-    PyObject *objects_[capacity];
-    std::size_t count_ = 0;
-};
-
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    FreeList free_list;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED FreeList free_list;  // of arrays
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray);
     const Memory &memory = array_of(self).memory();
     // An owner that several arrays share is visited by none: the collector would count its one reference several times.
     if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
@@ -58,7 +45,9 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    reinterpret_cast<ArrayObject *>(self)->array() = Array();
+    auto *object = reinterpret_cast<ArrayObject *>(self);
+    Py_CLEAR(object->usm_ndarray);
+    object->array() = Array();
     return 0;
 }
 
@@ -67,6 +56,7 @@ void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (object->weak_references)
         PyObject_ClearWeakRefs(self);
+    Py_XDECREF(object->usm_ndarray);
     object->array().~Array();
     PyTypeObject *type = Py_TYPE(self);
     if (!free_list.give(self))
@@ -76,7 +66,10 @@ void dealloc(PyObject *self) {
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
     try {
-        return get(array_of(self));
+        if constexpr (std::is_invocable_v<Get, PyObject *>)
+            return get(self);
+        else
+            return get(array_of(self));
     } catch (...) {
         raise_current();
         return nullptr;
@@ -100,28 +93,35 @@ PyObject *tuple_of(Extents extents) {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
-// What dpnp asks first of any object. Its own array of the same memory, made by dpnp; AttributeError where dpnp is not in the
-// process or the memory is not SYCL's, so that hasattr() is honest and loads nothing.
-PyObject *get_usm_ndarray(const Array &a) {
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *tensor = PyDict_GetItemString(modules, "dpnp.tensor");
-    if (!tensor || a.device().backend().is_host()) {
+// dpnp's own array of the same memory, borrowed. It is made by dpnp and kept, because dpnp copies unless the array's queue is
+// the very object that the attribute sycl_queue gave. AttributeError where dpnp is not in the process or the memory is not
+// SYCL's, so that hasattr() is honest and loads nothing.
+PyObject *usm_ndarray_of(PyObject *self) {
+    auto *object = reinterpret_cast<ArrayObject *>(self);
+    if (object->usm_ndarray)
+        return object->usm_ndarray;
+    PyObject *tensor = PyDict_GetItemString(PyImport_GetModuleDict(), "dpnp.tensor");
+    if (!tensor || object->array().device().backend().is_host()) {
         PyErr_SetString(PyExc_AttributeError, "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
-        return nullptr;
+        throw PythonError{};
     }
-    PyObject *self = wrap(Array(a));
-    PyObject *result = self ? PyObject_CallMethod(tensor, "from_dlpack", "O", self) : nullptr;
-    Py_XDECREF(self);
-    return result;
+    PyObject *made = PyObject_CallMethod(tensor, "from_dlpack", "O", self);
+    if (!made) {  // of another context, say: then dpnp goes on to ask for SUAI
+        PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s", take_words_about_value().c_str());
+        throw PythonError{};
+    }
+    Py_XSETREF(object->usm_ndarray, made);
+    return made;
 }
 
-// dpnp copies whatever it does not find on the queue that the object says it has; this is the queue of the above.
-PyObject *get_sycl_queue(const Array &a) {
-    PyObject *usm_ndarray = get_usm_ndarray(a);
-    PyObject *queue = usm_ndarray ? PyObject_GetAttrString(usm_ndarray, "sycl_queue") : nullptr;
-    Py_XDECREF(usm_ndarray);
-    return queue;
+// What dpnp asks first of any object: a new view, because dpnp lets its users change an array's shape.
+PyObject *get_usm_ndarray(PyObject *self) {
+    PyObject *kept = usm_ndarray_of(self);
+    give_host_its_turn(array_of(self));  // dpnp's queue has not been told of work since the array was made
+    return PyObject_GetItem(kept, Py_Ellipsis);
 }
+
+PyObject *get_sycl_queue(PyObject *self) { return PyObject_GetAttrString(usm_ndarray_of(self), "sycl_queue"); }
 
 // Exports stop their exceptions themselves: they are called from C as well.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
@@ -218,6 +218,7 @@ PyObject *wrap(Array &&array) noexcept {
     }
     auto *object = reinterpret_cast<ArrayObject *>(self);
     object->weak_references = nullptr;
+    object->usm_ndarray = nullptr;
     new (object->storage) Array(std::move(array));
     PyObject_GC_Track(self);
     return self;

@@ -1,0 +1,67 @@
+"""What dpnp.asarray asks of an Array: ``__usm_ndarray__`` and ``sycl_queue``, so that it takes the memory without a copy."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import entrepot as ep
+
+pytestmark = [pytest.mark.sycl, pytest.mark.dpnp]
+
+
+@pytest.fixture
+def dpnp():
+    return pytest.importorskip("dpnp")
+
+
+@pytest.fixture
+def array(dpnp):
+    return ep.zeros((2, 3), "float32", device="opencl:cpu", kind="shared")
+
+
+def address(x) -> int:
+    return x.__sycl_usm_array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("kind", ["shared", "device", "host"])
+def test_asarray_does_not_copy(dpnp, kind):
+    array = ep.zeros((2, 3), "float32", device="opencl:cpu", kind=kind)
+    assert address(dpnp.asarray(array)) == array.data_ptr
+    assert address(dpnp.asarray(array, copy=False)) == array.data_ptr, "and again, from what was kept"
+
+
+def test_work_of_ours_is_seen_by_the_second_asarray(dpnp, array):
+    dpnp.asarray(array)
+    ep.fill(array, 7)
+    assert dpnp.asnumpy(dpnp.asarray(array)).tolist() == [[7, 7, 7], [7, 7, 7]]
+
+
+def test_the_shape_of_one_is_not_that_of_the_next(dpnp, array):
+    first = dpnp.asarray(array)
+    first.shape = (3, 2)
+    assert dpnp.asarray(array).shape == (2, 3)
+
+
+def test_dpnp_keeps_the_memory_and_not_the_array(dpnp):
+    array = ep.zeros((2, 3), "float32", device="opencl:cpu", kind="shared")
+    ep.fill(array, 5).wait()
+    taken, gone = dpnp.asarray(array), weakref.ref(array)
+    del array
+    gc.collect()
+    assert gone() is None
+    assert dpnp.asnumpy(taken).sum() == 30
+
+
+def test_memory_of_another_context_has_no_such_attribute(dpnp):
+    context = ep.Context([ep.device("opencl:cpu")])
+    array = ep.zeros(4, "float32", kind="shared", queue=ep.Queue("opencl:cpu", context=context))
+    assert not hasattr(array, "__usm_ndarray__")
+    with pytest.raises(AttributeError, match="default context"):
+        array.sycl_queue  # noqa: B018
+
+
+def test_host_memory_has_no_such_attribute(dpnp):
+    assert not hasattr(ep.zeros(4, "float32"), "__usm_ndarray__")
