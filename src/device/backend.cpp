@@ -3,6 +3,7 @@
 #include "device/loader.hpp"
 #include "device/selector.hpp"
 
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -27,14 +28,14 @@ ErrorKind kind_of(ep_status status) noexcept {
 // The devices that the backend has handed out. Readers take a snapshot without a lock: a row once written never changes,
 // and a snapshot that was replaced is kept, because a reader may still be in it. Machines have few devices.
 struct Backend::DeviceTable {
-    struct Snapshot {
-        std::vector<const Device::Record *> rows;
-    };
-    std::atomic<const Snapshot *> current{new Snapshot};
-    std::mutex mutex;
+    using Snapshot = std::vector<const Device::Record *>;
+    std::mutex mutex;  // guards the next two for writers
+    std::deque<Snapshot> snapshots{1};
+    std::deque<std::unique_ptr<const Device::Record>> records;
+    std::atomic<const Snapshot *> current{&snapshots.back()};
 
     const Device::Record *find(ep_device handle) const noexcept {
-        for (const Device::Record *row : current.load(std::memory_order_acquire)->rows)
+        for (const Device::Record *row : *current.load(std::memory_order_acquire))
             if (row->handle == handle)
                 return row;
         return nullptr;
@@ -44,10 +45,10 @@ struct Backend::DeviceTable {
         const std::lock_guard locked(mutex);
         if (const Device::Record *earlier = find(record->handle))
             return earlier;
-        auto next = std::make_unique<Snapshot>(*current.load(std::memory_order_relaxed));
-        next->rows.push_back(record.get());
-        current.store(next.release(), std::memory_order_release);
-        return record.release();
+        Snapshot &next = snapshots.emplace_back(snapshots.back());
+        next.push_back(record.get());
+        current.store(&next, std::memory_order_release);
+        return records.emplace_back(std::move(record)).get();
     }
 };
 
@@ -73,7 +74,7 @@ Device Backend::device(ep_device handle) const {
 }
 
 Device Backend::sub_device(const Device &parent, std::uint32_t number) const {
-    for (const Device::Record *row : devices_->current.load(std::memory_order_acquire)->rows)
+    for (const Device::Record *row : *devices_->current.load(std::memory_order_acquire))
         if (row->parent == parent && row->info.number == number)
             return Device(row);
     return Device();

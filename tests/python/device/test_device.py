@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import weakref
 
-import entrepot as ep
 import pytest
+
+import entrepot as ep
 
 
 @pytest.fixture

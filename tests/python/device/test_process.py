@@ -121,9 +121,8 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
     def test_an_old_tbb_that_was_mapped_first_is_named(self, tmp_path):
         source = tmp_path / "tbb.c"
-        source.write_text(
-            'int TBB_runtime_interface_version(void) { return 12080; }\nconst char *TBB_runtime_version(void) { return "2021.8"; }\n'
-        )
+        version = 'const char *TBB_runtime_version(void) { return "2021.8"; }\n'
+        source.write_text("int TBB_runtime_interface_version(void) { return 12080; }\n" + version)
         library = tmp_path / "libtbb.so.12"
         subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", library, source], check=True)
         out = run(
@@ -131,6 +130,18 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
             "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])"
         )
         assert f"oneTBB 2021.8 ({library}) was mapped first" in out
+
+    def test_another_opencl_loader_that_was_mapped_first_is_named(self, tmp_path):
+        source = tmp_path / "opencl.c"
+        source.write_text("int clGetPlatformIDs(unsigned n, void *p, unsigned *found) { *found = 0; return -1001; }\n")
+        library = tmp_path / "libOpenCL.so.1"
+        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-Wl,-soname,libOpenCL.so.1", "-o", library, source], check=True)
+        out = run(
+            f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot._core as core\n"
+            "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])"
+        )
+        assert f"another OpenCL loader ({library}) was mapped first" in out
+        assert "OCL_ICD_VENDORS=" in out
 
 
 FORK = """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import entrepot as ep
 import pytest
+
+import entrepot as ep
 
 OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 

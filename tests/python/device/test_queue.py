@@ -7,8 +7,9 @@ import gc
 import threading
 import weakref
 
-import entrepot as ep
 import pytest
+
+import entrepot as ep
 
 api = ctypes.pythonapi
 api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -22,7 +23,8 @@ api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 SAME_AS_DPCTL = [
     "name", "vendor", "driver_version", "max_compute_units", "max_work_group_size", "max_work_item_sizes3d",
     "global_mem_size", "local_mem_size", "max_mem_alloc_size", "partition_max_sub_devices",
-    "is_cpu", "is_gpu", "is_accelerator", "has_aspect_fp16", "has_aspect_fp64", "has_aspect_atomic64", "has_aspect_queue_profiling",
+    "is_cpu", "is_gpu", "is_accelerator", "has_aspect_fp16", "has_aspect_fp64", "has_aspect_atomic64",
+    "has_aspect_queue_profiling",
     "has_aspect_usm_host_allocations", "has_aspect_usm_device_allocations", "has_aspect_usm_shared_allocations",
 ]  # fmt: skip
 

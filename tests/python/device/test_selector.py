@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 
-import entrepot as ep
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import entrepot as ep
 
 
 def test_every_device_prints_what_finds_it():
