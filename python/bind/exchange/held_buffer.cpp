@@ -1,6 +1,7 @@
 // Held buffers: a Py_buffer each, in a block of a short list, because the allocator would cost as much as the buffer itself.
 #include "held_buffer.hpp"
 
+#include "../gil.hpp"
 #include "../owner.hpp"
 #include "foreign_error.hpp"
 
@@ -30,10 +31,7 @@ class Blocks {
     std::size_t count_ = 0;
 };
 
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    Blocks blocks;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED Blocks blocks;
 
 void release(void *handle) {
     auto *view = static_cast<Py_buffer *>(handle);

@@ -6,6 +6,7 @@
 #include <entrepot/exchange/array_interface.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
+#include "../gil.hpp"
 #include "../owner.hpp"
 #include "foreign_error.hpp"
 #include "interface_dict.hpp"
@@ -130,10 +131,7 @@ class DescrCache {
     std::array<Entry, 64> entries_;
 };
 
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    DescrCache descr_cache;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED DescrCache descr_cache;
 
 // ------------------------------------------------------------------ import
 

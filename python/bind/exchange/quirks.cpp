@@ -1,4 +1,5 @@
 // Quirks: the rows of the table are found by the class that defines the attribute, and remembered by type.
+#include "../gil.hpp"
 #include "quirks.hpp"
 
 #include <array>
@@ -60,10 +61,7 @@ struct Known {
     bool inverted = false;
 };
 
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    std::array<Known, 32>
+ENTREPOT_GIL_GUARDED std::array<Known, 32>
         known_types;  // guarded by the GIL, where there is one
 
 }  // namespace

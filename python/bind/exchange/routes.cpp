@@ -1,6 +1,7 @@
 // Routes: the table of protocols in the order in which they are tried, and the cache that knows each type's candidates.
 #include "routes.hpp"
 
+#include "../gil.hpp"
 #include "../owner.hpp"
 #include "../array/array.hpp"
 #include "interface_dict.hpp"
@@ -59,10 +60,7 @@ class RouteCache {
     std::array<Entry, 256> entries_;
 };
 
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    RouteCache route_cache;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED RouteCache route_cache;
 
 std::optional<Array> read_first(PyObject *object, Candidates candidates, const ImportRequest &request) {
     for (; candidates; candidates &= candidates - 1)

@@ -5,6 +5,8 @@
 #include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
 #include "../init.hpp"
+#include "../free_list.hpp"
+#include "../gil.hpp"
 #include "../owner.hpp"
 
 #include <algorithm>
@@ -50,27 +52,7 @@ bool is_exact(PyTypeObject *type) noexcept {
     return type == classes[0].type || type == classes[1].type || type == classes[2].type;
 }
 
-// Objects of dead memory, of any of the three classes, kept for the next ones.
-class FreeList {
-  public:
-    PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
-    bool give(PyObject *object) noexcept {
-        if (count_ == capacity)
-            return false;
-        objects_[count_++] = object;
-        return true;
-    }
-
-  private:
-    static constexpr std::size_t capacity = 64;
-    PyObject *objects_[capacity];
-    std::size_t count_ = 0;
-};
-
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    FreeList free_list;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED FreeList free_list;  // of memory of any of the three classes
 
 // Not tracked by the collector yet, except an object of a subclass, which its allocator tracks: zeros are a valid UsmMemory.
 PyObject *new_object(PyTypeObject *type) {
@@ -158,17 +140,22 @@ constexpr unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_
 
 PyType_Spec base_spec = {"entrepot.memory.Memory", sizeof(UsmMemoryObject), 0, flags, base_slots};
 
+// nullptr with an exception set where that fails.
 PyTypeObject *make_class(const UsmClass &row) {
-    std::array<PyType_Slot, 3> slots{};
-    slots[0] = {Py_tp_doc, const_cast<char *>(row.doc)};
+    std::array<PyType_Slot, 6> slots{{
+        {Py_tp_doc, const_cast<char *>(row.doc)},
+        // A spec that leaves these out gets those of classes written in Python.
+        {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
+        {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+        {Py_tp_clear, reinterpret_cast<void *>(clear)},
+    }};
     if (is_host_accessible(row.kind))
-        slots[1] = {Py_bf_getbuffer, reinterpret_cast<void *>(lend_buffer)};
+        slots[4] = {Py_bf_getbuffer, reinterpret_cast<void *>(lend_buffer)};
     PyType_Spec spec = {row.name, sizeof(UsmMemoryObject), 0, flags, slots.data()};
     const Reference bases(PyTuple_Pack(1, usm_memory_base));
     auto *const type = bases ? reinterpret_cast<PyTypeObject *>(PyType_FromSpecWithBases(&spec, bases.get())) : nullptr;
-    if (!type)
-        throw PythonError{};
-    type->tp_vectorcall = usm_memory_vectorcall;  // not inherited: a subclass is called through its own __new__ and __init__
+    if (type)
+        type->tp_vectorcall = usm_memory_vectorcall;  // not inherited: a subclass is called through its own __new__ and __init__
     return type;
 }
 
@@ -243,7 +230,7 @@ void init_usm_memory(nanobind::module_ &m) {
     own_interface = _PyType_Lookup(usm_memory_base, interface_name);
     for (UsmClass &row : classes) {
         row.type = make_class(row);
-        if (PyModule_AddType(m.ptr(), row.type) < 0)
+        if (!row.type || PyModule_AddType(m.ptr(), row.type) < 0)
             nanobind::raise_python_error();
     }
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)
