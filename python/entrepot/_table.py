@@ -17,6 +17,7 @@ def _plain(headers: Row, rows: Sequence[Row]) -> str:
 def show(headers: Row, rows: Sequence[Row]) -> None:
     """Print a table. Into a pipe or file it is plain and never shortened."""
     try:
+        from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.table import Table
     except ImportError:
@@ -26,7 +27,10 @@ def show(headers: Row, rows: Sequence[Row]) -> None:
     if not console.is_terminal:
         print(_plain(headers, rows))
         return
-    table = Table(*headers)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for header in headers:
+        # Folded, not cut: selectors and calls are there to be copied. The first column says what the row is about.
+        table.add_column(header, overflow="fold", no_wrap=header == headers[0])
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     console.print(table)

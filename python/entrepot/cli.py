@@ -25,8 +25,12 @@ class _PrintCMakeDir(argparse.Action):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="entrepot", description="Zero-copy exchange of accelerator memory.")
-    parser.add_argument("--version", action="version", version=f"entrepot {__version__}")
+    parser = argparse.ArgumentParser(
+        prog="entrepot",
+        description="Zero-copy exchange of accelerator memory between the libraries of a process.",
+        epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, 2 the command line was wrong.",
+    )
+    parser.add_argument("--version", action="version", version=f"entrepot {__version__}", help="print the version")
     parser.add_argument("--cmake-dir", action=_PrintCMakeDir, nargs=0, help="print the folder that find_package(entrepot) needs")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (help_text, _) in COMMANDS.items():

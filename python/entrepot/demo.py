@@ -1,4 +1,4 @@
-"""``entrepot demo``: memory of one device handed between the libraries that are installed, with the proof that nothing was copied.
+"""``entrepot demo``: memory of one device handed between the libraries that are installed, and the proof that nothing is copied.
 
 Each line is one hand-over: the address on both sides, a write through the producer's name read through the consumer's, and
 what it took, beside what the two libraries do without Entrepot. The status is 1 where a copy was made or a write was missed.
@@ -10,6 +10,7 @@ import array
 import ctypes
 import importlib
 import struct
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Way:
 
 @dataclass(frozen=True)
 class HandOver:
-    """A way to be tried, and what people do today: between the same two, or what the consumer does with a producer of its own world."""
+    """A way to be tried, and what people do today: with the same producer, or with one that the consumer knows."""
 
     producer: Party
     consumer: Party
@@ -96,7 +97,7 @@ def median_ns(call: Call, argument: Any) -> float:
 
 def time_text(nanoseconds: float) -> str:
     for unit in ("ns", "µs"):
-        if nanoseconds < 1000:
+        if nanoseconds < 999.5:  # which would be rounded to 1e+03
             return f"{nanoseconds:.3g} {unit}"
         nanoseconds /= 1000
     return f"{nanoseconds:.3g} ms"
@@ -116,7 +117,7 @@ def today(row: HandOver) -> str:
     except Exception as error:
         return f"{row.today.text}: {type(error).__name__}"
     copies = row.consumer.name != "Entrepot" and row.consumer.address(taken) != producer.address(given)
-    return f"{row.today.text}: {'copies, ' if copies else ''}{time_text(median_ns(row.today.call, given))}"
+    return f"{row.today.text}: {'copy, ' if copies else ''}{time_text(median_ns(row.today.call, given))}"
 
 
 def attempt(row: HandOver) -> Outcome:
@@ -293,7 +294,9 @@ def dpctl_rows(libraries: Libraries, ours: Party, device: str) -> Iterator[HandO
     party = dpctl_party(libraries.dpctl, device)
     as_usm_memory = libraries.dpctl.memory.as_usm_memory
     yield HandOver(party, ours, IN, Way("as_usm_memory(x)", as_usm_memory))
-    yield HandOver(ours, party, Way("dpctl.memory.as_usm_memory(a)", as_usm_memory), Way("as_usm_memory(dpctl)", as_usm_memory), party)
+    yield HandOver(
+        ours, party, Way("dpctl.memory.as_usm_memory(a)", as_usm_memory), Way("as_usm_memory(dpctl)", as_usm_memory), party
+    )
 
 
 def dpnp_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
@@ -315,14 +318,14 @@ def bridged_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
         return
     shared = dpnp_party(dpnp, device, "shared")
     if np is not None:
-        to_numpy = Way("np.asarray(ep.asarray(x))", lambda x: np.asarray(ep.asarray(x)))
+        to_numpy = Way("np.asarray(a)", lambda x: np.asarray(ep.asarray(x)))
         yield HandOver(shared, numpy_party(np), to_numpy, Way("np.asarray(x)", np.asarray))
         yield HandOver(shared, numpy_party(np), to_numpy, Way("dpnp.asnumpy(x)", dpnp.asnumpy))
     if torch is not None:
-        to_torch = Way("torch.from_dlpack(ep.asarray(x).host())", lambda x: torch.from_dlpack(ep.asarray(x).host()))
+        to_torch = Way("torch.from_dlpack(a.host())", lambda x: torch.from_dlpack(ep.asarray(x).host()))
         yield HandOver(shared, torch_party(torch), to_torch, Way("torch.from_dlpack(x)", torch.from_dlpack))
     if jnp is not None:
-        to_jax = Way("jnp.from_dlpack(ep.asarray(x).host())", lambda x: jnp.from_dlpack(ep.asarray(x).host()))
+        to_jax = Way("jnp.from_dlpack(a.host())", lambda x: jnp.from_dlpack(ep.asarray(x).host()))
         yield HandOver(shared, jax_party(jnp), to_jax, Way("jnp.from_dlpack(x)", jnp.from_dlpack))
 
 
@@ -354,7 +357,7 @@ def show(title: str, rows: Iterable[HandOver]) -> list[Outcome]:
     outcomes = [attempt(row) for row in rows]
     if outcomes:
         print(f"\n{title}")
-        _table.show(["", "by", "address of both", "seen", "takes", "today"], [cells(outcome) for outcome in outcomes])
+        _table.show(["", "by", "address", "seen", "takes", "today"], [cells(outcome) for outcome in outcomes])
     return outcomes
 
 
@@ -363,11 +366,15 @@ def show_refusals(device: str, libraries: Libraries) -> None:
     if device == "host":
         return
     private = ep.zeros(ELEMENTS, "float32", device=device, kind="device")
-    print("\nWhat only a copy could do is an error that names the call that copies")
-    print(f"  memoryview(a), a in device memory:\n    {refusal(lambda: memoryview(private))}")
+    refused = [("memoryview(a), where a is device memory", refusal(lambda: memoryview(private)))]
     if libraries.numpy is not None:
         plain = libraries.numpy.zeros(4, "float32")
-        print(f"  ep.asarray(x, device={device!r}), x of NumPy:\n    {refusal(lambda: ep.asarray(plain, device=device))}")
+        refused.append(
+            (f'ep.asarray(x, device="{device}"), where x is NumPy\'s', refusal(lambda: ep.asarray(plain, device=device)))
+        )
+    print("\nWhat only a copy could do is an error that names the call that copies")
+    for call, words in refused:
+        print(f"{call}:\n{textwrap.fill(words, 116, initial_indent='    ', subsequent_indent='    ', break_on_hyphens=False)}")
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -384,13 +391,19 @@ def main() -> int:
     libraries = find_libraries()
     ours = entrepot_party(device, kind)
 
-    print(f"1 MiB of float32. a: an entrepot.Array, in {kind} memory of {ep.device(device).name} ({device}); x: the other's object")
+    print(
+        f"1 MiB of float32. a: an entrepot.Array, in {kind} memory of {ep.device(device).name} ({device}); x: the other's object"
+    )
     print("seen: a write through the first name is read through the second; '-': the first cannot be written")
     outcomes = show("Python itself", built_in_rows(ours))
-    outcomes += show("Libraries of the host", (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours)))
+    outcomes += show(
+        "Libraries of the host", (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours))
+    )
     if device != "host":
         outcomes += show("Libraries of the device", (*dpctl_rows(libraries, ours, device), *dpnp_rows(libraries, device)))
-        outcomes += show("Libraries that refuse each other, or copy", bridged_rows(libraries, device))
+        outcomes += show(
+            "Libraries that refuse each other, or copy: here by way of a = ep.asarray(x)", bridged_rows(libraries, device)
+        )
     show_refusals(device, libraries)
     print(f"\n{summary(outcomes)}")
     return 1 if any(outcome.failed for outcome in outcomes) else 0

@@ -1,0 +1,78 @@
+"""The demo shows every hand-over of this machine, and sees a copy or a missed write where there is one."""
+
+from __future__ import annotations
+
+import array
+import subprocess
+import sys
+
+import pytest
+
+import entrepot as ep
+from entrepot import demo
+
+
+def test_nothing_is_copied_and_it_says_so():
+    done = subprocess.run([sys.executable, "-m", "entrepot", "demo"], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith("none of them a copy")
+    assert "≠" not in done.stdout and "  NO  " not in done.stdout
+
+
+def test_it_runs_where_no_library_is_installed(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "installed", lambda name: None)
+    assert demo.main() == 0
+    assert "bytearray → Entrepot" in capsys.readouterr().out
+
+
+def test_it_runs_where_there_is_no_device(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "installed", lambda name: None)
+    monkeypatch.setattr(demo, "demo_device", lambda: "host")
+    assert demo.main() == 0
+    assert "host memory" in capsys.readouterr().out
+
+
+@pytest.fixture
+def ours():
+    return demo.entrepot_party("host", "host")
+
+
+def outcome_of(call, ours):
+    source = demo.BUILT_IN[2]
+    assert source.name == "array.array"
+    return demo.attempt(demo.HandOver(source, ours, demo.Way("", call)))
+
+
+def test_a_view_passes(ours):
+    assert not outcome_of(ep.asarray, ours).failed
+
+
+def test_a_copy_is_seen(ours, capsys, monkeypatch):
+    outcome = outcome_of(lambda x: ep.asarray(array.array("f", x)), ours)
+    assert outcome.copied and outcome.write_seen is False
+    row = demo.HandOver(demo.BUILT_IN[2], ours, demo.Way("", lambda x: ep.asarray(array.array("f", x))))
+    monkeypatch.setattr(demo, "built_in_rows", lambda ours: iter([row]))
+    assert demo.main() == 1
+    out = capsys.readouterr().out
+    assert " ≠ " in out and "  NO  " in out
+    assert "1 of " in out.splitlines()[-1]
+
+
+def test_a_missed_write_is_seen(ours):
+    stale = demo.Party(ours.name, ours.make, ours.address, ours.write, lambda view: 0.0)
+    outcome = outcome_of(ep.asarray, stale)
+    assert outcome.write_seen is False and outcome.failed
+
+
+def test_what_the_others_do_is_a_time_a_copy_or_the_error(ours):
+    source = demo.BUILT_IN[1]
+    plain = demo.Party("other", ours.make, ours.address, ours.write, ours.first)
+    today = lambda call, consumer: demo.today(demo.HandOver(source, consumer, demo.IN, demo.Way("f(x)", call)))  # noqa: E731
+    assert today(ep.asarray, plain).startswith("f(x): ") and "copy" not in today(ep.asarray, plain)
+    assert today(lambda x: ep.asarray(bytearray(x)), plain).startswith("f(x): copy, ")
+    assert today(lambda x: x + 1, plain) == "f(x): TypeError"
+
+
+@pytest.mark.parametrize(("nanoseconds", "text"), [(3.14159, "3.14 ns"), (999.9, "1 µs"), (12_345, "12.3 µs"), (4.2e6, "4.2 ms")])
+def test_times_have_units(nanoseconds, text):
+    assert demo.time_text(nanoseconds) == text
