@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
@@ -29,26 +30,44 @@ const Backend &sycl() {
 
 // ----------------------------------------------------------------- queues
 
-// The queues that were taken in last stay wrapped, so that one that comes again and again is found and not made anew.
-struct Recent {
-    std::mutex mutex;
-    std::array<Queue, 8> queues;
-    std::size_t next = 0;
-
-    void keep(const Queue &queue) {
-        Queue displaced = queue;  // let go of without the lock
-        const std::lock_guard locked(mutex);
-        if (std::ranges::find(queues, queue) == queues.end())
-            std::swap(queues[next++ % queues.size()], displaced);
+// The queues that were taken in last stay wrapped, so that one that comes again and again is not made anew; where it comes as the
+// same object, it is not even looked at.
+class RecentQueues {
+  public:
+    static RecentQueues &only() {
+        static auto *const made = new RecentQueues;
+        return *made;
     }
-};
 
-Queue wrap(void *native) {
-    static auto *const recent = new Recent;
-    Queue queue = Queue::from_native(sycl(), native);
-    recent->keep(queue);
-    return queue;
-}
+    // None unless the object is among them. It cannot have become another one: it is kept.
+    Queue find(PyObject *object) {
+        const std::lock_guard locked(mutex_);
+        for (const Entry &entry : entries_)
+            if (entry.object.get() == object)
+                return entry.queue;
+        return {};
+    }
+
+    // `object` may be nullptr: something else led to the queue.
+    void keep(PyObject *object, const Queue &queue) {
+        Entry displaced{Reference::borrow(object), queue};  // let go of without the lock
+        const std::lock_guard locked(mutex_);
+        for (const Entry &entry : entries_)
+            if (entry.queue == queue && (!object || entry.object.get() == object))
+                return;
+        std::swap(entries_[next_++ % entries_.size()], displaced);
+    }
+
+  private:
+    struct Entry {
+        Reference object;
+        Queue queue;
+    };
+
+    std::mutex mutex_;
+    std::array<Entry, 8> entries_;
+    std::size_t next_ = 0;
+};
 
 // --------------------------------------------------------------- capsules
 
@@ -128,6 +147,12 @@ Device select(PyObject *text) {
 
 }  // namespace
 
+Queue queue_from_sycl(void *native) {
+    Queue queue = Queue::from_native(sycl(), native);
+    RecentQueues::only().keep(nullptr, queue);
+    return queue;
+}
+
 Device known_device(PyObject *object) {
     if (const Device *device = ours<Device>(object))
         return *device;
@@ -143,7 +168,14 @@ Queue known_queue(PyObject *object) {
     if (const Queue *queue = ours<Queue>(object))
         return *queue;
     void *const native = dpctl_queue(object);
-    return native ? wrap(native) : Queue();
+    if (!native)
+        return {};
+    Queue queue = RecentQueues::only().find(object);
+    if (!queue) {
+        queue = Queue::from_native(sycl(), native);
+        RecentQueues::only().keep(object, queue);
+    }
+    return queue;
 }
 
 Context known_context(PyObject *object) {
@@ -175,7 +207,7 @@ Queue queue_from(PyObject *object) {
             throw Error(ErrorKind::type, "a queue was expected, and ", shown(object),
                         " wraps a context: make a queue in it with "
                         "Queue(device, context=…)");
-        Queue queue = wrap(wrapped.pointer());
+        Queue queue = queue_from_sycl(wrapped.pointer());
         wrapped.mark_used();
         return queue;
     }
@@ -196,7 +228,7 @@ Context context_from(PyObject *object) {
         return device.default_context();
     if (const Wrapped wrapped = wrapped_in(object); wrapped.row) {
         Context context =
-            wrapped.is_queue() ? wrap(wrapped.pointer()).context() : Context::from_native(sycl(), wrapped.pointer());
+            wrapped.is_queue() ? queue_from_sycl(wrapped.pointer()).context() : Context::from_native(sycl(), wrapped.pointer());
         wrapped.mark_used();
         return context;
     }

@@ -21,6 +21,9 @@ Context context_from(PyObject *object);
 // Of an Event or dpctl's SyclEvent. Throws TypeError for anything else.
 Event event_from(PyObject *object);
 
+// Of a sycl::queue that somebody else owns.
+Queue queue_from_sycl(void *native);
+
 // As above where `object` is ours or dpctl's, for comparisons; none where it is anything else.
 Device known_device(PyObject *object);
 Queue known_queue(PyObject *object);

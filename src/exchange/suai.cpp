@@ -109,7 +109,7 @@ Array verify(const Descriptor &descriptor, Owner owner) {
                                    std::move(owner));
     // The producer's queue holds work that we have not counted: one more submission stands for all of it.
     if (descriptor.queue)
-        memory.after(Access::write, descriptor.queue, descriptor.queue.submitted());
+        memory.after_producer(descriptor.queue);
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, descriptor.queue);
 }
 

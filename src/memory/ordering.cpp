@@ -51,7 +51,8 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry))
             position = std::max(position, entry.position);
-    const auto first = std::stable_partition(entries.begin(), entries.end(), [&](const Entry &entry) { return !is_behind(entry); });
+    const auto first =
+        std::stable_partition(entries.begin(), entries.end(), [&](const Entry &entry) { return !is_behind(entry); });
     left.insert(left.end(), std::make_move_iterator(first), std::make_move_iterator(entries.end()));
     entries.erase(first, entries.end());
     if (entries.size() > 4)
@@ -84,7 +85,7 @@ void Memory::Ordering::mark_waited(const std::vector<Use> &uses, const Queue &qu
 std::vector<Use> Memory::Ordering::take_all() {
     std::vector<Use> uses;
     for (Entry &entry : entries)
-        if (!is_known_done(entry.queue, entry.position))
+        if (!entry.is_producers && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
     entries.clear();
     count.store(0, std::memory_order_relaxed);
@@ -114,6 +115,13 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->note(access, queue, position, left);
+}
+
+void Memory::after_producer(const Queue &queue) const {
+    Ordering *const ordering = made_ordering(*record_);
+    const std::lock_guard lock(ordering->mutex());
+    ordering->entries.push_back({queue, queue.submitted(), Access::write, nullptr, true});
+    ordering->count.store(ordering->entries.size(), std::memory_order_release);
 }
 
 void Memory::wait_for_host(Access access) const {

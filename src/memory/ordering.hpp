@@ -14,6 +14,7 @@ struct Memory::Ordering {
         Queue::Position position;
         Access access;
         const Queue::Record *waited_by = nullptr;  // the queue whose work comes after it, besides its own
+        bool is_producers = false;                 // from before the memory was borrowed
     };
 
     // The last write and what came since, at most one of each kind for a queue; and what other threads do at the same time.
@@ -31,7 +32,7 @@ struct Memory::Ordering {
     std::vector<Use> blocking(Access access, const Queue &queue) const;
     void mark_waited(const std::vector<Use> &uses, const Queue &queue);
 
-    // Without the lock: nobody else has the memory any more. Leaves nothing.
+    // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
     std::vector<Use> take_all();
 };
 

@@ -93,6 +93,9 @@ public:
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
     void before(Access access, const Queue &queue) const;
     void after(Access access, const Queue &queue, Queue::Position position) const;
+    // Of memory that is being borrowed: all that its producer has submitted to `queue` counts as a write that accesses come
+    // behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
+    void after_producer(const Queue &queue) const;
     // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.

@@ -3,7 +3,9 @@
 
 #include "../device.hpp"
 #include "../errors.hpp"
+#include "../convert.hpp"
 #include "../owner.hpp"
+#include "../peers.hpp"
 #include "../array/array.hpp"
 #include "exports.hpp"
 #include "held_buffer.hpp"
@@ -43,7 +45,20 @@ Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &desc
     return std::move(held.owner);
 }
 
+Array read_dpctl(PyObject *object, const DpctlMemory &memory) {
+    const auto extent = static_cast<std::int64_t>(memory.bytes);
+    suai::Descriptor descriptor;
+    descriptor.data = memory.data;
+    descriptor.typestr = "|u1";
+    descriptor.shape = Extents(&extent, 1);
+    descriptor.queue = queue_from_sycl(memory.queue);
+    descriptor.context = descriptor.queue.context();
+    return suai::verify(descriptor, keep(object));
+}
+
 std::optional<Array> read(PyObject *object, const ImportRequest &) {
+    if (const std::optional<DpctlMemory> memory = dpctl_memory(object))
+        return read_dpctl(object, *memory);
     Reference value = find_attribute(object, attribute_name());
     if (!value)
         return std::nullopt;
