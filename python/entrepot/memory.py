@@ -2,8 +2,8 @@
 
     import entrepot.memory as dpmem   # was: import dpctl.memory as dpmem
 
-What is different from ``dpctl.memory``: allocations come from a pool; memory may be dropped while kernels use it; copies are checked
-against the sizes of both sides; ``copy=True`` always copies; memory that its producer calls read-only stays so.
+What is different from ``dpctl.memory``: allocations come from a pool; memory may be dropped while kernels use it; copies are
+checked against the sizes of both sides; ``copy=True`` always copies; memory that its producer calls read-only stays so.
 """
 
 from ._core import (

@@ -2,8 +2,8 @@
 
     python tests/peers/dpctl_suite.py [arguments of pytest]
 
-The tests are those of the dpctl that is installed; nothing of them is here. One is left out: ``test_cpython_api`` calls C functions
-that Cython publishes from dpctl's own extension.
+The tests are those of the dpctl that is installed; nothing of them is here. One is left out: ``test_cpython_api`` calls C
+functions that Cython publishes from dpctl's own extension.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-// Making them: bytes allocated, another object's memory seen, or copied; from a call of a class, of a subclass, or of as_usm_memory.
+// Making them: bytes allocated, another object's memory seen, or copied; from a call of a class, of a subclass, or of
+// as_usm_memory.
 #include "usm_memory.hpp"
 
+#include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
 #include "../exchange/protocol.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
-#include "../array/array.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
@@ -38,7 +39,8 @@ void set_option(Options &options, PyObject *name, PyObject *value) {
             return;
         }
     const char *text = PyUnicode_AsUTF8(name);
-    throw Error(ErrorKind::type, "USM memory is not made with a keyword '", text ? text : "?", "'; there are alignment, queue, copy");
+    throw Error(ErrorKind::type, "USM memory is not made with a keyword '", text ? text : "?",
+                "'; there are alignment, queue, copy");
 }
 
 PyObject *only_positional(PyObject *const *args, Py_ssize_t count) {
@@ -102,10 +104,21 @@ UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, Reference que
     return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
 }
 
+// A queue of the caller's, and the caller's object where it is one: a device or a selector only names a queue.
+struct NamedQueue {
+    Queue queue;
+    Reference object;
+};
+
+NamedQueue named_queue(PyObject *object) {
+    if (Queue queue = known_queue(object)) [[likely]]
+        return {std::move(queue), Reference::borrow(object)};
+    return {queue_from(object), Reference()};
+}
+
 UsmMemory new_memory(UsmKind kind, std::size_t bytes, const Options &options) {
-    if (options.queue)
-        return new_memory(kind, bytes, queue_from(options.queue), Reference::borrow(options.queue), options.alignment);
-    return new_memory(kind, bytes, default_queue(), Reference(), options.alignment);
+    NamedQueue where = options.queue ? named_queue(options.queue) : NamedQueue{default_queue(), Reference()};
+    return new_memory(kind, bytes, std::move(where.queue), std::move(where.object), options.alignment);
 }
 
 std::size_t count_from(PyObject *number) {
@@ -136,11 +149,23 @@ UsmMemory span_of(const Array &array) {
     const ByteRange touched = array.layout().byte_range(array.itemsize());
     const auto bytes = static_cast<std::size_t>(touched.size());
     const UsmKind kind = bytes ? array.memory().kind() : kind_of_nothing(array);
-    return {array.memory(), static_cast<std::byte *>(array.data()) + touched.begin, bytes, kind, array.read_only(), queue_for(array), {}};
+    return {array.memory(),
+            static_cast<std::byte *>(array.data()) + touched.begin,
+            bytes,
+            kind,
+            array.read_only(),
+            queue_for(array),
+            {}};
 }
 
 UsmMemory same(const UsmMemory &other) {
-    return {other.memory, other.data, other.bytes, other.kind, other.read_only, other.queue, Reference::borrow(other.queue_object.get())};
+    return {other.memory,
+            other.data,
+            other.bytes,
+            other.kind,
+            other.read_only,
+            other.queue,
+            Reference::borrow(other.queue_object.get())};
 }
 
 // Memory that a queue's device may be asked to use; what only the host knows is not.
@@ -148,18 +173,18 @@ bool is_usm(const UsmMemory &memory) { return !memory.memory.context().backend()
 
 // Another queue of the caller's is taken where work on it can reach the memory.
 void adopt_queue(UsmMemory &memory, PyObject *object) {
-    Queue queue = queue_from(object);
-    if (queue.context() != memory.memory.context())
-        throw Error(ErrorKind::value, "the memory is bound to ", memory.memory.context(), " and the queue to ", queue.context(),
-                    "; leave the queue out, or pass copy=True to copy the memory to the queue's device");
-    memory.queue = std::move(queue);
-    memory.queue_object = Reference::borrow(object);
+    NamedQueue named = named_queue(object);
+    if (named.queue.context() != memory.memory.context())
+        throw Error(ErrorKind::value, "the memory is bound to ", memory.memory.context(), " and the queue to ",
+                    named.queue.context(), "; leave the queue out, or pass copy=True to copy the memory to the queue's device");
+    memory.queue = std::move(named.queue);
+    memory.queue_object = std::move(named.object);
 }
 
 UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options) {
     if (!is_usm(memory))
-        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data), ", is ordinary host memory, which no device's context knows; ",
-                    "pass copy=True to copy it to USM memory");
+        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data),
+                    ", is ordinary host memory, which no device's context knows; ", "pass copy=True to copy it to USM memory");
     if (memory.kind != row.kind)
         throw Error(ErrorKind::value, "the object's memory is USM ", memory.kind, " memory and USM ", row.kind,
                     " memory was asked for; pass copy=True to copy it, or use as_usm_memory to see it as what it is");
@@ -174,9 +199,9 @@ UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options
 
 // Without a queue of the caller's the copy is made where the original is.
 UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options) {
-    UsmMemory result = options.queue || !is_usm(source) ? new_memory(row.kind, source.bytes, options)
-                                                        : new_memory(row.kind, source.bytes, source.queue, std::move(source.queue_object),
-                                                                     options.alignment);
+    UsmMemory result = options.queue || !is_usm(source)
+                           ? new_memory(row.kind, source.bytes, options)
+                           : new_memory(row.kind, source.bytes, source.queue, std::move(source.queue_object), options.alignment);
     const Array to = bytes_of(result), from = bytes_of(source);
     without_gil([&] { copy(to, from).wait(); });
     return result;
@@ -264,7 +289,8 @@ PyObject *usm_memory_rebuild(PyObject *, PyObject *args) {
     return guarded([&] {
         const std::optional<UsmKind> kind = usm_kind_from_name(kind_name);
         if (!kind || *kind != class_of(type).kind)
-            throw Error(ErrorKind::value, "a pickled ", type->tp_name, " says that it is of USM kind '", kind_name, "', which is not its class's");
+            throw Error(ErrorKind::value, "a pickled ", type->tp_name, " says that it is of USM kind '", kind_name,
+                        "', which is not its class's");
         UsmMemory memory = new_memory(*kind, static_cast<std::size_t>(data.len), Options{});
         const Array to = bytes_of(memory), from = bytes_of(data);
         without_gil([&] { copy(to, from).wait(); });

@@ -47,7 +47,9 @@ PyObject *queue_object_of(UsmMemory &memory) {
 }
 
 // What the caller's own queue answers, in its library's types.
-PyObject *ask_queue(const UsmMemory &memory, const char *attribute) { return PyObject_GetAttrString(memory.queue_object.get(), attribute); }
+PyObject *ask_queue(const UsmMemory &memory, const char *attribute) {
+    return PyObject_GetAttrString(memory.queue_object.get(), attribute);
+}
 
 PyObject *get_queue(UsmMemory &memory) { return Py_NewRef(queue_object_of(memory)); }
 
@@ -63,7 +65,8 @@ PyObject *get_device(UsmMemory &memory) {
 
 PyObject *get_nbytes(UsmMemory &memory) { return PyLong_FromSize_t(memory.bytes); }
 
-// Whoever knows the address may use it in work that we do not see: the memory is not given again before the queue has passed here.
+// Whoever knows the address may use it in work that we do not see: the memory is not given again before the queue has passed
+// here.
 PyObject *get_pointer(UsmMemory &memory) {
     memory.memory.after(memory.read_only ? Access::read : Access::write, memory.queue, memory.queue.submitted());
     memory.memory.mark_escaped();
@@ -124,7 +127,7 @@ PyObject *get_usm_type_enum(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 // A buffer of the caller's, held while a copy runs without the GIL: until then its owner can neither resize nor free it.
 class HostBuffer {
-  public:
+public:
     HostBuffer(PyObject *object, int flags) {
         if (PyObject_GetBuffer(object, &view_, flags) < 0)
             throw PythonError{};
@@ -135,7 +138,7 @@ class HostBuffer {
 
     const Py_buffer &view() const noexcept { return view_; }
 
-  private:
+private:
     Py_buffer view_{};
 };
 
@@ -151,7 +154,8 @@ void copy_bytes(const Array &to, const Array &from, std::size_t count) {
 
 void check_room(const char *what, const Array &to, std::size_t count) {
     if (count > static_cast<std::size_t>(to.size()))
-        throw Error(ErrorKind::value, what, ": the source has ", count, " bytes and the destination ", to.size(), "; give a part of the source");
+        throw Error(ErrorKind::value, what, ": the source has ", count, " bytes and the destination ", to.size(),
+                    "; give a part of the source");
 }
 
 void read_into(const UsmMemory &memory, PyObject *target) {
@@ -254,12 +258,14 @@ PyObject *tobytes(PyObject *self, PyObject *) {
 // class and its __dict__.
 PyObject *reduce(PyObject *self, PyObject *) {
     return method(self, [self](const UsmMemory &memory) {
-        static PyObject *const rebuild = checked(PyObject_GetAttrString(checked(PyImport_ImportModule("entrepot.memory")).get(),
-                                                                        "_rebuild_usm_memory")).release();
+        static PyObject *const rebuild =
+            checked(PyObject_GetAttrString(checked(PyImport_ImportModule("entrepot.memory")).get(), "_rebuild_usm_memory"))
+                .release();
         const Reference bytes = checked(tobytes(self, nullptr));
         const Reference state(PyObject_GetAttrString(self, "__dict__"));
         PyErr_Clear();
-        return Py_BuildValue("O(OOs)O", rebuild, Py_TYPE(self), bytes.get(), name_of(memory.kind).data(), state ? state.get() : Py_None);
+        return Py_BuildValue("O(OOs)O", rebuild, Py_TYPE(self), bytes.get(), name_of(memory.kind).data(),
+                             state ? state.get() : Py_None);
     });
 }
 
@@ -278,7 +284,8 @@ PyCFunction with_keywords(PyObject *(*function)(PyObject *, PyObject *, PyObject
 PyGetSetDef usm_memory_attributes[] = {
     {"nbytes", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"size", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
-    {"sycl_queue", getter<get_queue>, nullptr, "The queue that the memory was allocated with: the caller's own object where one was given.", nullptr},
+    {"sycl_queue", getter<get_queue>, nullptr,
+     "The queue that the memory was allocated with: the caller's own object where one was given.", nullptr},
     {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
     {"sycl_device", getter<get_device>, nullptr, "The device that the memory was allocated on.", nullptr},
     {"reference_obj", getter<get_reference>, nullptr, "The object that the memory was borrowed from, or None.", nullptr},
@@ -292,22 +299,28 @@ PyGetSetDef usm_memory_attributes[] = {
 
 PyMethodDef usm_memory_methods[] = {
     {"get_usm_type", with_keywords(get_usm_type), METH_VARARGS | METH_KEYWORDS,
-     "get_usm_type(syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a context or a queue, does not\n"
+     "get_usm_type(syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a context or a "
+     "queue, does not\n"
      "know the memory. Raises TypeError for other objects."},
     {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_VARARGS | METH_KEYWORDS,
      "get_usm_type_enum(syclobj=None)\n--\n\nThe same as a number: 0 unknown, 1 device, 2 shared, 3 host."},
     {"copy_to_host", with_keywords(copy_to_host), METH_VARARGS | METH_KEYWORDS,
-     "copy_to_host(obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns it; without one, to a new\n"
-     "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too small."},
+     "copy_to_host(obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns it; "
+     "without one, to a new\n"
+     "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too "
+     "small."},
     {"copy_from_host", with_keywords(copy_from_host), METH_VARARGS | METH_KEYWORDS,
-     "copy_from_host(obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete on return.\n\n"
+     "copy_from_host(obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete on "
+     "return.\n\n"
      "Raises ValueError where the memory is too small or read-only."},
     {"copy_from_device", with_keywords(copy_from_device), METH_VARARGS | METH_KEYWORDS,
-     "copy_from_device(sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an Array, spans to the front of the\n"
+     "copy_from_device(sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an Array, "
+     "spans to the front of the\n"
      "memory; through the host where the contexts differ. Complete on return.\n\n"
      "Raises ValueError where the memory is too small or read-only, and for other objects."},
     {"memset", with_keywords(memset), METH_VARARGS | METH_KEYWORDS,
-     "memset(val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, ValueError for read-only memory."},
+     "memset(val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, ValueError for "
+     "read-only memory."},
     {"tobytes", tobytes, METH_NOARGS, "tobytes()\n--\n\nA copy as bytes."},
     {"__bytes__", tobytes, METH_NOARGS, "__bytes__()\n--\n\nA copy as bytes."},
     {"__reduce__", reduce, METH_NOARGS, "__reduce__()\n--\n\nPickling: through the host, to the default device."},

@@ -1,12 +1,13 @@
-// The types themselves: creation and destruction from a free list, garbage collection, the buffer protocol, the route into asarray.
+// The types themselves: creation and destruction from a free list, garbage collection, the buffer protocol, the route into
+// asarray.
 #include "usm_memory.hpp"
 
 #include "../errors.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
-#include "../init.hpp"
 #include "../free_list.hpp"
 #include "../gil.hpp"
+#include "../init.hpp"
 #include "../owner.hpp"
 
 #include <algorithm>
@@ -22,25 +23,30 @@ namespace {
 
 // One row a kind. The numbers are those of the SYCL runtime, which get_usm_type_enum gives.
 std::array<UsmClass, 3> classes{{
-    {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3, "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+    {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3,
+     "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
      "Memory of the host that the queue's device reaches too."},
-    {"entrepot.memory.MemoryUSMShared", UsmKind::shared, 2, "MemoryUSMShared(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+    {"entrepot.memory.MemoryUSMShared", UsmKind::shared, 2,
+     "MemoryUSMShared(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
      "Memory that moves between the host and the queue's device, and that both reach."},
-    {"entrepot.memory.MemoryUSMDevice", UsmKind::device, 1, "MemoryUSMDevice(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
+    {"entrepot.memory.MemoryUSMDevice", UsmKind::device, 1,
+     "MemoryUSMDevice(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
      "Memory of the queue's device, which the host does not reach."},
 }};
 
 constexpr const char *base_doc =
     "Bytes of USM memory, allocated or borrowed; what MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice have in common.\n\n"
     "Each is made from a number of bytes, which are then allocated on the queue's device (none: SYCL's default device) with the\n"
-    "alignment asked for, a power of two; or from an object with __sycl_usm_array_interface__ or an Array, whose memory of the same\n"
-    "kind is then seen without a copy, from its lowest byte to its highest. With copy=True the bytes are copied to new memory.\n\n"
-    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where there is none left,\n"
+    "alignment asked for, a power of two; or from an object with __sycl_usm_array_interface__ or an Array, whose memory of the "
+    "same\n"
+    "kind is then seen without a copy, from its lowest byte to its highest. With copy=True the bytes are copied to new "
+    "memory.\n\n"
+    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where there is none "
+    "left,\n"
     "DeviceError where the device lacks the kind.";
 
 struct UsmMemoryObject {
-    PyObject_HEAD
-    PyObject *weak_references;
+    PyObject_HEAD PyObject *weak_references;
     alignas(UsmMemory) std::byte storage[sizeof(UsmMemory)];
 
     UsmMemory &value() noexcept { return *std::launder(reinterpret_cast<UsmMemory *>(storage)); }
@@ -220,12 +226,14 @@ void init_usm_memory(nanobind::module_ &m) {
          "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or\n"
          "MemoryUSMDevice, whichever kind the driver says it is; never a copy.\n\n"
          "Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue."},
-        {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS, "_rebuild_usm_memory(cls, data, usm_type)\n--\n\nWhat a pickle calls."},
+        {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS,
+         "_rebuild_usm_memory(cls, data, usm_type)\n--\n\nWhat a pickle calls."},
         {},
     };
     interface_name = PyUnicode_InternFromString("__sycl_usm_array_interface__");
     usm_memory_base = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&base_spec));
-    if (!interface_name || !usm_memory_base || PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
+    if (!interface_name || !usm_memory_base ||
+        PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
         nanobind::raise_python_error();
     own_interface = _PyType_Lookup(usm_memory_base, interface_name);
     for (UsmClass &row : classes) {

@@ -41,7 +41,7 @@ UsmMemory &usm_memory_of(PyObject *self);
 
 // The classes, one for each kind that can be allocated.
 struct UsmClass {
-    const char *name;   // with its module
+    const char *name;  // with its module
     UsmKind kind;
     int number;  // of the kind, as get_usm_type_enum gives it
     const char *doc;

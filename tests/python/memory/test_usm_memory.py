@@ -230,7 +230,7 @@ class TestCopies:
 def sub_devices() -> list[ep.Device]:
     device = ep.device("opencl:cpu")
     try:
-        return device.partition_equally(1)[:2]
+        return device.sub_devices(equally=1)[:2]
     except ep.DeviceError as reason:
         pytest.skip(str(reason))
 
@@ -271,7 +271,7 @@ class TestWrapping:
         other = cls(memory)
         assert other is not memory and other._pointer == memory._pointer
         assert other.reference_obj is None
-        assert other.sycl_queue is memory.sycl_queue
+        assert other.sycl_queue == memory.sycl_queue
         del memory
         assert other.tobytes() == bytes(range(100))
 
@@ -301,7 +301,9 @@ class TestWrapping:
         ({"shape": (3,), "typestr": "<i4", "offset": 2}, 8, 12),
         ({"shape": ()}, 0, 1),
     ])  # fmt: skip
-    def test_spans_the_bytes_that_are_touched(self, cls: type[Memory], entries: dict[str, object], lowest: int, count: int) -> None:
+    def test_spans_the_bytes_that_are_touched(
+        self, cls: type[Memory], entries: dict[str, object], lowest: int, count: int
+    ) -> None:
         memory = cls(64)
         part = as_usm_memory(Speaker(memory, **entries))
         assert (part._pointer - memory._pointer, part.nbytes) == (lowest, count)
@@ -327,7 +329,7 @@ class TestWrapping:
             copy = other(memory, copy=True)
             assert type(copy) is other and copy._pointer != memory._pointer
             assert copy.tobytes() == bytes(range(100))
-            assert copy.sycl_queue is memory.sycl_queue
+            assert copy.sycl_queue == memory.sycl_queue
 
     def test_a_copy_of_the_same_kind_is_a_copy(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
@@ -369,7 +371,8 @@ class TestWrapping:
 class TestRefusedInterfaces:
     @pytest.mark.parametrize("entries", [
         {"version": 0}, {"data": ()}, {"shape": (-64,)}, {"shape": None}, {"typestr": "invalid"}, {"typestr": "O"},
-        {"strides": Ellipsis}, {"shape": (65,)}, {"offset": 1}, {"syclobj": 4}, {"syclobj": None}, {"data": (0, False)},
+        {"strides": Ellipsis}, {"shape": (1 << 40,)}, {"offset": 1 << 40}, {"syclobj": 4}, {"syclobj": None},
+        {"data": (0, False)},
     ], ids=str)  # fmt: skip
     def test_malformed_or_untrue(self, entries: dict[str, object]) -> None:
         memory = MemoryUSMShared(64)
@@ -582,14 +585,14 @@ __kernel void slow(__global uchar *data, long turns) {
 
 @pytest.fixture(scope="module")
 def slow() -> Callable[[Memory], ep.Event]:
-    """Starts a kernel that writes 42 to byte 1 of the memory after a second or so."""
+    """Starts a kernel that writes 42 to byte 1 of the memory after half a second or so."""
     kernel = ep.Program(SLOW, ep.device("opencl:cpu")).kernel("slow")
     memory = MemoryUSMDevice(64)
     turns = 10_000_000
     kernel[1](ep.asarray(memory), ep.Scalar(1, "int64")).wait()
     start = time.perf_counter()
     kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64")).wait()
-    turns = int(turns * 1.0 / (time.perf_counter() - start))
+    turns = int(turns * 0.5 / (time.perf_counter() - start))
     return lambda memory: kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64"), queue=memory.sycl_queue)
 
 
@@ -638,8 +641,25 @@ class TestOrder:
         assert gone() is None, "it must be released once the kernel is done"
 
     @every_class
-    @pytest.mark.parametrize("read", [Memory.tobytes, Memory.copy_to_host, lambda m: pickle.loads(pickle.dumps(m)).tobytes()],
-                             ids=["tobytes", "copy_to_host", "pickle"])  # fmt: skip
+    def test_a_producers_own_work(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+        producer = Speaker(cls(64))
+        producer.source.memset(0)
+        gone = weakref.ref(producer)
+        event = slow(producer.source)
+        assert as_usm_memory(producer).tobytes()[1] == 42, "reading must come behind it"
+        event.wait()
+        event = slow(producer.source)
+        memory = as_usm_memory(producer)
+        del memory, producer
+        assert gone() is None, "letting go must not: the producer keeps what its work needs"
+        event.wait()
+
+    @every_class
+    @pytest.mark.parametrize(
+        "read",
+        [Memory.tobytes, Memory.copy_to_host, lambda memory: pickle.loads(pickle.dumps(memory)).tobytes()],
+        ids=["tobytes", "copy_to_host", "pickle"],
+    )
     def test_reading_waits_for_the_kernel(self, cls: type[Memory], slow: Callable[[Memory], ep.Event], read: Callable) -> None:
         memory = cls(64)
         memory.memset(0)
@@ -647,7 +667,9 @@ class TestOrder:
         assert read(memory)[1] == 42
 
     @host_accessible
-    def test_the_buffer_waits_for_the_kernel(self, cls: type[Memory], slow: Callable[[Memory], ep.Event], running: Callable[[], int]) -> None:
+    def test_the_buffer_waits_for_the_kernel(
+        self, cls: type[Memory], slow: Callable[[Memory], ep.Event], running: Callable[[], int]
+    ) -> None:
         memory = cls(64)
         memory.memset(0)
         slow(memory)
@@ -662,10 +684,20 @@ class TestOrder:
             write(memory)
             assert memory.tobytes() == b"\7" * 64
 
-    @pytest.mark.parametrize("wait", [lambda m: m.memset(1), lambda m: m.copy_to_host(bytearray(64)), lambda m: m.copy_from_host(bytes(64)),
-                                      lambda m: m.tobytes(), lambda m: MemoryUSMHost(m, copy=True)],
-                             ids=["memset", "copy_to_host", "copy_from_host", "tobytes", "copy"])  # fmt: skip
-    def test_other_threads_run_meanwhile(self, slow: Callable[[Memory], ep.Event], running: Callable[[], int], wait: Callable) -> None:
+    @pytest.mark.parametrize(
+        "wait",
+        [
+            lambda memory: memory.memset(1),
+            lambda memory: memory.copy_to_host(bytearray(64)),
+            lambda memory: memory.copy_from_host(bytes(64)),
+            lambda memory: memory.tobytes(),
+            lambda memory: MemoryUSMHost(memory, copy=True),
+        ],
+        ids=["memset", "copy_to_host", "copy_from_host", "tobytes", "copy"],
+    )
+    def test_other_threads_run_meanwhile(
+        self, slow: Callable[[Memory], ep.Event], running: Callable[[], int], wait: Callable
+    ) -> None:
         memory = MemoryUSMDevice(64)
         slow(memory)
         running()
@@ -775,7 +807,15 @@ class TestWithDpctl:
                 return self.syclobj._get_capsule()
 
         context = queue.sycl_context
-        for form in (queue, Duck(queue), queue._get_capsule(), context, Duck(context), context._get_capsule(), queue.sycl_device.filter_string):
+        for form in (
+            queue,
+            Duck(queue),
+            queue._get_capsule(),
+            context,
+            Duck(context),
+            context._get_capsule(),
+            queue.sycl_device.filter_string,
+        ):
             other = as_usm_memory(Speaker(memory, syclobj=form))
             assert other._pointer == memory._pointer and other.sycl_context == context
 
