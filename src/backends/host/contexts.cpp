@@ -3,10 +3,13 @@
 
 namespace entrepot::backends::host {
 
-ep_context_s the_context;
+ep_context the_context() noexcept {
+    static char mark;
+    return reinterpret_cast<ep_context>(&mark);
+}
 
 void check_context(ep_context context) {
-    if (context != &the_context)
+    if (context != the_context())
         refuse(EP_INVALID,
                "the host backend was given a context of another backend: the host device has one context, its default");
 }
@@ -19,14 +22,14 @@ ep_status context_create(const ep_device *devices, std::size_t count, ep_context
             refuse(EP_INVALID, "a context needs at least one device, and was given none");
         for (std::size_t i = 0; i < count; ++i)
             check_device(devices[i]);
-        *context = &the_context;
+        *context = the_context();
     });
 }
 
 ep_status context_from_native(void *native, ep_context *context) {
     return guarded([&] {
         check_context(static_cast<ep_context>(native));
-        *context = &the_context;
+        *context = the_context();
     });
 }
 
@@ -57,7 +60,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
     return guarded([&] {
         check_context(context);
         if (devices != nullptr && *count >= 1)
-            devices[0] = &the_device;
+            devices[0] = the_device();
         *count = 1;
     });
 }

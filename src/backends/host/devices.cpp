@@ -8,10 +8,13 @@
 
 namespace entrepot::backends::host {
 
-ep_device_s the_device;
+ep_device the_device() noexcept {
+    static char mark;
+    return reinterpret_cast<ep_device>(&mark);
+}
 
 void check_device(ep_device device) {
-    if (device != &the_device)
+    if (device != the_device())
         refuse(EP_INVALID, "the host backend was given a device of another backend: its only device is \"host\"");
 }
 
@@ -75,7 +78,7 @@ ep_status device_at(std::uint32_t index, ep_device *device) {
     return guarded([&] {
         if (index != 0)
             refuse(EP_INVALID, "host device ", index, " does not exist: there is one, number 0");
-        *device = &the_device;
+        *device = the_device();
     });
 }
 
@@ -105,7 +108,7 @@ ep_status device_partition(ep_device, ep_partition, const std::uint32_t *, std::
 ep_status device_from_native(void *native, ep_device *device) {
     return guarded([&] {
         check_device(static_cast<ep_device>(native));
-        *device = &the_device;
+        *device = the_device();
     });
 }
 
@@ -119,7 +122,7 @@ ep_status device_native(ep_device device, void **native) {
 ep_status device_default_context(ep_device device, ep_context *context) {
     return guarded([&] {
         check_device(device);
-        *context = &the_context;
+        *context = the_context();
     });
 }
 

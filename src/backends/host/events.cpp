@@ -3,13 +3,12 @@
 
 #include <chrono>
 
-namespace host = entrepot::backends::host;
+namespace entrepot::backends::host {
 
-ep_event_s::ep_event_s(ep_queue_s &queue)
-    : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue), generation_(host::generation()) {}
+Event::Event(Queue &queue) : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue), generation_(generation()) {}
 
-void ep_event_s::complete() noexcept {
-    std::vector<ep_queue_s *> waiting;
+void Event::complete() noexcept {
+    std::vector<Queue *> waiting;
     {
         const std::lock_guard hold(lock_);
         if (timed)
@@ -18,20 +17,19 @@ void ep_event_s::complete() noexcept {
         done_.store(true, std::memory_order_release);
     }
     completed_.notify_all();
-    for (ep_queue_s *queue : waiting)
+    for (Queue *queue : waiting)
         queue->end_turn();
 }
 
-void ep_event_s::wait() {
+void Event::wait() {
     if (is_done())
         return;
     std::unique_lock hold(lock_);
     while (!is_done()) {
-        if (generation_ != host::generation())
-            host::refuse(EP_DEVICE_ERROR,
-                         "this event was not done when the process forked, and its work went on in the parent only: "
-                         "wait for it before the fork");
-        const host::Reference<ep_queue_s> queue(*queue_);
+        if (generation_ != generation())
+            refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work went on in the parent only: "
+                                    "wait for it before the fork");
+        const Reference<Queue> queue(*queue_);
         hold.unlock();
         queue->help();
         hold.lock();
@@ -40,7 +38,7 @@ void ep_event_s::wait() {
     }
 }
 
-bool ep_event_s::end_turn_when_done(ep_queue_s &queue) {
+bool Event::end_turn_when_done(Queue &queue) {
     const std::lock_guard hold(lock_);
     if (is_done())
         return false;
@@ -48,61 +46,61 @@ bool ep_event_s::end_turn_when_done(ep_queue_s &queue) {
     return true;
 }
 
-namespace entrepot::backends::host {
 namespace {
 
 class Record final : public Work {
 public:
-    explicit Record(ep_event_s &event) : event_(event) {}
-    bool run(ep_queue_s &) override {
+    explicit Record(Event &event) : event_(event) {}
+    bool run(Queue &) override {
         event_->complete();
         return true;
     }
 
 private:
-    Reference<ep_event_s> event_;
+    Reference<Event> event_;
 };
 
 class Wait final : public Work {
 public:
-    explicit Wait(ep_event_s &event) : event_(event) {}
-    bool run(ep_queue_s &queue) override { return !event_->end_turn_when_done(queue); }
+    explicit Wait(Event &event) : event_(event) {}
+    bool run(Queue &queue) override { return !event_->end_turn_when_done(queue); }
 
 private:
-    Reference<ep_event_s> event_;
+    Reference<Event> event_;
 };
 
 ep_status event_record(ep_queue queue, ep_event *event) {
     return guarded([&] {
-        auto made = std::make_unique<ep_event_s>(*queue);
-        queue->submit(Record(*made));
-        *event = made.release();
+        auto made = std::make_unique<Event>(object(queue));
+        object(queue).submit(Record(*made));
+        *event = handle(made.release());
     });
 }
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
-        if (!event->is_done())
-            queue->submit(Wait(*event));
+        if (!object(event).is_done())
+            object(queue).submit(Wait(object(event)));
     });
 }
 
 ep_status event_wait(ep_event event) {
-    return guarded([&] { event->wait(); });
+    return guarded([&] { object(event).wait(); });
 }
 
 ep_status event_is_done(ep_event event, std::int32_t *done) {
-    *done = event->is_done();
+    *done = object(event).is_done();
     return EP_OK;
 }
 
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
-        if (!from->timed || !to->timed)
+        const Event &first = object(from), &second = object(to);
+        if (!first.timed || !second.timed)
             refuse(EP_INVALID, "an event of a queue without profiling has no time: create the queue with EP_QUEUE_PROFILING");
-        if (!from->is_done() || !to->is_done())
+        if (!first.is_done() || !second.is_done())
             refuse(EP_INVALID, "an event that is not done has no time yet: wait for it first");
-        *seconds = to->seconds() - from->seconds();
+        *seconds = second.seconds() - first.seconds();
     });
 }
 
@@ -113,13 +111,13 @@ ep_status event_native(ep_event event, void **native) {
 
 ep_status event_from_native(void *native, ep_event *event) {
     *event = static_cast<ep_event>(native);
-    (*event)->retain();
+    object(*event).retain();
     return EP_OK;
 }
 
-void event_retain(ep_event event) { event->retain(); }
+void event_retain(ep_event event) { object(event).retain(); }
 
-void event_release(ep_event event) { event->release(); }
+void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
 

@@ -81,7 +81,7 @@ public:
     Copy(void *to, const void *from, std::size_t bytes)
         : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), bytes_(bytes) {}
 
-    bool run(ep_queue_s &queue) override {
+    bool run(Queue &queue) override {
         const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;  // cannot be done in shares
         if (bytes_ >= inline_bytes && !overlapping)
             return spread(queue, bytes_, share_bytes, [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
@@ -101,7 +101,7 @@ class Fill final : public Work {
 public:
     Fill(void *to, Item item, std::uint64_t count) : to_(static_cast<std::byte *>(to)), item_(std::move(item)), count_(count) {}
 
-    bool run(ep_queue_s &queue) override {
+    bool run(Queue &queue) override {
         if (count_ * item_.size() >= inline_bytes) {
             const std::uint64_t share = std::max<std::uint64_t>(share_bytes / item_.size(), 1);
             return spread(queue, count_, share, [to = to_, item = std::move(item_)](std::uint64_t first, std::uint64_t last) {
@@ -132,7 +132,7 @@ class Strided final : public Work {
 public:
     explicit Strided(std::shared_ptr<const StridedCopy> plan) : plan_(std::move(plan)) {}
 
-    bool run(ep_queue_s &queue) override {
+    bool run(Queue &queue) override {
         if (plan_->bytes() >= inline_strided_bytes && plan_->rows() > 1) {
             const std::uint64_t share = std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
             return spread(queue, plan_->rows(), share,
@@ -149,7 +149,7 @@ private:
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
         if (bytes != 0)
-            queue->submit(Copy(to, from, bytes));
+            object(queue).submit(Copy(to, from, bytes));
     });
 }
 
@@ -158,7 +158,7 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const
     return guarded([&] {
         auto plan = std::make_shared<const StridedCopy>(*box, to, to_strides, from, from_strides);
         if (!plan->is_empty())
-            queue->submit(Strided(std::move(plan)));
+            object(queue).submit(Strided(std::move(plan)));
     });
 }
 
@@ -167,7 +167,7 @@ ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t it
         if (itemsize == 0)
             refuse(EP_INVALID, "items of 0 bytes cannot be filled");
         if (count != 0)
-            queue->submit(Fill(to, Item(item, itemsize), count));
+            object(queue).submit(Fill(to, Item(item, itemsize), count));
     });
 }
 
@@ -175,7 +175,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
     return guarded([&] {
         const auto fill = std::make_shared<const StridedFill>(*box, to, to_strides, item);
         if (!fill->plan.is_empty())
-            queue->submit(Strided({fill, &fill->plan}));
+            object(queue).submit(Strided({fill, &fill->plan}));
     });
 }
 

@@ -15,6 +15,22 @@
 
 namespace entrepot::backends::host {
 
+class Queue;
+class Event;
+class Program;
+class Kernel;
+
+// What a handle of the contract stands for. The types have names of their own, because another backend in the same library
+// gives the handles' types another meaning.
+inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
+inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
+inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
+inline Kernel &object(ep_kernel handle) noexcept { return *reinterpret_cast<Kernel *>(handle); }
+inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queue>(object); }
+inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
+inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
+inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
+
 template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
     std::ostringstream sentence;
     (sentence << ... << parts);
@@ -60,19 +76,12 @@ class Work {
 public:
     virtual ~Work() = default;
     // True: it is done. False: it goes on elsewhere, and that calls queue.end_turn(). If it throws, it has done nothing.
-    virtual bool run(ep_queue_s &queue) = 0;
+    virtual bool run(Queue &queue) = 0;
 };
 
-}  // namespace entrepot::backends::host
-
 // The one device and its one context.
-struct ep_device_s {};
-struct ep_context_s {};
-
-namespace entrepot::backends::host {
-
-extern ep_device_s the_device;
-extern ep_context_s the_context;
+ep_device the_device() noexcept;
+ep_context the_context() noexcept;
 
 // Refuse handles of other backends: there is one device and one context.
 void check_device(ep_device device);
@@ -81,13 +90,11 @@ void check_context(ep_context context);
 // Bytes of physical memory and swap: no allocation can be larger and be used.
 std::uint64_t total_memory() noexcept;
 
-}  // namespace entrepot::backends::host
-
 // A queue is busy from the first submission that it cannot finish at once to the moment when it holds nothing more. While it
 // is busy it keeps a reference to itself; its turns are taken one after the other by whoever finished the turn before.
-struct ep_queue_s : entrepot::backends::host::Counted<ep_queue_s> {
+class Queue : public Counted<Queue> {
 public:
-    explicit ep_queue_s(std::uint32_t granted) : flags(granted) {}
+    explicit Queue(std::uint32_t granted) : flags(granted) {}
 
     const std::uint32_t flags;
 
@@ -99,22 +106,20 @@ public:
     // Ends a turn whose work went on elsewhere. The turns that follow are taken by the executor, never on this thread.
     void end_turn() noexcept;
     // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
-    void share(std::shared_ptr<entrepot::backends::host::Loop> loop);
+    void share(std::shared_ptr<Loop> loop);
 
     void wait();
     void help();  // takes part in the loop of the present turn, if there is one with chunks left
     bool is_idle();
 
 private:
-    using Work = entrepot::backends::host::Work;
-
     // Whether the turn of new work begins now; else it has been kept.
     template <class Keep> bool begins(Keep &&keep) {
         const std::lock_guard hold(lock_);
         const bool now = !busy_;
         if (now) {
             busy_ = true;
-            generation_ = entrepot::backends::host::generation();
+            generation_ = generation();
             retain();
         } else {
             refuse_if_orphaned();
@@ -130,7 +135,7 @@ private:
     std::mutex lock_;
     std::condition_variable progress_;
     std::deque<std::unique_ptr<Work>> waiting_;
-    std::shared_ptr<entrepot::backends::host::Loop> loop_;
+    std::shared_ptr<Loop> loop_;
     std::uint64_t submitted_ = 0, ended_ = 0;
     std::string error_;  // of work that failed in its turn, until a wait reports it
     unsigned generation_ = 0;
@@ -138,9 +143,9 @@ private:
 };
 
 // Done once, when the turn in which it was recorded comes.
-struct ep_event_s : entrepot::backends::host::Counted<ep_event_s> {
+class Event : public Counted<Event> {
 public:
-    explicit ep_event_s(ep_queue_s &queue);
+    explicit Event(Queue &queue);
 
     const bool timed;
 
@@ -148,34 +153,32 @@ public:
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
     void wait();
     // False if it is done already; else `queue`'s turn ends when it is.
-    bool end_turn_when_done(ep_queue_s &queue);
+    bool end_turn_when_done(Queue &queue);
     double seconds() const noexcept { return seconds_; }  // of a steady clock; once it is done, if it is timed
 
 private:
     std::mutex lock_;
     std::condition_variable completed_;
-    ep_queue_s *const queue_;  // alive until the event is done: a queue that holds work keeps itself
-    std::vector<ep_queue_s *> waiting_;
+    Queue *const queue_;  // alive until the event is done: a queue that holds work keeps itself
+    std::vector<Queue *> waiting_;
     const unsigned generation_;
     double seconds_ = 0;
     std::atomic<bool> done_ = false;
 };
 
-namespace entrepot::backends::host {
-
 // Makes the present turn of `queue` a loop: body(first, last) for chunks of [0, count) on several threads. Returns what
 // Work::run returns.
-template <class Body> bool spread(ep_queue_s &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
+template <class Body> bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
     class Turn final : public Loop {
     public:
-        Turn(ep_queue_s &queue, std::uint64_t count, std::uint64_t chunk, Body body)
+        Turn(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body)
             : Loop(count, chunk), queue_(queue), body_(std::move(body)) {}
 
     private:
         void run(std::uint64_t first, std::uint64_t last) noexcept override { body_(first, last); }
         void finished() noexcept override { queue_.end_turn(); }
 
-        ep_queue_s &queue_;  // busy, so alive, until end_turn
+        Queue &queue_;  // busy, so alive, until end_turn
         Body body_;
     };
     queue.share(std::make_shared<Turn>(queue, count, chunk, std::move(body)));

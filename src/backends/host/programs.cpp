@@ -47,11 +47,13 @@
 #include <optional>
 #include <span>
 
+namespace entrepot::backends::host {
+
 // A loaded shared object. Unloaded when the last kernel of it is gone.
-struct ep_program_s : entrepot::backends::host::Counted<ep_program_s> {
+class Program : public Counted<Program> {
 public:
-    ep_program_s(void *library, std::string path) : library_(library), path_(std::move(path)) {}
-    ~ep_program_s() { dlclose(library_); }
+    Program(void *library, std::string path) : library_(library), path_(std::move(path)) {}
+    ~Program() { dlclose(library_); }
 
     // NULL where the program has no such symbol of its own: those of the libraries that it uses are not its kernels.
     void *symbol(const std::string &name) const {
@@ -65,11 +67,11 @@ private:
     std::string path_;  // as it was loaded from; the file is gone
 };
 
-struct ep_kernel_s : entrepot::backends::host::Counted<ep_kernel_s> {
+class Kernel : public Counted<Kernel> {
 public:
     using Function = void (*)(const long long *range, void *const *arguments);
 
-    ep_kernel_s(ep_program_s &program, std::string exported_as, Function loaded);
+    Kernel(Program &program, std::string exported_as, Function loaded);
 
     const std::string name;
     const Function function;
@@ -82,37 +84,34 @@ public:
 private:
     template <class Number> Number exported(const char *suffix, Number otherwise) const;
 
-    entrepot::backends::host::Reference<ep_program_s> program_;
+    Reference<Program> program_;
     std::atomic<double> item_ns_{-1};
 };
 
-template <class Number> Number ep_kernel_s::exported(const char *suffix, Number otherwise) const {
+template <class Number> Number Kernel::exported(const char *suffix, Number otherwise) const {
     const void *found = program_->symbol(name + suffix);
     return found != nullptr ? *static_cast<const Number *>(found) : otherwise;
 }
 
-ep_kernel_s::ep_kernel_s(ep_program_s &program, std::string exported_as, Function loaded)
+Kernel::Kernel(Program &program, std::string exported_as, Function loaded)
     : name(std::move(exported_as)), function(loaded), info{}, program_(program) {
-    info.max_work_group =
-        std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", entrepot::backends::host::max_work_group)),
-                 entrepot::backends::host::max_work_group);
+    info.max_work_group = std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", max_work_group)), max_work_group);
     info.local_memory = static_cast<std::uint64_t>(exported<long long>("_local", 0));
     info.private_memory = static_cast<std::uint64_t>(exported<long long>("_private", 0));
     info.argument_count = exported<int>("_arguments", -1);
 }
 
-std::optional<double> ep_kernel_s::predict_ns(std::uint64_t items) const noexcept {
+std::optional<double> Kernel::predict_ns(std::uint64_t items) const noexcept {
     const double each = item_ns_.load(std::memory_order_relaxed);
     return each < 0 ? std::nullopt : std::optional(each * static_cast<double>(items));
 }
 
 // Believes bad news at once and good news slowly: to hold a caller up is worse than to tell a thread in vain.
-void ep_kernel_s::learn_ns(double taken, std::uint64_t items) noexcept {
+void Kernel::learn_ns(double taken, std::uint64_t items) noexcept {
     const double known = item_ns_.load(std::memory_order_relaxed);
     item_ns_.store(std::max(taken / static_cast<double>(items), known * 0.75), std::memory_order_relaxed);
 }
 
-namespace entrepot::backends::host {
 namespace {
 
 // About what it costs to tell a parked thread and to be told by it.
@@ -145,7 +144,7 @@ void write_source(const std::string &path, std::string_view source) {
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
 
-ep_program_s *load(const std::string &path) {
+Program *load(const std::string &path) {
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const std::string reason = dlerror();
@@ -154,7 +153,7 @@ ep_program_s *load(const std::string &path) {
                "another)");
     }
     try {
-        return new ep_program_s(library, path);
+        return new Program(library, path);
     } catch (...) {
         dlclose(library);
         throw;
@@ -193,34 +192,34 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         });
         if (!compiled || access(library.c_str(), R_OK) != 0)
             refuse(EP_BUILD_FAILED, (*command)[0], " refused the program: its build log says why");
-        *program = load(library);
+        *program = handle(load(library));
     });
 }
 
-void program_retain(ep_program program) { program->retain(); }
+void program_retain(ep_program program) { object(program).retain(); }
 
-void program_release(ep_program program) { program->release(); }
+void program_release(ep_program program) { object(program).release(); }
 
 ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
     return guarded([&] {
-        void *function = program->symbol(name);
+        void *function = object(program).symbol(name);
         if (function == nullptr)
             refuse(EP_INVALID, "the program exports no function \"", name, "\": declare it extern \"C\" void ", name,
                    "(const long long *range, void *const *arguments)");
-        *kernel = new ep_kernel_s(*program, name, reinterpret_cast<ep_kernel_s::Function>(function));
+        *kernel = handle(new Kernel(object(program), name, reinterpret_cast<Kernel::Function>(function)));
     });
 }
 
 ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
     return guarded([&] {
         check_device(device);
-        *info = kernel->info;
+        *info = object(kernel).info;
     });
 }
 
-void kernel_retain(ep_kernel kernel) { kernel->retain(); }
+void kernel_retain(ep_kernel kernel) { object(kernel).retain(); }
 
-void kernel_release(ep_kernel kernel) { kernel->release(); }
+void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
 // ---------------------------------------------------------------- launching
 
@@ -233,7 +232,7 @@ std::size_t aligned(std::size_t bytes, std::size_t alignment) { return (bytes + 
 // The range of a launch in the form that kernels read; see the top of this file.
 class Geometry {
 public:
-    Geometry(const ep_range &range, const ep_kernel_s &kernel);
+    Geometry(const ep_range &range, const Kernel &kernel);
 
     std::uint64_t items() const noexcept { return items_; }
     std::uint64_t group() const noexcept { return group_; }
@@ -250,7 +249,7 @@ private:
     std::uint64_t items_ = 1, group_ = 1;
 };
 
-Geometry::Geometry(const ep_range &range, const ep_kernel_s &kernel) : words_{} {
+Geometry::Geometry(const ep_range &range, const Kernel &kernel) : words_{} {
     if (range.ndim < 1 || range.ndim > 3)
         refuse(EP_INVALID, "a launch of ", kernel.name, " in ", range.ndim, " dimensions was asked for: it has 1, 2 or 3");
     const bool grouped = std::any_of(range.local, range.local + range.ndim, [](std::uint64_t extent) { return extent != 0; });
@@ -292,7 +291,7 @@ std::byte *thread_block(std::size_t bytes) {
 // The arguments of a launch, copied, in the form that kernels read.
 class Arguments {
 public:
-    Arguments(const ep_argument *given, std::size_t count, const ep_kernel_s &kernel, std::uint64_t group);
+    Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel, std::uint64_t group);
 
     std::size_t count() const noexcept { return slots_.size(); }
     // Writes count() pointers, those to blocks being into this thread's.
@@ -313,7 +312,7 @@ private:
     std::size_t block_bytes_ = 0;
 };
 
-Arguments::Arguments(const ep_argument *given, std::size_t count, const ep_kernel_s &kernel, std::uint64_t group) {
+Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel, std::uint64_t group) {
     if (kernel.info.argument_count >= 0 && count != static_cast<std::size_t>(kernel.info.argument_count))
         refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ", count, " were given");
     slots_.reserve(count + 1);
@@ -377,7 +376,7 @@ void Arguments::bind(void **pointers) const {
 
 class Launch {
 public:
-    Launch(ep_kernel_s &kernel, const ep_range &range, const ep_argument *arguments, std::size_t count)
+    Launch(Kernel &kernel, const ep_range &range, const ep_argument *arguments, std::size_t count)
         : kernel_(kernel), geometry_(range, kernel), arguments_(arguments, count, kernel, geometry_.group()) {}
 
     std::uint64_t groups() const noexcept { return geometry_.groups(); }
@@ -404,7 +403,7 @@ public:
     }
 
 private:
-    Reference<ep_kernel_s> kernel_;
+    Reference<Kernel> kernel_;
     Geometry geometry_;
     Arguments arguments_;
 };
@@ -413,7 +412,7 @@ class LaunchWork final : public Work {
 public:
     explicit LaunchWork(Launch launch) : launch_(std::move(launch)) {}
 
-    bool run(ep_queue_s &queue) override {
+    bool run(Queue &queue) override {
         const std::uint64_t groups = launch_.groups(), share = launch_.share();
         if (!launch_.is_quick())
             return spread(queue, groups, share, std::move(launch_));
@@ -428,9 +427,9 @@ private:
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
                         std::size_t count) {
     return guarded([&] {
-        Launch launch(*kernel, *range, arguments, count);
+        Launch launch(object(kernel), *range, arguments, count);
         if (launch.groups() != 0)
-            queue->submit(LaunchWork(std::move(launch)));
+            object(queue).submit(LaunchWork(std::move(launch)));
     });
 }
 

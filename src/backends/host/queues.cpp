@@ -1,9 +1,9 @@
 // Queues: work takes its turn in the order of submission; see native.hpp for who runs it.
 #include "backends/host/native.hpp"
 
-namespace host = entrepot::backends::host;
+namespace entrepot::backends::host {
 
-void ep_queue_s::take_turn(Work &work) {
+void Queue::take_turn(Work &work) {
     bool done = false;
     try {
         done = work.run(*this);
@@ -15,9 +15,9 @@ void ep_queue_s::take_turn(Work &work) {
         end_turn();
 }
 
-void ep_queue_s::end_turn() noexcept {
+void Queue::end_turn() noexcept {
     // The loop may be the last owner of a kernel, whose release is not for under the lock.
-    std::shared_ptr<host::Loop> ended;
+    std::shared_ptr<Loop> ended;
     bool more = false;
     {
         const std::lock_guard hold(lock_);
@@ -31,20 +31,20 @@ void ep_queue_s::end_turn() noexcept {
         release();
         return;
     }
-    class Continuation final : public host::Loop {
+    class Continuation final : public Loop {
     public:
-        explicit Continuation(ep_queue_s &queue) : Loop(1, 1), queue_(queue) {}
+        explicit Continuation(Queue &queue) : Loop(1, 1), queue_(queue) {}
 
     private:
         void run(std::uint64_t, std::uint64_t) noexcept override { queue_.take_turns(); }
         void finished() noexcept override {}
 
-        ep_queue_s &queue_;  // busy, so alive, until its turns are taken
+        Queue &queue_;  // busy, so alive, until its turns are taken
     };
-    host::start(std::make_shared<Continuation>(*this));
+    start(std::make_shared<Continuation>(*this));
 }
 
-void ep_queue_s::take_turns() noexcept {
+void Queue::take_turns() noexcept {
     while (true) {
         std::unique_ptr<Work> work;
         {
@@ -74,16 +74,16 @@ void ep_queue_s::take_turns() noexcept {
     release();
 }
 
-void ep_queue_s::share(std::shared_ptr<host::Loop> loop) {
+void Queue::share(std::shared_ptr<Loop> loop) {
     {
         const std::lock_guard hold(lock_);
         loop_ = loop;
     }
-    host::start(std::move(loop));
+    start(std::move(loop));
 }
 
-void ep_queue_s::help() {
-    std::shared_ptr<host::Loop> loop;
+void Queue::help() {
+    std::shared_ptr<Loop> loop;
     {
         const std::lock_guard hold(lock_);
         loop = loop_;
@@ -92,7 +92,7 @@ void ep_queue_s::help() {
         loop->take_part();
 }
 
-void ep_queue_s::wait() {
+void Queue::wait() {
     std::unique_lock hold(lock_);
     const std::uint64_t all = submitted_;
     while (ended_ < all) {
@@ -106,21 +106,20 @@ void ep_queue_s::wait() {
         }
     }
     if (!error_.empty())
-        host::refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", std::exchange(error_, {}));
+        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", std::exchange(error_, {}));
 }
 
-bool ep_queue_s::is_idle() {
+bool Queue::is_idle() {
     const std::lock_guard hold(lock_);
     return !busy_;
 }
 
-void ep_queue_s::refuse_if_orphaned() const {
-    if (busy_ && generation_ != host::generation())
-        host::refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
-                                      "create another queue in the child, or wait for the queue before the fork");
+void Queue::refuse_if_orphaned() const {
+    if (busy_ && generation_ != generation())
+        refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
+                                "create another queue in the child, or wait for the queue before the fork");
 }
 
-namespace entrepot::backends::host {
 namespace {
 
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
@@ -129,13 +128,13 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         check_device(device);
         if ((flags & ~std::uint32_t{EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER}) != 0)
             refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
-        *queue = new ep_queue_s(flags & EP_QUEUE_PROFILING);
+        *queue = handle(new Queue(flags & EP_QUEUE_PROFILING));
     });
 }
 
 ep_status queue_from_native(void *native, ep_queue *queue) {
     *queue = static_cast<ep_queue>(native);
-    (*queue)->retain();
+    object(*queue).retain();
     return EP_OK;
 }
 
@@ -144,9 +143,9 @@ ep_status queue_native(ep_queue queue, void **native) {
     return EP_OK;
 }
 
-void queue_retain(ep_queue queue) { queue->retain(); }
+void queue_retain(ep_queue queue) { object(queue).retain(); }
 
-void queue_release(ep_queue queue) { queue->release(); }
+void queue_release(ep_queue queue) { object(queue).release(); }
 
 ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
     *equal = a == b;
@@ -154,26 +153,26 @@ ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
 }
 
 ep_status queue_context(ep_queue, ep_context *context) {
-    *context = &the_context;
+    *context = the_context();
     return EP_OK;
 }
 
 ep_status queue_device(ep_queue, ep_device *device) {
-    *device = &the_device;
+    *device = the_device();
     return EP_OK;
 }
 
 ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
-    *flags = queue->flags;
+    *flags = object(queue).flags;
     return EP_OK;
 }
 
 ep_status queue_wait(ep_queue queue) {
-    return guarded([&] { queue->wait(); });
+    return guarded([&] { object(queue).wait(); });
 }
 
 ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
-    *idle = queue->is_idle();
+    *idle = object(queue).is_idle();
     return EP_OK;
 }
 
