@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import entrepot as ep
+import entrepot.memory
 from entrepot.memory import (
     Memory,
     MemoryUSMDevice,
@@ -127,6 +128,28 @@ class TestAllocation:
     def test_attributes_cannot_be_set(self, cls: type[Memory]) -> None:
         with pytest.raises(AttributeError):
             cls(8).colour = 3
+
+
+@every_class
+class TestResources:
+    def test_allocations_come_from_the_current_resource(self, cls: type[Memory]) -> None:
+        statistics = ep.memory.statistics()
+        with ep.memory.use_resource(statistics):
+            memory = cls(1000)
+            copy = cls(memory, copy=True)
+            view = as_usm_memory(memory)
+        assert (statistics.current_bytes, statistics.total_count) == (2000, 2)
+        del memory, copy
+        assert statistics.current_bytes == 1000, "the view keeps the memory"
+        del view
+        assert statistics.current_bytes == 0
+
+    def test_a_limit_is_an_allocation_error(self, cls: type[Memory]) -> None:
+        with ep.memory.use_resource(ep.memory.limit(1000)):
+            kept = cls(600)
+            with pytest.raises(USMAllocationError, match="600"):
+                cls(600)
+            assert kept.nbytes == 600
 
 
 def test_the_base_class_has_no_kind() -> None:
@@ -639,6 +662,21 @@ class TestOrder:
             cls(64)
             gc.collect()
         assert gone() is None, "it must be released once the kernel is done"
+
+    @host_accessible  # a block of device memory may be given again at once, to work behind the kernel
+    def test_is_freed_once_the_kernel_is_done(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+        pool = ep.memory.pool(ep.memory.direct())
+        with ep.memory.use_resource(pool):
+            memory = cls(4096)
+        event = slow(memory)
+        del memory
+        assert pool.waiting_bytes >= 4096
+        event.wait()
+        deadline = time.perf_counter() + 5
+        while pool.waiting_bytes and time.perf_counter() < deadline:
+            cls(64)
+            pool.trim()
+        assert (pool.waiting_bytes, pool.used_bytes) == (0, 0)
 
     @every_class
     def test_a_producers_own_work(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
