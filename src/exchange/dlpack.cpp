@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <new>
 
 namespace entrepot::dlpack {
@@ -94,15 +93,10 @@ struct Exported {
         DLManagedTensor legacy;
     };
     Memory memory;
-    std::int64_t extents[2 * Layout::inline_ndim];  // shape, then strides; of more dimensions they lie in a heap block
+    Layout layout;
 
-    explicit Exported(const Memory &shared) noexcept : memory(shared) {}
+    explicit Exported(const Array &array) : memory(array.memory()), layout(array.layout()) {}
 };
-
-void release_extents(const DLTensor &tensor) noexcept {
-    if (static_cast<std::size_t>(tensor.ndim) > Layout::inline_ndim)
-        delete[] tensor.shape;
-}
 
 // Blocks that came back, for the next exports of the thread on which they came back.
 class Pool {
@@ -148,20 +142,30 @@ constinit thread_local Pool pool;
 
 template <class Managed> void delete_exported(Managed *self) {
     auto *const exported = static_cast<Exported *>(self->manager_ctx);
-    release_extents(self->dl_tensor);
     exported->~Exported();
     pool.give(exported);
 }
 
-DLTensor describe(const Array &array, DLDevice device, std::int64_t *extents) noexcept {
+// How far negative strides reach below the first element. dpnp takes a tensor for memory that begins at `data`, so that is where
+// the lowest element has to be.
+std::int64_t bytes_below_first(const Array &array) noexcept {
+    const Extents strides = array.strides();
+    const bool reaches_below = std::ranges::any_of(strides, [](std::int64_t stride) { return stride < 0; });
+    return reaches_below ? -array.layout().byte_range(array.itemsize()).begin : 0;
+}
+
+// With the shape and strides of `layout`, which the tensor points to. DLPack's pointers are not const; the specification forbids
+// writing through them.
+DLTensor describe(const Array &array, DLDevice device, const Layout &layout) noexcept {
     const Dtype dtype = array.dtype();
-    return {.data = array.size() == 0 ? nullptr : array.data(),
+    const std::int64_t below = device.device_type == kDLOneAPI ? bytes_below_first(array) : 0;
+    return {.data = static_cast<std::byte *>(array.data()) - below,  // of an empty array too: dpnp fails on the null that is allowed
             .device = device,
-            .ndim = static_cast<std::int32_t>(array.ndim()),
+            .ndim = static_cast<std::int32_t>(layout.ndim()),
             .dtype = {static_cast<std::uint8_t>(dtype.code), dtype.bits, dtype.lanes},
-            .shape = extents,
-            .strides = extents + array.ndim(),
-            .byte_offset = 0};
+            .shape = const_cast<std::int64_t *>(layout.shape().data()),
+            .strides = const_cast<std::int64_t *>(layout.strides().data()),
+            .byte_offset = static_cast<std::uint64_t>(below)};
 }
 
 // Elements of 4 or 6 bits, one to a byte.
@@ -178,24 +182,16 @@ void require_no_flags(const Array &array, const char *kind) {
                               "ask for a versioned tensor, or export a view as uint8");
 }
 
-// Room for shape and strides, filled.
-std::int64_t *copy_extents(const Array &array, Exported &exported) {
-    const std::size_t ndim = array.ndim();
-    std::int64_t *const extents = ndim > Layout::inline_ndim ? new std::int64_t[2 * ndim] : exported.extents;
-    std::ranges::copy(array.shape(), extents);
-    std::ranges::copy(array.strides(), extents + ndim);
-    return extents;
-}
-
-struct GiveBack {
-    void operator()(Exported *exported) const noexcept {
-        exported->~Exported();
-        pool.give(exported);
+// Gives the block back where the constructor throws.
+Exported *new_exported(const Array &array) {
+    void *const block = pool.take();
+    try {
+        return new (block) Exported(array);
+    } catch (...) {
+        pool.give(block);
+        throw;
     }
-};
-using Fresh = std::unique_ptr<Exported, GiveBack>;
-
-Fresh new_exported(const Array &array) { return Fresh(new (pool.take()) Exported(array.memory())); }
+}
 
 // The Memory of a tensor that we exported; nullptr of everybody else's.
 template <class Managed> const Memory *own_memory(const Managed &managed) noexcept {
@@ -209,13 +205,13 @@ Array see(const Descriptor &d, Memory memory) {
 }
 
 template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
-    const Descriptor descriptor = read(managed.dl_tensor, flags);
+    Descriptor descriptor = read(managed.dl_tensor, flags);
     if (const Memory *own = own_memory(managed)) {
         Array array = see(descriptor, *own);
         const Owner let_go = std::move(owner);
         return array;
     }
-    return verify(descriptor, std::move(owner));
+    return verify(std::move(descriptor), std::move(owner));
 }
 
 template <class Managed> void call_deleter(void *handle) {
@@ -240,8 +236,8 @@ Descriptor read(const DLTensor &tensor, std::uint64_t flags) {
     return descriptor;
 }
 
-Array verify(const Descriptor &d, Owner &&owner) {
-    return Array(borrow(d, std::move(owner)), d.data, d.dtype, d.layout, d.read_only);
+Array verify(Descriptor &&d, Owner &&owner) {
+    return Array(borrow(d, std::move(owner)), d.data, d.dtype, std::move(d.layout), d.read_only);
 }
 
 Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {
@@ -255,24 +251,24 @@ Array from_managed(DLManagedTensorVersioned *managed) { return adopt(managed); }
 Array from_managed(DLManagedTensor *managed) { return adopt(managed); }
 
 DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::uint64_t flags, std::uint32_t minor) {
-    Fresh exported = new_exported(array);
     flags |= array.read_only() ? flag_read_only : 0;
     flags |= is_padded(array) ? flag_subbyte_type_padded : 0;
+    Exported *const exported = new_exported(array);
     exported->versioned = {.version = {version.major, std::min(minor, version.minor)},
-                           .manager_ctx = exported.get(),
+                           .manager_ctx = exported,
                            .deleter = delete_exported<DLManagedTensorVersioned>,
                            .flags = flags,
-                           .dl_tensor = describe(array, device, copy_extents(array, *exported))};
-    return &exported.release()->versioned;
+                           .dl_tensor = describe(array, device, exported->layout)};
+    return &exported->versioned;
 }
 
 DLManagedTensor *to_legacy(const Array &array, DLDevice device) {
     require_no_flags(array, "a legacy tensor, which is what a consumer gets that does not say max_version=(1, 0)");
-    Fresh exported = new_exported(array);
-    exported->legacy = {.dl_tensor = describe(array, device, copy_extents(array, *exported)),
-                        .manager_ctx = exported.get(),
+    Exported *const exported = new_exported(array);
+    exported->legacy = {.dl_tensor = describe(array, device, exported->layout),
+                        .manager_ctx = exported,
                         .deleter = delete_exported<DLManagedTensor>};
-    return &exported.release()->legacy;
+    return &exported->legacy;
 }
 
 Array allocate(const DLTensor &prototype) {
@@ -290,10 +286,7 @@ Array allocate(const DLTensor &prototype) {
 
 DLTensor lend(const Array &array, DLDevice device) {
     require_no_flags(array, "a lent tensor of the C exchange API");
-    // DLPack's pointers are not const; the specification forbids writing through them.
-    DLTensor tensor = describe(array, device, const_cast<std::int64_t *>(array.shape().data()));
-    tensor.strides = const_cast<std::int64_t *>(array.strides().data());
-    return tensor;
+    return describe(array, device, array.layout());
 }
 
 }  // namespace entrepot::dlpack

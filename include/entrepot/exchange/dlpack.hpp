@@ -27,7 +27,7 @@ Descriptor read(const DLTensor &tensor, std::uint64_t flags);
 
 // The Array on the described memory, kept alive by `owner`. kDLCPU is believed; otherwise the runtime is asked what the pointer
 // is. Throws ExchangeError; `owner` still holds then, unless it ran out of memory in the last step.
-Array verify(const Descriptor &descriptor, Owner &&owner);
+Array verify(Descriptor &&descriptor, Owner &&owner);
 
 // The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
 // views share their ordering; `owner` is then let go at once.

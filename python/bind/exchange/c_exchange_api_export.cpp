@@ -1,9 +1,9 @@
 // Array → C exchange API: the function table that entrepot.Array publishes in its type, as one static capsule.
 #include "exports.hpp"
 
+#include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
-#include "../array/array.hpp"
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"

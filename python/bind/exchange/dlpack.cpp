@@ -31,12 +31,13 @@ bool is_copied(const DLManagedTensorVersioned &managed) {
 }
 bool is_copied(const DLManagedTensor &) { return false; }  // it cannot say so
 
-// Whose tensor it is when it is refused: a capsule that the caller holds keeps it and may be tried again; one that was made for us
-// alone stays used, and its tensor is freed at once.
+// Whose tensor it is when it is refused: a capsule that the caller holds keeps it and may be tried again; one that was made for
+// us alone stays used, and its tensor is freed at once.
 enum class OnRefusal { give_back, free };
 
 // The capsule is renamed first, because from then on the tensor is ours.
-template <class Managed> Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
+template <class Managed>
+Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
     auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, names.fresh));
     if (!managed || PyCapsule_SetName(capsule, names.used) != 0)
         throw PythonError{};
@@ -144,7 +145,7 @@ constexpr Attempt attempts[] = {{true, true}, {true, false}, {false, false}};
 
 // The keywords of one call: names, and values at the same places.
 class Call {
-  public:
+public:
     explicit Call(PyObject *object) { values_[0] = object; }
 
     void add(PyObject *name, PyObject *value) {
@@ -163,14 +164,15 @@ class Call {
         return PyObject_VectorcallMethod(method, values_.data(), 1, names.get());
     }
 
-  private:
+private:
     std::size_t count_ = 0;
     std::array<PyObject *, 3> names_{};
     std::array<PyObject *, 4> values_{};
 };
 
 PyObject *call_dlpack(PyObject *object, Attempt attempt, PyObject *stream) {
-    static PyObject *const stream_name = PyUnicode_InternFromString("stream"), *const copy_name = PyUnicode_InternFromString("copy"),
+    static PyObject *const stream_name = PyUnicode_InternFromString("stream"),
+                           *const copy_name = PyUnicode_InternFromString("copy"),
                            *const version_name = PyUnicode_InternFromString("max_version");
     static PyObject *const newest = Py_BuildValue("(II)", version.major, version.minor);
     Call call(object);
@@ -184,7 +186,7 @@ PyObject *call_dlpack(PyObject *object, Attempt attempt, PyObject *stream) {
 }
 
 struct Answer {
-    Reference capsule;  // none: the object does not speak DLPack after all
+    Reference capsule;     // none: the object does not speak DLPack after all
     bool ordered = false;  // whether the producer has taken the queue
 };
 

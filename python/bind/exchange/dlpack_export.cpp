@@ -1,12 +1,12 @@
 // Array → DLPack: __dlpack__ with all its keywords, capsules that free what nobody took, and __dlpack_device__.
 #include "exports.hpp"
 
+#include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
-#include "../array/array.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
 
@@ -14,6 +14,7 @@
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <array>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -97,7 +98,8 @@ struct Pair {
 
 Pair pair_of(PyObject *object, const char *keyword) {
     if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2)
-        throw Error(ErrorKind::type, "__dlpack__: ", keyword, " is a tuple of two ints or None, not a ", Py_TYPE(object)->tp_name);
+        throw Error(ErrorKind::type, "__dlpack__: ", keyword, " is a tuple of two ints or None, not a ",
+                    Py_TYPE(object)->tp_name);
     const Pair pair{number_of(PyTuple_GET_ITEM(object, 0)), number_of(PyTuple_GET_ITEM(object, 1))};
     if ((pair.first == -1 || pair.second == -1) && PyErr_Occurred())
         throw PythonError{};
@@ -111,8 +113,9 @@ std::optional<std::uint32_t> minor_version(PyObject *max_version) {
     const Pair asked = pair_of(max_version, "max_version");
     if (asked.first < version.major)
         return std::nullopt;
-    return asked.first == version.major && asked.second >= 0 && asked.second < version.minor ? static_cast<std::uint32_t>(asked.second)
-                                                                                           : version.minor;
+    return asked.first == version.major && asked.second >= 0 && asked.second < version.minor
+               ? static_cast<std::uint32_t>(asked.second)
+               : version.minor;
 }
 
 std::optional<DLDevice> wanted_device(PyObject *dl_device) {
@@ -185,12 +188,13 @@ Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
 constexpr CapsuleNames names_of(const DLManagedTensorVersioned *) { return versioned_names; }
 constexpr CapsuleNames names_of(const DLManagedTensor *) { return legacy_names; }
 
-// A capsule that no consumer has renamed still owns its tensor.
+// A capsule that no consumer has renamed still owns its tensor. Who gives a name back may have spelled it himself.
 template <class Managed> void destroy_capsule(PyObject *capsule) {
     constexpr const char *fresh = names_of(static_cast<Managed *>(nullptr)).fresh;
-    if (!PyCapsule_IsValid(capsule, fresh))
+    const char *const name = PyCapsule_GetName(capsule);
+    if (name != fresh && std::strcmp(name, fresh) != 0)
         return;
-    auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, fresh));
+    auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, name));
     managed->deleter(managed);
 }
 
@@ -225,7 +229,7 @@ PyObject *export_view(const Array &array, const Keywords &keywords) {
 
 // The tuples that were given out, kept for the next time.
 class DeviceTuples {
-  public:
+public:
     PyObject *find(DLDevice device) {
         for (const Entry &entry : entries_)
             if (entry.device == device)
@@ -237,7 +241,7 @@ class DeviceTuples {
         return Py_NewRef(tuple);
     }
 
-  private:
+private:
     struct Entry {
         DLDevice device;
         PyObject *tuple;
@@ -245,10 +249,7 @@ class DeviceTuples {
     std::vector<Entry> entries_;
 };
 
-#ifdef Py_GIL_DISABLED
-thread_local
-#endif
-    DeviceTuples device_tuples;  // guarded by the GIL, where there is one
+ENTREPOT_GIL_GUARDED DeviceTuples device_tuples;
 
 }  // namespace
 

@@ -6,8 +6,8 @@
 
 namespace entrepot::python {
 
-// Takes the tensor over. Deleters of Python libraries take the GIL themselves: on a thread of a driver, one would wait for a thread
-// that waits for the driver.
+// Takes the tensor over. Deleters of Python libraries take the GIL themselves: on a thread of a driver, one would wait for a
+// thread that waits for the driver.
 template <class Managed> Owner keep_tensor(Managed *managed) noexcept {
     return Owner(managed, [](void *handle) {
         release_with_gil(handle, [](void *tensor) {

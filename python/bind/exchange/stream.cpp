@@ -55,7 +55,8 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     if (is_minus_one(stream))
         return;
     if (device.device_type == dlpack::kDLCPU)
-        throw Error(ErrorKind::exchange, "__dlpack__: the array is given on ", device, ", which has no streams; stream must be None there");
+        throw Error(ErrorKind::exchange, "__dlpack__: the array is given on ", device,
+                    ", which has no streams; stream must be None there");
     hand_to(stream_queue(stream, device), array);
 }
 

@@ -10,20 +10,21 @@
 
 namespace entrepot::python {
 
-// Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. A consumer
-// on the host, or one that names no queue, cannot be made to wait, so the calling thread waits for it, without the GIL; -1 asks
-// for no order at all. Throws ExchangeError for a stream that the device does not have, TypeError for what is no queue.
+// Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. A
+// consumer on the host, or one that names no queue, cannot be made to wait, so the calling thread waits for it, without the GIL;
+// -1 asks for no order at all. Throws ExchangeError for a stream that the device does not have, TypeError for what is no queue.
 void order_consumer(const Array &array, dlpack::DLDevice device, PyObject *stream);
 
-// Where work of ours on a device would go now: the innermost device_context's queue if it is on that device, else its default one.
+// Where work of ours on a device would go now: the innermost device_context's queue if it is on that device, else its default
+// one.
 const Queue &current_work_queue(const Device &device);
 
 // For consumers by the C exchange API, which work on current_work_queue: it waits for an event of the array's work. Only the host
 // has no such queue, so there the calling thread waits.
 void order_current_work(const Array &array, dlpack::DLDevice device);
 
-// Of an import: the producer's work is in `queue`, or the producer has made it wait there. To everybody else, the memory was written
-// there just now.
+// Of an import: the producer's work is in `queue`, or the producer has made it wait there. To everybody else, the memory was
+// written there just now.
 void order_behind_producer(const Array &array, const Queue &queue);
 
 }  // namespace entrepot::python

@@ -1,0 +1,111 @@
+// What a torch.Tensor is besides its bytes, asked in PyTorch's own C++ where that can be reached, else in Python.
+//
+// Asked in Python, the two questions of a float tensor take longer than the whole hand-over (75 ns). The C++ functions behind
+// them take one pointer and return a bool, and PyTorch exports them; the object holds the pointer that its `_cdata` shows.
+#include "torch_properties.hpp"
+
+#include "../reference.hpp"
+#include "protocol.hpp"
+
+#include <entrepot/core/error.hpp>
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+namespace entrepot::python {
+namespace {
+
+// What the C++ function takes: the c10::TensorImpl, or an at::Tensor, which is a pointer to one and passed by its address.
+enum class Argument { impl, handle };
+
+struct Property {
+    const char *name;
+    bool (*can_have)(TypeCode code);
+    const char *meaning, *resolve;
+    const char *library, *symbol;
+    Argument argument;
+};
+
+constexpr bool is_differentiable(TypeCode code) {
+    return code != TypeCode::boolean && code != TypeCode::integer && code != TypeCode::unsigned_integer;
+}
+
+constexpr std::array<Property, 3> properties{{
+    {"requires_grad", is_differentiable, "requires a gradient, which a view would bypass", ".detach()", "libc10.so",
+     "_ZNK3c1010TensorImpl13requires_gradEv", Argument::impl},
+    {"is_neg", [](TypeCode) { return true; }, "is negated lazily: its bytes have the other sign", ".resolve_neg()",
+     "libtorch_cpu.so", "_ZN2at6native6is_negERKNS_6TensorE", Argument::handle},
+    {"is_conj", [](TypeCode code) { return code == TypeCode::complex; }, "is conjugated lazily: its bytes are not conjugated",
+     ".resolve_conj()", "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
+}};
+
+bool ask_in_python(PyObject *tensor, const char *name) {
+    const Reference value(PyObject_GetAttrString(tensor, name));
+    const Reference answer(value && PyCallable_Check(value.get()) ? PyObject_CallNoArgs(value.get()) : Py_XNewRef(value.get()));
+    if (!answer)
+        throw PythonError{};
+    return answer.get() == Py_True;
+}
+
+// Where objects of the type keep the pointer that `_cdata` shows, in bytes from their beginning; 0: not to be told for sure.
+std::size_t find_impl(PyObject *tensor) {
+    const Reference shown(PyObject_GetAttrString(tensor, "_cdata"));
+    void *const impl = shown ? PyLong_AsVoidPtr(shown.get()) : nullptr;
+    PyErr_Clear();
+    std::size_t found = 0;
+    const auto size = static_cast<std::size_t>(Py_TYPE(tensor)->tp_basicsize);
+    for (std::size_t offset = sizeof(PyObject); impl && offset + sizeof impl <= size; offset += sizeof impl)
+        if (std::memcmp(reinterpret_cast<const char *>(tensor) + offset, &impl, sizeof impl) == 0) {
+            if (found)
+                return 0;
+            found = offset;
+        }
+    return found;
+}
+
+using Function = bool (*)(const void *);
+
+Function find_function(const Property &property) {
+    void *const library = dlopen(property.library, RTLD_LAZY | RTLD_NOLOAD);
+    return library ? reinterpret_cast<Function>(dlsym(library, property.symbol)) : nullptr;
+}
+
+// The shortest way to ask, found with the first tensor. What cannot be reached, or answers otherwise than Python does, is not
+// used.
+class Questions {
+public:
+    explicit Questions(PyObject *tensor) : impl_(find_impl(tensor)) {
+        for (std::size_t i = 0; impl_ && i < properties.size(); ++i) {
+            functions_[i] = find_function(properties[i]);
+            if (functions_[i] && ask(tensor, i) != ask_in_python(tensor, properties[i].name))
+                functions_[i] = nullptr;
+        }
+    }
+
+    bool ask(PyObject *tensor, std::size_t i) const {
+        if (!functions_[i]) [[unlikely]]
+            return ask_in_python(tensor, properties[i].name);
+        const char *const handle = reinterpret_cast<const char *>(tensor) + impl_;
+        return functions_[i](properties[i].argument == Argument::handle ? handle
+                                                                        : *reinterpret_cast<const void *const *>(handle));
+    }
+
+private:
+    std::size_t impl_;
+    std::array<Function, properties.size()> functions_{};
+};
+
+}  // namespace
+
+void require_plain_tensor(PyObject *tensor, TypeCode code) {
+    static const Questions questions(tensor);
+    for (std::size_t i = 0; i < properties.size(); ++i)
+        if (properties[i].can_have(code) && questions.ask(tensor, i)) [[unlikely]]
+            throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", properties[i].meaning, "; pass tensor",
+                        properties[i].resolve);
+}
+
+}  // namespace entrepot::python
