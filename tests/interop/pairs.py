@@ -1,0 +1,389 @@
+"""The matrix of pairs: every way between Entrepot and a peer (a row) passes every check (a column).
+
+A peer joins by describing its objects once (``Peer``) and listing its ways in and out (``In``, ``Out``). What a peer cannot do
+stands in its row with the reason: such a check is run all the same and has to fail in the stated manner, so that the row turns
+red on the day on which the peer learns it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from malformed import Speaker
+from places import HOST, SYCL, Place
+
+import entrepot as ep
+from interop import slow
+
+np = pytest.importorskip("numpy")
+
+HOST_ACCESSIBLE = (HOST, *(place for place in SYCL if place.host_accessible))
+EVERYWHERE = (HOST, *SYCL)
+ROWS, COLUMNS = 4, 6
+NUMPY_DTYPES = tuple(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+)
+
+# ---------------------------------------------------------------- rows
+
+
+@dataclass(frozen=True)
+class Cannot:
+    """Why a check cannot hold, and how it fails; ``how`` is None where there is not even a way to try."""
+
+    reason: str
+    how: type[BaseException] | tuple[type[BaseException], ...] | None = Exception
+
+    @property
+    def mark(self) -> pytest.MarkDecorator:
+        if self.how is None:
+            return pytest.mark.skip(reason=self.reason)
+        return pytest.mark.xfail(reason=self.reason, raises=self.how, strict=True)
+
+
+COPIES = AssertionError  # a peer that copies fails the check of the address
+
+
+@dataclass(frozen=True)
+class View:
+    """What a peer's object says of itself; strides in elements. None: the peer has no such notion."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    read_only: bool | None = None
+
+
+class Peer:
+    """What the matrix has to know of a library: how its objects are made, looked at, written and cut."""
+
+    name: str
+
+    def make(self, place: Place, dtype: str) -> Any:
+        """An object of 4 by 6 elements; where ``dtype`` is int32 they are 0 to 23."""
+        raise NotImplementedError
+
+    def view(self, obj: Any) -> View:
+        raise NotImplementedError
+
+    def values(self, obj: Any) -> Any:
+        """A NumPy array of the elements, read in the way that the peer's own users read them."""
+        raise NotImplementedError
+
+    def write(self, obj: Any, value: int) -> None:
+        """Sets the first element."""
+        raise NotImplementedError
+
+    def cut(self, obj: Any, layout: str) -> Any:
+        return LAYOUTS[layout](obj)
+
+    def make_read_only(self, place: Place) -> Any:
+        raise NotImplementedError
+
+    def start_slow_kernel(self, obj: Any) -> None:
+        """Puts the kernel of slow.py on the object's queue."""
+        raise NotImplementedError
+
+    def address_of(self, array: ep.Array) -> int:
+        """Where the peer's view of an Array has to lie."""
+        return array.data_ptr
+
+    def expected(self, values: Any) -> Any:
+        """What the peer's view shows of these values."""
+        return values
+
+
+@dataclass(frozen=True)
+class Way:
+    """A row: one call that carries memory across."""
+
+    name: str
+    peer: Peer
+    carry: Callable[[Any], Any]
+    places: Sequence[Place] = (HOST,)
+    dtypes: Sequence[str] = ("int32",)
+    cannot: Mapping[str, Cannot] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class In(Way):
+    """The peer's object becomes an Array."""
+
+
+class Out(Way):
+    """An Array becomes the peer's object."""
+
+
+# ---------------------------------------------------------------- layouts
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "whole": lambda x: x,
+    "0-d": lambda x: x[2, 3, ...],
+    "zero-size": lambda x: x[ROWS:],
+    "negative strides": lambda x: x[::-1, ::-2],
+    "broadcast strides": lambda x: broadcast(x[1], (3, COLUMNS)),
+    "offset": lambda x: x[1:3, 2:],
+    "transposed": lambda x: x.T,
+}
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    for name in ("broadcast_to", "expand"):  # Entrepot's and JAX's, and torch's
+        if hasattr(x, name):
+            return getattr(x, name)(*shape)
+    return sys.modules[type(x).__module__.split(".")[0]].broadcast_to(x, shape)
+
+
+def numbers() -> Any:
+    return np.arange(ROWS * COLUMNS, dtype="int32").reshape(ROWS, COLUMNS)
+
+
+# ---------------------------------------------------------------- our side
+
+
+def ours(place: Place, dtype: str = "int32") -> ep.Array:
+    array = place.empty((ROWS, COLUMNS), dtype)
+    if dtype == "int32":
+        ep.copy(array, numbers()).wait()
+    return array
+
+
+def owned(place: Place) -> tuple[ep.Array, weakref.ref]:
+    """An Array of 0 to 23 whose memory lives as long as an object does, and a reference to that object that tells."""
+    memory = ours(place)
+    attribute = "__array_interface__" if place is HOST else "__sycl_usm_array_interface__"
+    owner = Speaker(attribute, getattr(memory, attribute), keep=memory)
+    return ep.asarray(owner), weakref.ref(owner)
+
+
+def values_of(array: ep.Array) -> Any:
+    return np.array(array.numpy() if array.kind != "device" else array.copy_to_host().numpy())
+
+
+def same_strides(view: View, strides: tuple[int, ...]) -> bool:
+    """Of the axes along which there is somewhere to step."""
+    if view.strides is None or 0 in view.shape:
+        return True
+    return all(mine == theirs for mine, theirs, extent in zip(view.strides, strides, view.shape, strict=True) if extent > 1)
+
+
+def alive(obj: Any) -> Callable[[], bool] | None:
+    """Whether the object lives, asked later without holding it; None where its type has no weak references."""
+    try:
+        reference = weakref.ref(obj)
+    except TypeError:
+        return None
+    return lambda: reference() is not None
+
+
+# ---------------------------------------------------------------- columns of the ways out
+
+
+def out_layout(layout: str) -> Callable[[Out, Place], None]:
+    def check(way: Out, place: Place) -> None:
+        array = LAYOUTS[layout](ours(place))
+        seen = way.carry(array)
+        view = way.peer.view(seen)
+        assert view.address == way.peer.address_of(array), "copied"
+        expected = way.peer.expected(LAYOUTS[layout](numbers()))
+        assert view.shape == expected.shape
+        assert same_strides(view, tuple(stride // expected.itemsize for stride in expected.strides))
+        assert way.peer.values(seen).tolist() == expected.tolist()
+
+    return check
+
+
+def out_write(way: Out, place: Place) -> None:
+    array = ours(place)
+    seen = way.carry(array)
+    way.peer.write(seen, 77)
+    assert values_of(array)[0, 0] == 77, "the peer's write is not seen here"
+    ep.fill(array, 5).wait()
+    assert (way.peer.values(seen) == way.peer.expected(np.full((ROWS, COLUMNS), 5, "int32"))).all(), "ours is not seen there"
+
+
+def out_producer_first(way: Out, place: Place) -> None:
+    array, gone = owned(place)
+    seen = way.carry(array)
+    del array
+    gc.collect()
+    assert gone() is not None, "the peer must keep the memory alive"
+    assert way.peer.values(seen).tolist() == way.peer.expected(numbers()).tolist()
+    del seen
+    gc.collect()
+    assert gone() is None, "and let it go"
+
+
+def out_consumer_first(way: Out, place: Place) -> None:
+    array, gone = owned(place)
+    seen = way.carry(array)
+    del seen
+    gc.collect()
+    assert gone() is not None
+    assert values_of(array).tolist() == numbers().tolist()
+    again = way.carry(array)
+    assert way.peer.view(again).address == way.peer.address_of(array), "a second time"
+    del again, array
+    gc.collect()
+    assert gone() is None, "nothing may be kept"
+
+
+def out_read_only(way: Out, place: Place) -> None:
+    array = ours(place)
+    assert way.peer.view(way.carry(array)).read_only in (False, None)
+    interface = "__array_interface__" if place is HOST else "__sycl_usm_array_interface__"
+    description = getattr(array, interface) | {"data": (array.data_ptr, True)}
+    read_only = ep.asarray(Speaker(interface, description, keep=array))
+    assert read_only.read_only
+    view = way.peer.view(way.carry(read_only))
+    assert view.address == array.data_ptr
+    assert view.read_only is True, "the flag is lost"
+
+
+def out_order(way: Out, place: Place) -> None:
+    array = ep.zeros((ROWS, COLUMNS), "int32", device=place.selector, kind=place.kind, queue=ep.Queue(place.selector))
+    slow.launch(array)
+    seen = way.carry(array)
+    assert way.peer.values(seen).ravel()[0] == slow.RESULT, "read before our kernel was done"
+
+
+def out_dtype(dtype: str) -> Callable[[Out, Place], None]:
+    def check(way: Out, place: Place) -> None:
+        array = ours(place, dtype)
+        seen = way.carry(array)
+        assert way.peer.view(seen).address == array.data_ptr
+        assert dtype in str(seen.dtype).replace("torch.", "")
+        assert seen.dtype.itemsize == array.itemsize
+
+    return check
+
+
+# ---------------------------------------------------------------- columns of the ways in
+
+
+def in_layout(layout: str) -> Callable[[In, Place], None]:
+    def check(way: In, place: Place) -> None:
+        obj = way.peer.cut(way.peer.make(place, "int32"), layout)
+        array = way.carry(obj)
+        view = way.peer.view(obj)
+        assert array.shape == view.shape
+        if array.size:
+            assert array.data_ptr == view.address, "copied"
+        assert same_strides(view, array.strides)
+        assert array.kind == place.kind
+        assert values_of(array).tolist() == way.peer.expected(LAYOUTS[layout](numbers())).tolist()
+
+    return check
+
+
+def in_write(way: In, place: Place) -> None:
+    obj = way.peer.make(place, "int32")
+    array = way.carry(obj)
+    ep.fill(array, 5).wait()
+    assert (way.peer.values(obj) == 5).all(), "our write is not seen there"
+    way.peer.write(obj, 77)
+    assert values_of(way.carry(obj)).ravel()[0] == 77
+    assert values_of(array).ravel()[0] == 77, "the peer's is not seen here"
+
+
+def in_producer_first(way: In, place: Place) -> None:
+    obj = way.peer.make(place, "int32")
+    expected = way.peer.values(obj).tolist()
+    lives = alive(obj)
+    array = way.carry(obj)
+    holds_object = array.owner is obj
+    del obj
+    gc.collect()
+    others = [way.peer.make(place, "int32") for _ in range(8)]  # would take the memory, were it free
+    for other in others:
+        assert way.peer.view(other).address != array.data_ptr, "the memory was given away"
+    assert values_of(array).tolist() == expected
+    if holds_object and lives:
+        assert lives()
+    del array
+    gc.collect()
+    if lives:
+        assert not lives(), "the object must be let go"
+
+
+def in_consumer_first(way: In, place: Place) -> None:
+    obj = way.peer.make(place, "int32")
+    expected, references = way.peer.values(obj).tolist(), sys.getrefcount(obj)
+    array = way.carry(obj)
+    part = array[1:]
+    del array, part
+    gc.collect()
+    assert sys.getrefcount(obj) == references, "the object must be let go"
+    assert way.peer.values(obj).tolist() == expected
+    assert way.carry(obj).data_ptr == way.peer.view(obj).address, "a second time"
+
+
+def in_read_only(way: In, place: Place) -> None:
+    assert way.carry(way.peer.make_read_only(place)).read_only, "the flag is lost"
+    assert not way.carry(way.peer.make(place, "int32")).read_only, "writable memory was called read-only"
+
+
+def in_order(way: In, place: Place) -> None:
+    other = ep.Queue(place.selector)
+    for read in (values_of, lambda array: values_of(array.to(queue=other))):
+        obj = way.peer.make(place, "int32")
+        way.peer.start_slow_kernel(obj)
+        assert read(way.carry(obj)).ravel()[0] == slow.RESULT, "read before the peer's kernel was done"
+
+
+def in_dtype(dtype: str) -> Callable[[In, Place], None]:
+    def check(way: In, place: Place) -> None:
+        obj = way.peer.make(place, dtype)
+        array = way.carry(obj)
+        assert str(array.dtype) == dtype
+        assert array.data_ptr == way.peer.view(obj).address
+
+    return check
+
+
+# ---------------------------------------------------------------- crossing rows and columns
+
+
+def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place], None]]]:
+    goes_out = isinstance(way, Out)
+    for layout in LAYOUTS:
+        yield layout, (out_layout if goes_out else in_layout)(layout)
+    yield "a write on each side", out_write if goes_out else in_write
+    yield "producer dropped first", out_producer_first if goes_out else in_producer_first
+    yield "consumer dropped first", out_consumer_first if goes_out else in_consumer_first
+    yield "read-only", out_read_only if goes_out else in_read_only
+    if place is not HOST:  # the host's work is done when its call returns
+        yield "order", out_order if goes_out else in_order
+    for dtype in way.dtypes:
+        yield f"dtype {dtype}", (out_dtype if goes_out else in_dtype)(dtype)
+
+
+def marks_of(place: Place) -> list[pytest.MarkDecorator]:
+    """The host's marker always: asking for it lists the devices, before a peer maps an OpenCL loader that finds none."""
+    return [pytest.mark.host] if place is HOST else [pytest.mark.host, pytest.mark.sycl]
+
+
+def matrix(ways: Sequence[Way]) -> Callable[..., None]:
+    """The test of all rows by all columns: ``test_pair = matrix(WAYS)``."""
+    cases = []
+    for way in ways:
+        asked = {name for place in way.places for name, _ in columns(way, place)}
+        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which nobody asks for"
+        for place in way.places:
+            for name, check in columns(way, place):
+                marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]
+                cases.append(pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks))
+
+    @pytest.mark.parametrize(("check", "way", "place"), cases)
+    def test_pair(check: Callable[[Way, Place], None], way: Way, place: Place) -> None:
+        check(way, place)
+
+    return test_pair

@@ -1,0 +1,121 @@
+"""dpctl's raw memory: SUAI both ways, each sub-device with its own context, and the order of queues that are not in order."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from interop import slow
+from interop.pairs import Cannot, In, Out, Peer, View, matrix, numbers, ours, values_of
+from malformed import Speaker
+from places import SYCL, Place
+
+import entrepot as ep
+
+dpctl = pytest.importorskip("dpctl")
+dpmem = pytest.importorskip("dpctl.memory")
+pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy, pytest.mark.dpctl]
+
+CLASSES = {"host": dpmem.MemoryUSMHost, "device": dpmem.MemoryUSMDevice, "shared": dpmem.MemoryUSMShared}
+
+
+class Dpctl(Peer):
+    """Bytes without a shape: what dpctl.memory makes of an array is the run of bytes that its elements lie in."""
+
+    name = "dpctl"
+
+    def make(self, place: Place, dtype: str) -> Any:
+        return self.make_on(dpctl.SyclQueue(place.selector), place.kind)
+
+    def make_on(self, queue: Any, kind: str) -> Any:
+        memory = CLASSES[kind](numbers().nbytes, queue=queue)
+        memory.copy_from_host(self.expected(numbers()))
+        return memory
+
+    def start_slow_kernel(self, obj: Any) -> None:
+        slow.launch_on_dpctl(obj.sycl_queue, obj)
+
+    def view(self, obj: Any) -> View:
+        return View(obj._pointer, (obj.nbytes,))
+
+    def values(self, obj: Any) -> np.ndarray:
+        return np.frombuffer(obj.tobytes(), "u1").copy()
+
+    def write(self, obj: Any, value: int) -> None:
+        whole = self.values(obj)
+        whole[0] = value
+        obj.copy_from_host(whole)
+
+    def address_of(self, array: ep.Array) -> int:
+        return array.data_ptr + array.itemsize * sum(
+            step * (extent - 1) for step, extent in zip(array.strides, array.shape, strict=True) if step < 0
+        )
+
+    def expected(self, values: np.ndarray) -> np.ndarray:
+        begin, end = np.lib.array_utils.byte_bounds(values)
+        return np.frombuffer(ctypes.string_at(begin, end - begin), "u1")
+
+
+PEER = Dpctl()
+
+SHAPELESS = {
+    name: Cannot("raw memory is a run of bytes: it has no shape and no strides", how=None)
+    for name in ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
+}
+NEVER_READ_ONLY = {"read-only": Cannot("raw memory has no flag, and dpctl looks at nobody's", how=None)}
+ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
+
+WAYS = [
+    In("asarray(m)", PEER, ep.asarray, SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
+    In("ep.memory.as_usm_memory(m)", PEER, lambda m: ep.asarray(ep.memory.as_usm_memory(m)), SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
+    Out("as_usm_memory(a)", PEER, dpmem.as_usm_memory, SYCL, (), ONE_AT_LEAST | NEVER_READ_ONLY),
+]
+
+test_pair = matrix(WAYS)
+
+
+@pytest.fixture(scope="module")
+def parts() -> list[Any]:
+    """Two halves of the device, in dpctl's words."""
+    return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+class TestSubDevices:
+    """A queue on a sub-device has a context of its own, in which nobody else's memory is known."""
+
+    def test_memory_of_each_comes_in(self, parts: list[Any], kind: str) -> None:
+        queues = [dpctl.SyclQueue(part) for part in parts]
+        memories = [PEER.make_on(queue, kind) for queue in queues]
+        for memory, queue, part in zip(memories, queues, parts, strict=True):
+            array = ep.asarray(memory)
+            assert (array.data_ptr, array.kind) == (memory._pointer, kind)
+            assert array.context == queue.sycl_context
+            assert array.device == part
+            assert values_of(array).tolist() == PEER.values(memory).tolist()
+
+    def test_ours_of_each_goes_out(self, parts: list[Any], kind: str) -> None:
+        for part in parts:
+            queue = ep.Queue(ep.device(part))
+            array = ep.zeros(24, "int32", queue=queue, kind=kind)
+            memory = dpmem.as_usm_memory(array)
+            assert (memory._pointer, memory.get_usm_type()) == (array.data_ptr, kind)
+            assert array.context == memory.sycl_context, "ours asks first: dpctl says of what is not its own that it differs"
+            PEER.write(memory, 77)
+            assert values_of(array)[0] == 77
+
+    def test_the_context_of_the_other_is_refused(self, parts: list[Any], kind: str) -> None:
+        first, second = (dpctl.SyclQueue(part) for part in parts)
+        memory = PEER.make_on(first, kind)
+        interface = memory.__sycl_usm_array_interface__
+        with pytest.raises(ep.InterfaceError, match="another context"):
+            ep.asarray(Speaker("__sycl_usm_array_interface__", interface | {"syclobj": second}, keep=memory))
+        assert ep.asarray(memory).data_ptr == memory._pointer, "the same object still works afterwards"
+
+    def test_a_copy_from_one_to_the_other_waits_for_both(self, parts: list[Any], kind: str) -> None:
+        first, second = (PEER.make_on(dpctl.SyclQueue(part), kind) for part in parts)
+        slow.launch_on_dpctl(first.sycl_queue, first)
+        ep.copy(ep.asarray(second), ep.asarray(first)).wait()
+        assert PEER.values(second)[0] == slow.RESULT
