@@ -17,6 +17,7 @@
 #include <nanobind/nanobind.h>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace entrepot::python {
 namespace {
@@ -84,15 +85,35 @@ PyObject *copy_from_host(PyObject *self, PyObject *source) {
 }
 
 // NumPy's array over the same memory. Types that only ml_dtypes names travel as bits and are viewed there.
+nb::object as_numpy(PyObject *self, const Array &array) {
+    if (!array.is_host_accessible())
+        throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ", array.device(),
+                    ", which the host cannot reach; copy it with array.copy_to_host()");
+    const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
+    if (typestr_of(array.dtype()))
+        return asarray(nb::handle(self));
+    const char *bits = array.itemsize() == 1 ? "uint8" : array.itemsize() == 2 ? "uint16" : "uint32";
+    const nb::object carrier = nb::steal(wrap(array.viewed_as(*dtype_from_name(bits))));
+    const nb::object named = nb::module_::import_("ml_dtypes").attr(name_of(array.dtype()).c_str());
+    return asarray(carrier).attr("view")(named);
+}
+
 PyObject *numpy(PyObject *self, PyObject *) {
+    return method(self, [&](const Array &array) { return as_numpy(self, array).release().ptr(); });
+}
+
+// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
+// objects, with this Array as its only one.
+PyObject *numpy_asks(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *dtype = Py_None, *copy = Py_None;
+    static const char *names[] = {"dtype", "copy", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char **>(names), &dtype, &copy))
+        return nullptr;
     return method(self, [&](const Array &array) {
-        const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
-        if (typestr_of(array.dtype()))
-            return asarray(nb::handle(self)).release().ptr();
-        const char *bits = array.itemsize() == 1 ? "uint8" : array.itemsize() == 2 ? "uint16" : "uint32";
-        const nb::object carrier = nb::steal(wrap(array.viewed_as(*dtype_from_name(bits))));
-        const nb::object named = nb::module_::import_("ml_dtypes").attr(name_of(array.dtype()).c_str());
-        return asarray(carrier).attr("view")(named).release().ptr();
+        const nb::object view = as_numpy(self, array);
+        if (dtype == Py_None && copy != Py_True)
+            return nb::object(view).release().ptr();
+        return nb::module_::import_("numpy").attr("array")(view, "dtype"_a = nb::handle(dtype), "copy"_a = nb::handle(copy)).release().ptr();
     });
 }
 
@@ -121,6 +142,9 @@ PyMethodDef array_methods[] = {
     {"numpy", numpy, METH_NOARGS,
      "numpy()\n--\n\nA numpy.ndarray over the same memory, after waiting for work that writes it.\n\n"
      "bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach."},
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(numpy_asks)), METH_VARARGS | METH_KEYWORDS,
+     "__array__(dtype=None, copy=None)\n--\n\nWhat NumPy asks for: ``numpy()``, converted or copied if it says so.\n\n"
+     "Raises ExchangeError for memory that the host cannot reach."},
     {"copy_to_host", copy_to_host, METH_NOARGS, "copy_to_host()\n--\n\nA copy in ordinary host memory, complete on return."},
     {"copy_from_host", copy_from_host, METH_O,
      "copy_from_host(obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."},

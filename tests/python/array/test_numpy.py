@@ -1,0 +1,37 @@
+"""What NumPy makes of an Array, and what it must not make of it: NumPy swallows the refusals of buffers and interfaces, and then
+makes an array of objects with one Array in it, unless ``__array__`` says better.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("call", [np.asarray, np.array, lambda a: np.asarray(a, "float64"), lambda a: a.numpy()])
+def test_device_memory_is_refused(call):
+    with pytest.raises(ep.ExchangeError, match="device memory of opencl:cpu:0, which the host cannot reach"):
+        call(ep.zeros(4, "int32", device="opencl:cpu", kind="device"))
+
+
+@pytest.mark.ml_dtypes
+def test_types_of_ml_dtypes_are_theirs():
+    array = ep.full(3, 1.5, "bfloat16")
+    view = np.asarray(array)
+    assert view.dtype.name == "bfloat16"
+    assert view.ctypes.data == array.data_ptr
+    assert np.asarray(array, "float32").tolist() == [1.5] * 3
+    assert np.array(array, copy=True).ctypes.data != array.data_ptr
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(array, "float32", copy=False)
+
+
+def test_numpy_converts_what_it_was_given_without_a_copy():
+    array = ep.full(3, 2, "int32")
+    assert np.asarray(array).ctypes.data == array.numpy().ctypes.data == array.data_ptr
+    assert np.asarray(array, "float64").tolist() == [2.0] * 3
