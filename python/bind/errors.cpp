@@ -4,6 +4,7 @@
 #include "init.hpp"
 
 #include <array>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -26,11 +27,19 @@ nb::object make_class(const nb::module_ &m, const ErrorRow &row) {
     return nb::steal(PyErr_NewExceptionWithDoc(name.c_str(), row.doc, nb::tuple(bases).ptr(), nullptr));
 }
 
+// Words of drivers and of foreign objects are in them, and those may be in any encoding.
+void set_exception(PyObject *type, const char *words) {
+    PyObject *const text = PyUnicode_DecodeUTF8(words, static_cast<Py_ssize_t>(std::strlen(words)), "backslashreplace");
+    if (text)
+        PyErr_SetObject(type, text);
+    Py_XDECREF(text);
+}
+
 void translate(const std::exception_ptr &error, void *) {
     try {
         std::rethrow_exception(error);
     } catch (const Error &known) {
-        PyErr_SetString(class_of(known.kind()), known.what());
+        set_exception(class_of(known.kind()), known.what());
     } catch (const PythonError &) {
         // The exception is set already.
     }
@@ -45,13 +54,13 @@ int raise_current() noexcept {
         throw;
     } catch (const PythonError &) {
     } catch (const Error &error) {
-        PyErr_SetString(class_of(error.kind()), error.what());
+        set_exception(class_of(error.kind()), error.what());
     } catch (nb::python_error &error) {
         error.restore();
     } catch (const std::bad_alloc &) {
         PyErr_NoMemory();
     } catch (const std::exception &error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
+        set_exception(PyExc_RuntimeError, error.what());
     } catch (...) {
         PyErr_SetString(PyExc_SystemError, "entrepot: something was thrown that is not a std::exception");
     }

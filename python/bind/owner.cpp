@@ -31,14 +31,15 @@ int drain_pending_call(void *) {
 }
 
 void enqueue(void *handle, void (*release)(void *)) noexcept {
-    auto *entry = new (std::nothrow) Released{handle, release, nullptr};
+    Released *others = released_list.load(std::memory_order_relaxed);
+    auto *entry = new (std::nothrow) Released{handle, release, others};
     if (!entry)
         return;  // out of memory: leaked, as at the end of the interpreter
-    entry->next = released_list.load(std::memory_order_relaxed);
-    while (!released_list.compare_exchange_weak(entry->next, entry, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-    // One call drains all; where the interpreter's list of pending calls is full, our next entry does it.
-    if (!entry->next)
+    while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release, std::memory_order_relaxed))
+        entry->next = others;
+    // From here on the entry belongs to whoever drains. One call drains all; where the interpreter's list of pending calls is
+    // full, our next entry does it.
+    if (!others)
         Py_AddPendingCall(drain_pending_call, nullptr);
 }
 

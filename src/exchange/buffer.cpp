@@ -47,7 +47,7 @@ void check_bytes(const Descriptor &descriptor, const Layout &layout) {
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
-    if (descriptor.suboffsets)
+    if (descriptor.suboffsets && descriptor.shape.size() <= Layout::max_ndim)  // of more dimensions nothing is read: refused below
         check_suboffsets(descriptor);
     const Dtype dtype = dtype_of(descriptor.format, descriptor.itemsize);
     Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, descriptor.strides, dtype.itemsize());
