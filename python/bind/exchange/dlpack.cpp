@@ -5,6 +5,7 @@
 #include "../reference.hpp"
 #include "foreign_error.hpp"
 #include "managed_tensor.hpp"
+#include "quirks.hpp"
 #include "stream.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>
@@ -240,7 +241,7 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     Array array = take_answer(object, answer.capsule, request);
     if (answer.ordered)
         order_behind_producer(array, queue);
-    return array;
+    return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }
 
 }  // namespace

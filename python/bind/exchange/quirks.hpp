@@ -4,21 +4,29 @@
 
 namespace entrepot::python {
 
-// Producers whose SUAI says in data[1] whether the memory may be written, the opposite of the specification ("read-only").
-struct InvertedProducer {
-    const char *package;  // of the class that defines the attribute: its module, or a package above it
-    const char *name;     // of that class
+// A producer that says something else about writing than it means. It is named by the class that defines the attribute, so that
+// subclasses follow it and a class that answers for itself is believed.
+struct OddProducer {
+    const char *package;  // of the class: its module, or a package above it
+    const char *name;     // of the class
     const char *reason;
 };
 
-inline constexpr InvertedProducer inverted_producers[] = {
+// SUAI, data[1]: whether the memory may be written, the opposite of the specification ("read-only").
+inline constexpr OddProducer inverted_producers[] = {
     {"dpctl.memory", "_Memory",
      "emits the constant True and calls it 'writable'; dpctl's parser does not look at it. Believed, it would make all memory of "
      "dpctl read-only"},
     {"onedal", "table", "emits is_mutable (and a list in place of the tuple): scikit-learn-intelex, onedal/datatypes"},
 };
 
-// Whether objects of the type have an inverted flag. The class that defines the attribute decides, so subclasses follow it.
+// DLPack: the memory must never be written, and the tensor is one that cannot say so.
+inline constexpr OddProducer immutable_producers[] = {
+    {"jaxlib", "ArrayImpl", "JAX's arrays are immutable and shared behind the scenes; its capsules are legacy ones, which have no flags"},
+};
+
+// Whether objects of the type are of inverted_producers, or of immutable_producers.
 bool inverted_read_only(PyTypeObject *type);
+bool is_immutable(PyTypeObject *type);
 
 }  // namespace entrepot::python
