@@ -65,12 +65,13 @@ SHAPELESS = {
     for name in ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
 }
 NEVER_READ_ONLY = {"read-only": Cannot("raw memory has no flag, and dpctl looks at nobody's", how=None)}
+NO_FLAG = NEVER_READ_ONLY | {"writable": NEVER_READ_ONLY["read-only"]}
 ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
 
 WAYS = [
     In("asarray(m)", PEER, ep.asarray, SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
     In("ep.memory.as_usm_memory(m)", PEER, lambda m: ep.asarray(ep.memory.as_usm_memory(m)), SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
-    Out("as_usm_memory(a)", PEER, dpmem.as_usm_memory, SYCL, (), ONE_AT_LEAST | NEVER_READ_ONLY),
+    Out("as_usm_memory(a)", PEER, dpmem.as_usm_memory, SYCL, (), ONE_AT_LEAST | NO_FLAG),
 ]
 
 test_pair = matrix(WAYS)

@@ -21,6 +21,9 @@ DTYPES = tuple(
 )
 
 
+BUFFER_DTYPES = tuple(dtype for dtype in DTYPES if not dtype.startswith(("bfloat", "float8")))  # PEP 3118 knows no more
+
+
 class Jax(Peer):
     name = "jax"
 
@@ -30,8 +33,11 @@ class Jax(Peer):
     def make_read_only(self, place: Place) -> Any:
         return self.make(place, "int32")
 
+    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
+        return jnp.broadcast_to(obj, shape)
+
     def view(self, obj: Any) -> View:
-        return View(obj.unsafe_buffer_pointer(), obj.shape)
+        return View(obj.unsafe_buffer_pointer(), obj.shape, read_only=True)
 
     def values(self, obj: Any) -> np.ndarray:
         return np.array(obj)
@@ -39,11 +45,25 @@ class Jax(Peer):
 
 PEER = Jax()
 
+IMMUTABLE = "JAX's arrays are immutable"
+NO_WRITES = {"writable": Cannot(IMMUTABLE, how=None), "their write": Cannot(IMMUTABLE, how=None)}
+CANNOT_MAKE = NO_WRITES | {"our write": Cannot(IMMUTABLE, ValueError)}
+ALIGNMENT = Cannot("JAX takes addresses that are multiples of 64 only", (ValueError, jax.errors.JaxRuntimeError))
+COMPACT = Cannot("JAX has no strides but those of transpositions", jax.errors.JaxRuntimeError)
+LEGACY = Cannot("JAX asks for legacy capsules, which cannot say read-only", ep.ExchangeError)
+CANNOT_TAKE = NO_WRITES | {
+    "0-d": ALIGNMENT,
+    "offset": ALIGNMENT,
+    "negative strides": COMPACT,
+    "broadcast strides": LEGACY,
+    "read-only": LEGACY,
+}
+
 WAYS = [
-    In("asarray(x)", PEER, ep.asarray, dtypes=DTYPES),
-    In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), dtypes=DTYPES),
-    In("asarray(x, protocol='buffer')", PEER, lambda x: ep.asarray(x, protocol="buffer"), dtypes=DTYPES),
-    Out("jax.dlpack.from_dlpack(a.host(), copy=False)", PEER, lambda a: jax.dlpack.from_dlpack(a.host(), copy=False), HOST_ACCESSIBLE, DTYPES),
+    In("asarray(x)", PEER, ep.asarray, dtypes=DTYPES, cannot=CANNOT_MAKE),
+    In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), dtypes=DTYPES, cannot=CANNOT_MAKE),
+    In("asarray(x, protocol='buffer')", PEER, lambda x: ep.asarray(x, protocol="buffer"), dtypes=BUFFER_DTYPES, cannot=CANNOT_MAKE),
+    Out("jax.dlpack.from_dlpack(a.host(), copy=False)", PEER, lambda a: jax.dlpack.from_dlpack(a.host(), copy=False), HOST_ACCESSIBLE, DTYPES, CANNOT_TAKE),
 ]
 
 test_pair = matrix(WAYS)

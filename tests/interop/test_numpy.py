@@ -30,6 +30,9 @@ class NumPy(Peer):
     def write(self, obj: np.ndarray, value: int) -> None:
         obj[0, 0] = value
 
+    def broadcast(self, obj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        return np.broadcast_to(obj, shape)
+
     def make_read_only(self, place: Place) -> np.ndarray:
         obj = numbers()
         obj.flags.writeable = False

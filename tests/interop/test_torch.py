@@ -26,8 +26,11 @@ class Torch(Peer):
     def make(self, place: Place, dtype: str) -> Any:
         return torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype))
 
+    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
+        return obj.expand(shape)
+
     def view(self, obj: Any) -> View:
-        return View(obj.data_ptr(), tuple(obj.shape), obj.stride())
+        return View(obj.data_ptr(), tuple(obj.shape), obj.stride(), False)
 
     def values(self, obj: Any) -> np.ndarray:
         return np.array(obj.tolist())
@@ -37,20 +40,21 @@ class Torch(Peer):
 
 
 PEER = Torch()
-NO_NEGATIVE = Cannot("PyTorch has no negative strides", Exception)
-NO_FLAG = Cannot("PyTorch has no read-only tensors", AssertionError)
+NO_FLAG = "PyTorch has no read-only tensors: what it makes of one may be written"
 CANNOT_MAKE = {
-    "negative strides": NO_NEGATIVE,
-    "read-only": Cannot("PyTorch has no read-only tensors", how=None),
+    "negative strides": Cannot("PyTorch has no negative strides", ValueError),
+    "read-only": Cannot(NO_FLAG, how=None),
 }
-CANNOT_TAKE = {"negative strides": NO_NEGATIVE, "read-only": NO_FLAG}
+CANNOT_TAKE = {
+    "negative strides": Cannot("PyTorch has no negative strides", RuntimeError),
+    "read-only": Cannot(NO_FLAG, AssertionError),
+}
 
 WAYS = [
     In("asarray(t)", PEER, ep.asarray, dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
     In("asarray(t, protocol='dlpack')", PEER, lambda t: ep.asarray(t, protocol="dlpack"), dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
     Out("torch.from_dlpack(a.host())", PEER, lambda a: torch.from_dlpack(a.host()), HOST_ACCESSIBLE, MORE_DTYPES, CANNOT_TAKE),
-    Out("torch.asarray(a)", PEER, torch.asarray, HOST_ACCESSIBLE, NUMPY_DTYPES, CANNOT_TAKE),
-    Out("torch.as_tensor(a)", PEER, torch.as_tensor, HOST_ACCESSIBLE, NUMPY_DTYPES, CANNOT_TAKE),
+    Out("torch.as_tensor(a.host())", PEER, lambda a: torch.as_tensor(a.host()), HOST_ACCESSIBLE, MORE_DTYPES, CANNOT_TAKE),
 ]
 
 test_pair = matrix(WAYS)
