@@ -6,7 +6,7 @@
 #   make peer-suites  the peers' own test suites, pointed at our drop-ins
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
-#   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting
+#   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
@@ -34,7 +34,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test peer-suites bench docs lint format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
+.PHONY: demo test peer-suites bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -101,7 +101,13 @@ lint: install $(call group,lint test)
 	ruff check
 	ruff format --check
 	mypy
-	if [[ -e python/entrepot/_core.pyi ]]; then stubtest entrepot; fi
+	tools/stubs.sh build/_core.pyi
+	diff -u python/entrepot/_core.pyi build/_core.pyi
+	stubtest entrepot --allowlist tools/stubtest.allow --ignore-unused-allowlist
+
+# The type stub of the extension, from what is installed.
+stubs: install
+	tools/stubs.sh
 
 format: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format -i

@@ -71,6 +71,10 @@ __all__ = [
     "zeros",
 ]
 
+TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
+if TYPE_CHECKING:
+    from . import memory
+
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
 _LAZY = frozenset({"memory"})
 

@@ -222,12 +222,12 @@ PyObject *wrap(PyTypeObject *type, UsmMemory &&memory) {
 void init_usm_memory(nanobind::module_ &m) {
     static PyMethodDef functions[] = {
         {"as_usm_memory", as_usm_memory, METH_O,
-         "as_usm_memory(obj, /)\n--\n\n"
+         "as_usm_memory($module, obj, /)\n--\n\n"
          "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or\n"
          "MemoryUSMDevice, whichever kind the driver says it is; never a copy.\n\n"
          "Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue."},
         {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS,
-         "_rebuild_usm_memory(cls, data, usm_type)\n--\n\nWhat a pickle calls."},
+         "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\nWhat a pickle calls."},
         {},
     };
     interface_name = PyUnicode_InternFromString("__sycl_usm_array_interface__");

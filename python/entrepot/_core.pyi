@@ -1,0 +1,1001 @@
+"""The C++ side of entrepot; import entrepot instead."""
+
+from collections.abc import Callable, Sequence
+
+
+from typing import Any, ClassVar, final
+
+from typing_extensions import Buffer, CapsuleType, Self
+
+__version__: str
+
+def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
+
+class EntrepotError(Exception):
+    """The root of all errors that Entrepot defines."""
+
+class ExchangeError(EntrepotError, BufferError):
+    """Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."""
+
+class InterfaceError(ExchangeError, ValueError):
+    """A SUAI, CAI or NumPy array interface says something malformed or untrue."""
+
+class DeviceError(EntrepotError):
+    """A device, driver or queue is absent or reported an error."""
+
+class KernelError(EntrepotError):
+    """A program's source, or the launch of a kernel, was refused."""
+
+class USMAllocationError(EntrepotError, MemoryError):
+    """Memory could not be allocated: the message gives the bytes asked for and what there was."""
+
+class Dtype:
+    """
+    The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.
+    """
+
+    def __init__(self, spelling: object) -> None:
+        """
+        From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.
+        """
+
+    @property
+    def name(self) -> str:
+        """NumPy's or ml_dtypes' name."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element; types of 4 and 6 bits take a whole byte."""
+
+    @property
+    def code(self) -> int:
+        """DLPack's type code."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of a lane."""
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a short vector; 1 for ordinary types."""
+
+    @property
+    def typestr(self) -> str | None:
+        """The array interface's type string, None where the type has none."""
+
+    @property
+    def format(self) -> str | None:
+        """The buffer protocol's format, None where the type has none."""
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int:
+        """Of the name, so that equal names are equal keys."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+dtype_names: tuple[str, ...]
+
+class Device:
+    """
+    A device or sub-device. ``str(device)`` is the selector that finds it again; it compares equal to dpctl's SyclDevice for the same device.
+
+    ``Device(selector)`` is what ``entrepot.device(selector)`` returns; it takes dpctl's SyclDevice as well.
+    """
+
+    def __init__(self, device: object) -> None: ...
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def filter_string(self) -> str:
+        """The selector, as ``str(device)``."""
+
+    @property
+    def backend(self) -> str:
+        """'opencl', 'level_zero', 'cuda', 'hip', 'host' …"""
+
+    @property
+    def device_type(self) -> str:
+        """'cpu', 'gpu' or 'accelerator'."""
+
+    @property
+    def name(self) -> str:
+        """The driver's name for the device."""
+
+    @property
+    def vendor(self) -> str:
+        """The vendor's name."""
+
+    @property
+    def driver_version(self) -> str:
+        """The driver's version, as it puts it."""
+
+    @property
+    def global_mem_size(self) -> int:
+        """Memory of the device, in bytes."""
+
+    @property
+    def local_mem_size(self) -> int:
+        """Local memory of a work-group, in bytes."""
+
+    @property
+    def max_mem_alloc_size(self) -> int:
+        """The largest allocation, in bytes."""
+
+    @property
+    def max_compute_units(self) -> int:
+        """Number of compute units."""
+
+    @property
+    def max_work_group_size(self) -> int:
+        """Most work-items of a work-group."""
+
+    @property
+    def max_work_item_sizes3d(self) -> tuple[int, int, int]:
+        """Most work-items of a work-group in each of three dimensions."""
+
+    @property
+    def default_selector_score(self) -> int:
+        """
+        What SYCL's default selector gives the device; negative: never chosen by default.
+        """
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the device is a CPU."""
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether the device is a GPU."""
+
+    @property
+    def is_accelerator(self) -> bool:
+        """Whether the device is an accelerator of another kind."""
+
+    @property
+    def has_aspect_fp16(self) -> bool:
+        """Whether kernels may compute in float16."""
+
+    @property
+    def has_aspect_fp64(self) -> bool:
+        """Whether kernels may compute in float64."""
+
+    @property
+    def has_aspect_atomic64(self) -> bool:
+        """Whether kernels have atomics of 64 bits."""
+
+    @property
+    def has_aspect_usm_host_allocations(self) -> bool:
+        """Whether kind='host' can be allocated."""
+
+    @property
+    def has_aspect_usm_device_allocations(self) -> bool:
+        """Whether kind='device' can be allocated."""
+
+    @property
+    def has_aspect_usm_shared_allocations(self) -> bool:
+        """Whether kind='shared' can be allocated."""
+
+    @property
+    def has_aspect_usm_system_allocations(self) -> bool:
+        """Whether kernels may be given ordinary host memory."""
+
+    @property
+    def has_aspect_queue_profiling(self) -> bool:
+        """Whether queues can measure time."""
+
+    @property
+    def partition_max_sub_devices(self) -> int:
+        """Most sub-devices; 0 or 1: cannot be divided."""
+
+    @property
+    def partitions(self) -> list[str]:
+        """
+        The ways in which sub_devices() can divide the device: of 'equally', 'counts', 'affinity'.
+        """
+
+    @property
+    def parent_device(self) -> Device | None:
+        """What it is a sub-device of; None for a root device."""
+
+    def get_unpartitioned_parent_device(self) -> Device:
+        """The root device that it is part of, or itself."""
+
+    def get_filter_string(self) -> str:
+        """The selector, as ``str(device)``."""
+
+    def sub_devices(self, *, equally: int | None = None, counts: Sequence[int] | None = None, affinity: str | None = None) -> list[Device]:
+        """
+        Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` 'numa', 'l4', 'l3',
+        'l2', 'l1' or 'next' for what shares that level.
+
+        The same division gives the same devices again. Raises DeviceError where the device cannot be divided that way, ValueError for
+        compute units that it does not have.
+        """
+
+    def create_sub_devices(self, partition: object) -> list[Device]:
+        """
+        As ``sub_devices``, with dpctl's argument: an int is equally, a sequence counts, a string an affinity domain.
+        """
+
+    @property
+    def context(self) -> Context:
+        """
+        The default context: its platform's, or its own for a sub-device whose runtime wants one.
+        """
+
+    @property
+    def sycl_context(self) -> Context:
+        """The default context, as ``context``."""
+
+    @property
+    def sycl_device(self) -> Device:
+        """The device itself."""
+
+    @property
+    def queue(self) -> Queue:
+        """The default queue: in order, in the default context; always the same."""
+
+    def addressof_ref(self) -> int:
+        """
+        Address of its sycl::device, which lives as long as the process. Raises DeviceError for other backends' devices.
+        """
+
+class Context:
+    """
+    What memory is bound to. Contexts of the same native context are equal, dpctl's included.
+
+    ``Context([device, …])`` makes a new one of these devices; ``Context(obj)`` wraps that of dpctl's SyclContext, of a capsule
+    'SyclContextRef', of an object with ``_get_capsule()``, or is the context of a queue or the default one of a device.
+    """
+
+    def __init__(self, obj: object) -> None: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices in it."""
+
+    def get_devices(self) -> list[Device]:
+        """The devices in it, as ``devices``."""
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices in it."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is its platform's default context."""
+
+    @property
+    def sycl_context(self) -> Context:
+        """The context itself."""
+
+    def addressof_ref(self) -> int:
+        """
+        Address of its sycl::context, which lives as long as the context. Raises DeviceError for other backends' contexts.
+        """
+
+class Event:
+    """A mark in a queue: done when the work before it is."""
+
+    def __repr__(self) -> str: ...
+
+    def wait(self) -> None:
+        """
+        Block until it is done. Raises DeviceError for an error of the work before it.
+        """
+
+    @property
+    def done(self) -> bool:
+        """Whether it is done; does not block."""
+
+    def seconds_until(self, later: Event) -> float:
+        """
+        Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one backend.
+        """
+
+class Queue:
+    """
+    Work in order. ``with queue:`` makes it the current one: what names no device then uses it.
+
+    ``Queue(device, *, context=None, profiling=False)`` makes a new one, in order, in the device's default context unless another is
+    given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule 'SyclQueueRef', which is used up,
+    or an object with ``_get_capsule()``, as it is: in order or not.
+
+    Raises DeviceError where the device cannot measure time, ValueError for a used capsule.
+    """
+
+    def __init__(self, device: object | None = None, *, context: object | None = None, profiling: bool = False) -> None: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __enter__(self) -> Queue: ...
+
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None: ...
+
+    def wait(self) -> None:
+        """
+        Block until all its work is done. Raises DeviceError for an error of earlier work.
+        """
+
+    def record(self) -> Event:
+        """An Event that is done when all that the queue holds now is done."""
+
+    def wait_for(self, event: object) -> None:
+        """
+        Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of another backend.
+        """
+
+    @property
+    def device(self) -> Device:
+        """The device that runs its work."""
+
+    @property
+    def context(self) -> Context:
+        """The context of the memory that it works on."""
+
+    @property
+    def sycl_device(self) -> Device:
+        """The device, as ``device``."""
+
+    @property
+    def sycl_context(self) -> Context:
+        """The context, as ``context``."""
+
+    def get_sycl_device(self) -> Device:
+        """The device, as ``device``."""
+
+    def get_sycl_context(self) -> Context:
+        """The context, as ``context``."""
+
+    @property
+    def backend(self) -> str:
+        """The device's backend: 'opencl', 'host' …"""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all its work is done; does not block."""
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether its work runs in the order in which it was submitted."""
+
+    @property
+    def has_enable_profiling(self) -> bool:
+        """Whether its events have times."""
+
+    def addressof_ref(self) -> int:
+        """
+        Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+class Program:
+    """
+    Source that was built for a device.
+
+    ``dialect`` is 'opencl-c', 'sycl', 'spirv' or 'c++' (the host's), as the device builds; None: its first. ``context`` is that of the
+    queues that will run it; None: the device's default one.
+
+    Raises KernelError with the build log; DeviceError where the device does not build the dialect.
+    """
+
+    def __init__(self, source: object | None, device: object | None = None, *, dialect: str | None = None, options: str = '', context: object | None = None) -> None: ...
+
+    def __repr__(self) -> str: ...
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of that name. Raises KernelError where there is none."""
+
+    @property
+    def log(self) -> str:
+        """What the compiler said."""
+
+    @property
+    def device(self) -> Device:
+        """The device that it was built for."""
+
+    @property
+    def context(self) -> Context:
+        """The context that it was built in."""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its source."""
+
+class Kernel:
+    """A function of a program; it keeps the program."""
+
+    def __repr__(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """Its name in the source."""
+
+    @property
+    def program(self) -> Program:
+        """The program that it is part of."""
+
+    @property
+    def num_arguments(self) -> int | None:
+        """Number of arguments; None: not known."""
+
+    @property
+    def work_group_size(self) -> int:
+        """Most work-items of a work-group."""
+
+    @property
+    def preferred_work_group_size_multiple(self) -> int:
+        """
+        Work-groups of a multiple of this many work-items run best; 0: not known.
+        """
+
+    @property
+    def local_mem_size(self) -> int:
+        """Local memory that it uses by itself, in bytes."""
+
+    @property
+    def private_mem_size(self) -> int:
+        """Private memory of a work-item, in bytes; 0: not known."""
+
+    def __getitem__(self, range: object) -> Launcher:
+        """
+        kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.
+
+        Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].
+        The last dimension is the fastest.
+        """
+
+def devices() -> list[Device]:
+    """
+    All root devices of all backends that are there, the host last. Loads every backend at the first call.
+    """
+
+def device(selector: object | None = None) -> Device:
+    """
+    The device that a selector names: 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host', 'default', or
+    'opencl:cpu:0/1' for a sub-device. Among several matches the highest score decides, then the lowest number. A Device and dpctl's
+    SyclDevice are taken too; None is the current device.
+
+    Raises ValueError for a malformed selector, DeviceError where nothing matches: with what there is, and why the rest is not.
+    """
+
+def device_context(device: object) -> Queue:
+    """
+    A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
+    current in this thread, so that what names no device uses it.
+    """
+
+def backends() -> list[tuple[str, bool, str]]:
+    """
+    Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.
+    """
+
+class Scalar:
+    """A number whose type is stated: an argument of a kernel."""
+
+    def __init__(self, value: object, dtype: object) -> None:
+        """Raises OverflowError where the value does not fit the dtype."""
+
+    @property
+    def dtype(self) -> object:
+        """The type of the value."""
+
+    def __repr__(self) -> str: ...
+
+@final
+class Array:
+    """
+    Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.
+
+    An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
+    It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each axis, in elements."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance between neighbours along each axis, in elements (not bytes)."""
+    @property
+    def dtype(self) -> Dtype:
+        """The type of an element."""
+    @property
+    def ndim(self) -> int:
+        """Number of axes, 0 to 64."""
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, each counted once."""
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+    @property
+    def device(self) -> Device:
+        """The device that the memory is on."""
+    @property
+    def context(self) -> Context:
+        """The context that the memory is bound to."""
+    @property
+    def queue(self) -> Queue:
+        """Where operations on the array run unless they name another queue."""
+    @property
+    def kind(self) -> str:
+        """'host', 'device' or 'shared': who may touch the memory."""
+    @property
+    def read_only(self) -> bool:
+        """Whether the elements may not be changed through this array."""
+    @property
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+    @property
+    def owner(self) -> object:
+        """The Python object that the memory was borrowed from, or None."""
+    @property
+    def T(self) -> Array:
+        """The array with its axes reversed, without a copy."""
+    def transpose(self, *axes: int | Sequence[int]) -> Array:
+        """The axes in another order, without a copy; without arguments reversed. Raises ValueError unless a permutation."""
+    def reshape(self, *shape: int | Sequence[int]) -> Array:
+        """
+        The same elements in another shape, without a copy; one extent may be -1.
+
+        Raises ValueError where the sizes differ, or where only a copy could do it.
+        """
+    def broadcast_to(self, *shape: int | Sequence[int]) -> Array:
+        """A read-only view with axes of extent 1 stretched, without a copy. Raises ValueError where the shapes do not broadcast."""
+    def view(self, dtype: object, /) -> Array:
+        """
+        The same bytes as elements of another dtype, without a copy.
+
+        Raises ValueError where the last axis or the alignment does not allow it.
+        """
+    def to(self, device: object | None = None, *, kind: str | None = None, queue: object | None = None) -> Array:
+        """
+        A C-contiguous copy in another place; ordered, not waited for.
+
+        Without a device, on this one. Raises USMAllocationError when there is no such memory left.
+        """
+    def host(self) -> Array:
+        """The same memory seen as the host's, without a copy. Raises ValueError for device memory."""
+    def numpy(self) -> Any:
+        """
+        A numpy.ndarray over the same memory, after waiting for work that writes it.
+
+        bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach.
+        """
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """What NumPy asks for: ``numpy()``, converted or copied if it says so."""
+    def copy_to_host(self) -> Array:
+        """A copy in ordinary host memory, complete on return."""
+    def copy_from_host(self, obj: object, /) -> None:
+        """Copies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."""
+    def __dlpack__(
+        self,
+        *,
+        stream: object | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """
+        A DLPack capsule of the same memory (DLPack 1.3, array API).
+
+        Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason.
+        """
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(device type, device id) as DLPack numbers them."""
+    __dlpack_c_exchange_api__: ClassVar[CapsuleType]
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """SUAI version 1; AttributeError for memory that is not SYCL's."""
+    @property
+    def __usm_ndarray__(self) -> Any:
+        """dpnp's array of the same memory, so that dpnp.asarray does not copy."""
+    @property
+    def sycl_queue(self) -> Any:
+        """The dpctl.SyclQueue of __usm_ndarray__."""
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""
+    @property
+    def __array_struct__(self) -> CapsuleType:
+        """The C side of the array interface; AttributeError as above."""
+    def __getitem__(self, index: object, /) -> Array: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+def asarray(
+    obj: object,
+    /,
+    *,
+    dtype: object | None = None,
+    copy: bool | None = False,
+    device: object | None = None,
+    kind: str | None = None,
+    queue: object | None = None,
+    protocol: str | None = None,
+) -> Array:
+    """
+    View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.
+
+    ``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol or
+    NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or ``kind``
+    the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the array's
+    default queue.
+
+    Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects
+    that hold no memory.
+    """
+
+def from_dlpack(x: object, /, *, device: object | None = None, copy: bool | None = False) -> Array:
+    """
+    View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack 1.3).
+
+    Raises ExchangeError (a BufferError) with the reason where that cannot be done.
+    """
+
+def empty(
+    shape: int | Sequence[int],
+    dtype: object,
+    *,
+    device: object | None = None,
+    kind: str | None = None,
+    queue: object | None = None,
+) -> Array:
+    """
+    An Array of new, uninitialised memory, C-contiguous.
+
+    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
+    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+
+    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    """
+
+def zeros(
+    shape: int | Sequence[int],
+    dtype: object,
+    *,
+    device: object | None = None,
+    kind: str | None = None,
+    queue: object | None = None,
+) -> Array:
+    """
+    An Array of new memory, all bits zero.
+
+    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
+    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+
+    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    """
+
+def full(
+    shape: int | Sequence[int],
+    value: complex | Scalar,
+    dtype: object,
+    *,
+    device: object | None = None,
+    kind: str | None = None,
+    queue: object | None = None,
+) -> Array:
+    """
+    An Array of new memory, every element ``value``.
+
+    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
+    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+
+    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    """
+
+def fill(array: object, value: object, *, queue: object | None = None) -> Event:
+    """
+    Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.
+
+    Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.
+    """
+
+def copy(dst: object, src: object, queue: object | None = None) -> Event:
+    """
+    Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all elements.
+
+    Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.
+    Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.
+    """
+
+class LocalMemory:
+    """
+    An argument of a kernel: memory that the work-items of a group share, of a size given at launch.
+    """
+
+    def __init__(self, shape: object, dtype: object = 'uint8') -> None:
+        """
+        For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes for each work-group."""
+
+class Launcher:
+    """A kernel with its nd-range: call it with the kernel's arguments."""
+
+    def __call__(self, *args: object, queue: object | None = None) -> Event:
+        """
+        Submits the kernel and returns its Event.
+
+        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
+        Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
+        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.
+        """
+
+c_api: CapsuleType
+
+class Resource:
+    """
+    Where memory comes from and goes back to. Most resources wrap another one, their upstream.
+    """
+
+    @property
+    def name(self) -> str:
+        """What kind of resource it is."""
+
+    @property
+    def upstream(self) -> Resource | None:
+        """The resource that it wraps; None for one that asks the driver."""
+
+    def trim(self) -> int:
+        """
+        Give what is free, here and upstream, back to the driver. Returns the bytes given back.
+        """
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class direct(Resource):
+    """
+    Every block is an allocation of the driver, freed once the work that uses it is done.
+    """
+
+    def __init__(self) -> None: ...
+
+class pool(Resource):
+    """
+    Keeps the blocks that come back, and gives them out again: most without a lock or a call of the driver.
+
+    ``upstream`` is where it takes them from (the driver). It keeps at most ``max_cached`` bytes that are not in use, as far as the blocks in use allow.
+    """
+
+    def __init__(self, upstream: Resource | None = None, *, max_cached: int | None = None) -> None: ...
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes taken from the upstream."""
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of blocks that are given out, rounded as they are."""
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes that are free, to be given again."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that were given back, but that a device may still be using."""
+
+class limit(Resource):
+    """
+    Lets no more than ``limit`` bytes out of its upstream (the default pool) at a time; beyond that allocations raise USMAllocationError.
+    """
+
+    def __init__(self, limit: int, upstream: Resource | None = None) -> None: ...
+
+    @property
+    def limit(self) -> int:
+        """Bytes that may be out at a time."""
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes that are out, as they were asked for."""
+
+class log(Resource):
+    """
+    A line for every allocation and deallocation that passes through it to its upstream (the default pool).
+
+    ``sink`` is called with each line, on the thread that allocates; without one, lines go to standard error.
+    """
+
+    def __init__(self, upstream: Resource | None = None, *, sink: Callable[[str], object] | None = None) -> None: ...
+
+class TrackedAllocation:
+    """An allocation that has not been let go."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, as they were asked for."""
+
+    @property
+    def kind(self) -> str:
+        """'host', 'device' or 'shared'."""
+
+    @property
+    def device(self) -> Device:
+        """The device that it was made for."""
+
+    @property
+    def stack(self) -> str:
+        """Where it was made, the most recent call last."""
+
+    def __repr__(self) -> str: ...
+
+class track(Resource):
+    """
+    Remembers the Python stack of every allocation that passes through it to its upstream (the default pool), up to ``frames`` of it.
+
+    What is still live when the interpreter exits is reported on standard error.
+    """
+
+    def __init__(self, upstream: Resource | None = None, *, frames: int = 16) -> None: ...
+
+    @property
+    def live(self) -> list[TrackedAllocation]:
+        """What has not been let go, in the order of allocation."""
+
+    def report(self) -> str:
+        """
+        The same for a person to read, with the stacks; '' where nothing is left.
+        """
+
+class statistics(Resource):
+    """
+    Counts what passes through it to its upstream (the default pool): bytes as they were asked for, and allocations.
+    """
+
+    def __init__(self, upstream: Resource | None = None) -> None: ...
+
+    @property
+    def current_bytes(self) -> int:
+        """Bytes that are out."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes that were out at a time."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all allocations so far."""
+
+    @property
+    def current_count(self) -> int:
+        """Allocations that are out."""
+
+    @property
+    def peak_count(self) -> int:
+        """The most allocations that were out at a time."""
+
+    @property
+    def total_count(self) -> int:
+        """All allocations so far."""
+
+    @property
+    def failed_count(self) -> int:
+        """Allocations that the upstream refused."""
+
+    def reset_peaks(self) -> None:
+        """Let the peaks begin again from what is out now."""
+
+def set_resource(device: object, resource: Resource | None) -> None:
+    """
+    Let allocations for ``device`` come from ``resource`` from now on, on every thread; None: from the default pool again.
+    """
+
+def get_resource(device: object) -> Resource:
+    """
+    What an allocation for ``device`` would come from now: the innermost ``use_resource`` of the thread, else what ``set_resource`` set, else the default pool.
+    """
+
+def trim() -> int:
+    """
+    Give what is free in every pool back to the driver. Returns the bytes given back.
+    """
+
+class use_resource:
+    """
+    ``with use_resource(resource):`` lets all allocations of this thread come from it, for every device.
+    """
+
+    def __init__(self, resource: Resource) -> None: ...
+
+    def __enter__(self) -> Resource: ...
+
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None: ...
+
+class Memory:
+    """What MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice have in common; not made by itself."""
+
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def _pointer(self) -> int: ...
+    @property
+    def _context(self) -> Any: ...
+    @property
+    def _queue(self) -> Any: ...
+    @property
+    def reference_obj(self) -> object: ...
+    @property
+    def sycl_context(self) -> Any: ...
+    @property
+    def sycl_device(self) -> Any: ...
+    @property
+    def sycl_queue(self) -> Any: ...
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]: ...
+    def __new__(
+        cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
+    ) -> Self: ...
+    def get_usm_type(self, syclobj: object | None = None) -> str: ...
+    def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
+    def copy_to_host(self, obj: Any = None) -> Any: ...
+    def copy_from_host(self, obj: Buffer) -> None: ...
+    def copy_from_device(self, sycl_usm_ary: object) -> None: ...
+    def memset(self, val: int = 0) -> None: ...
+    def tobytes(self) -> bytes: ...
+    def __bytes__(self) -> bytes: ...
+    def __len__(self) -> int: ...
+
+class MemoryUSMHost(Memory):
+    """Memory of the host, which the queue's device reaches."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class MemoryUSMShared(Memory):
+    """Memory that moves between the host and the queue's device, and that both reach."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class MemoryUSMDevice(Memory):
+    """Memory of the queue's device, which the host cannot reach."""
+
+def as_usm_memory(obj: object, /) -> MemoryUSMHost | MemoryUSMShared | MemoryUSMDevice:
+    """
+    The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or
+    MemoryUSMDevice, whichever kind the driver says it is; never a copy.
+
+    Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue.
+    """
