@@ -7,7 +7,7 @@
 namespace entrepot::python {
 
 class Reference {
-  public:
+public:
     Reference() noexcept = default;
     explicit Reference(PyObject *stolen) noexcept : object_(stolen) {}
     static Reference borrow(PyObject *object) noexcept { return Reference(Py_XNewRef(object)); }
@@ -22,7 +22,7 @@ class Reference {
     PyObject *release() noexcept { return std::exchange(object_, nullptr); }
     explicit operator bool() const noexcept { return object_ != nullptr; }
 
-  private:
+private:
     PyObject *object_ = nullptr;
 };
 

@@ -152,12 +152,13 @@ Dtype dtype_from_typestr(std::string_view typestr) {
     if (const DtypeRow *const row =
             typestr.empty() ? nullptr : find_row([&](const DtypeRow &each) { return each.typestr == typestr; }))
         return row->dtype;
-    if (typestr.size() < 3 || std::string_view("<>=|").find(typestr[0]) == std::string_view::npos)
-        throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
-    const char order = typestr[0], kind = typestr[1];
-    for (const RefusedKind &refused : refused_kinds)
+    const bool has_order = typestr.size() >= 2 && std::string_view("<>=|").find(typestr[0]) != std::string_view::npos;
+    const char order = has_order ? typestr[0] : '\0', kind = has_order ? typestr[1] : '\0';
+    for (const RefusedKind &refused : refused_kinds)  // before the bytes are missed: NumPy writes `|O`
         if (refused.kind == kind)
             throw typestr_refusal(typestr, refused.reason);
+    if (!has_order || typestr.size() < 3)
+        throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
 
     const std::string_view kind_and_size = typestr.substr(1);
     const DtypeRow *const row =

@@ -13,15 +13,16 @@ static_assert(sizeof(std::intptr_t) == sizeof(std::int64_t), "the struct's shape
 void check_offset(const Descriptor &descriptor) {
     if (descriptor.offset == 0 || descriptor.buffer_bytes >= 0)
         return;
-    throw speaker.refusal("'offset' is ", descriptor.offset, ", but 'data' is a pointer, which includes it already; offsets belong to buffers only");
+    throw speaker.refusal("'offset' is ", descriptor.offset,
+                          ", but 'data' is a pointer, which includes it already; offsets belong to buffers only");
 }
 
 void check_inside_buffer(const Descriptor &descriptor, const Layout &layout, void *first, std::int64_t itemsize) {
     if (descriptor.buffer_bytes < 0 || layout.size() == 0)
         return;
     if (!exchange::is_inside(exchange::reach_of(speaker, layout, first, itemsize), descriptor.data, descriptor.buffer_bytes))
-        throw speaker.refusal("elements of ", layout, " of ", itemsize, " bytes each, ", descriptor.offset, " bytes behind the start of a buffer of ",
-                              descriptor.buffer_bytes, " bytes, leave it");
+        throw speaker.refusal("elements of ", layout, " of ", itemsize, " bytes each, ", descriptor.offset,
+                              " bytes behind the start of a buffer of ", descriptor.buffer_bytes, " bytes, leave it");
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 
 Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]) {
     if (interface.two != 2)
-        throw speaker.refusal("the capsule of __array_struct__ begins with ", interface.two, " instead of 2, so it holds something else");
+        throw speaker.refusal("the capsule of __array_struct__ begins with ", interface.two,
+                              " instead of 2, so it holds something else");
     if (interface.nd < 0 || static_cast<std::size_t>(interface.nd) > Layout::max_ndim)
         throw speaker.refusal("__array_struct__ has ", interface.nd, " dimensions; 0 to ", Layout::max_ndim, " are supported");
     if (interface.nd > 0 && !interface.shape)

@@ -37,6 +37,11 @@ void check_suboffsets(const Descriptor &descriptor) {
                                   "), so the elements are not in one piece of memory; copy the object first");
 }
 
+// Says so at a glance, of what almost every buffer is; others may be contiguous all the same.
+bool is_contiguous(const Descriptor &descriptor) noexcept {
+    return !descriptor.strides || (descriptor.shape.size() == 1 && descriptor.strides[0] == descriptor.itemsize);
+}
+
 void check_bytes(const Descriptor &descriptor, const Layout &layout) {
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(layout.size(), descriptor.itemsize, &bytes) || bytes != descriptor.bytes)
@@ -47,12 +52,15 @@ void check_bytes(const Descriptor &descriptor, const Layout &layout) {
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
-    if (descriptor.suboffsets && descriptor.shape.size() <= Layout::max_ndim)  // of more dimensions nothing is read: refused below
+    if (descriptor.suboffsets &&
+        descriptor.shape.size() <= Layout::max_ndim)  // of more dimensions nothing is read: refused below
         check_suboffsets(descriptor);
     const Dtype dtype = dtype_of(descriptor.format, descriptor.itemsize);
-    Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, descriptor.strides, dtype.itemsize());
+    const std::int64_t *const strides = is_contiguous(descriptor) ? nullptr : descriptor.strides;
+    Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, strides, dtype.itemsize());
     check_bytes(descriptor, layout);
-    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout), descriptor.read_only, std::move(owner), queue);
+    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout), descriptor.read_only, std::move(owner), queue,
+                               !strides);
 }
 
 }  // namespace entrepot::buffer

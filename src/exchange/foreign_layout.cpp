@@ -4,25 +4,12 @@
 #include <array>
 
 namespace entrepot::exchange {
-namespace {
 
-template <class Make> auto in_the_name_of(const Speaker &speaker, Make make) {
-    try {
-        return make();
-    } catch (const Error &error) {
-        throw speaker.refusal(error.what());
-    }
-}
+void refuse_as(const Speaker &speaker, const Error &error) { throw speaker.refusal(error.what()); }
 
-}  // namespace
-
-Layout layout_of_elements(const Speaker &speaker, Extents shape, const std::int64_t *strides) {
-    return in_the_name_of(speaker, [&] { return strides ? Layout(shape, {strides, shape.size()}) : Layout(shape); });
-}
-
-Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize) {
-    if (!strides || shape.size() > Layout::max_ndim)  // too many dimensions are Layout's to refuse
-        return layout_of_elements(speaker, shape, nullptr);
+Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize) {
+    if (shape.size() > Layout::max_ndim)
+        return layout_of_elements(speaker, shape, nullptr);  // refuses
 
     std::array<std::int64_t, Layout::max_ndim> elements;
     bool empty = false;
@@ -32,14 +19,23 @@ Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t
         elements[axis] = strides[axis] / itemsize;
         // The stride of an axis that is never stepped along means nothing, and NumPy leaves any number there.
         if (strides[axis] % itemsize != 0 && shape[axis] > 1 && !empty)
-            throw speaker.refusal("the stride of axis ", axis, " is ", strides[axis], " bytes, which is no multiple of the item size, ", itemsize,
-                                  " bytes; a view cannot express it: copy the object to contiguous memory with its own library first");
+            throw speaker.refusal(
+                "the stride of axis ", axis, " is ", strides[axis], " bytes, which is no multiple of the item size, ", itemsize,
+                " bytes; a view cannot express it: copy the object to contiguous memory with its own library first");
     }
     return layout_of_elements(speaker, shape, elements.data());
 }
 
+static ByteRange byte_range_of(const Speaker &speaker, const Layout &layout, std::int64_t itemsize) {
+    try {
+        return layout.byte_range(itemsize);
+    } catch (const Error &error) {
+        refuse_as(speaker, error);
+    }
+}
+
 Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
-    const ByteRange touched = in_the_name_of(speaker, [&] { return layout.byte_range(itemsize); });
+    const ByteRange touched = byte_range_of(speaker, layout, itemsize);
     const auto address = reinterpret_cast<std::uintptr_t>(first);
     std::uintptr_t lowest = 0, end = 0;
     if (__builtin_add_overflow(address, touched.begin, &lowest) || __builtin_add_overflow(address, touched.end, &end))
@@ -48,8 +44,8 @@ Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::i
 }
 
 void refuse_alignment(const Speaker &speaker, const void *first, Dtype dtype) {
-    throw speaker.refusal("the first element, at ", Hex(first), ", is not aligned to the ", dtype.alignment(), " bytes of ", dtype,
-                          "; copy it to aligned memory with the object's own library, or view it as uint8");
+    throw speaker.refusal("the first element, at ", Hex(first), ", is not aligned to the ", dtype.alignment(), " bytes of ",
+                          dtype, "; copy it to aligned memory with the object's own library, or view it as uint8");
 }
 
 void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::int64_t itemsize) {
@@ -57,7 +53,8 @@ void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::
     std::uintptr_t address = 0;
     if (__builtin_mul_overflow(elements, itemsize, &bytes) ||
         __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(base), bytes, &address))
-        throw speaker.refusal("an offset of ", elements, " items of ", itemsize, " bytes from ", Hex(base), " leaves the address space");
+        throw speaker.refusal("an offset of ", elements, " items of ", itemsize, " bytes from ", Hex(base),
+                              " leaves the address space");
     return reinterpret_cast<void *>(address);
 }
 

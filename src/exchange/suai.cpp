@@ -23,15 +23,17 @@ Array empty_array(const Descriptor &descriptor, void *first, Dtype dtype, Layout
 }
 
 [[noreturn]] void refuse_unknown(const Descriptor &descriptor, const void *lowest) {
-    throw speaker.refusal("pointer ", Hex(lowest), " is not USM memory of ", descriptor.context,
-                          "; it may be bound to another context (each sub-device has its own), or be freed already: export it with the "
-                          "queue or context that it was allocated in");
+    throw speaker.refusal(
+        "pointer ", Hex(lowest), " is not USM memory of ", descriptor.context,
+        "; it may be bound to another context (each sub-device has its own), or be freed already: export it with the "
+        "queue or context that it was allocated in");
 }
 
 [[noreturn]] void refuse_outside(const Descriptor &descriptor, const exchange::Reach &reach, const Layout &layout) {
     const ep_allocation found = descriptor.context.query(reach.lowest, 1, EP_QUERY_SIZE);
-    throw speaker.refusal("elements of ", layout, " need the ", reach.bytes, " bytes from ", Hex(reach.lowest), ", but the allocation there has ",
-                          found.size, " bytes from ", Hex(found.base), "; strides and offset are in elements, not bytes");
+    throw speaker.refusal("elements of ", layout, " need the ", reach.bytes, " bytes from ", Hex(reach.lowest),
+                          ", but the allocation there has ", found.size, " bytes from ", Hex(found.base),
+                          "; strides and offset are in elements, not bytes");
 }
 
 void check_inside_buffer(const Descriptor &descriptor, const Layout &layout, void *first, std::int64_t itemsize) {
@@ -48,9 +50,10 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
     return context.query(reach.lowest, reach.bytes, context.devices().size() > 1 ? std::uint32_t{EP_QUERY_DEVICE} : 0);
 }
 
-// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its consumers.
+// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its
+// consumers.
 class ContextQueues {
-  public:
+public:
     Queue find(const Context &context, const Device &device) {
         const std::lock_guard locked(mutex_);
         for (const Queue &queue : queues_)
@@ -61,7 +64,7 @@ class ContextQueues {
         return slot;
     }
 
-  private:
+private:
     std::mutex mutex_;
     std::array<Queue, 8> queues_;
     std::size_t next_ = 0;
@@ -80,7 +83,7 @@ Queue queue_in_context(const Array &array) {
 
 }  // namespace
 
-Array verify(const Descriptor &descriptor, Owner owner) {
+Array verify(Descriptor descriptor, Owner owner) {
     const Dtype dtype = dtype_from_typestr(descriptor.typestr);
     Layout layout = exchange::layout_of_elements(speaker, descriptor.shape, descriptor.strides);
     void *const first = exchange::offset_by(speaker, descriptor.data, descriptor.offset, dtype.itemsize());
@@ -105,12 +108,12 @@ Array verify(const Descriptor &descriptor, Owner owner) {
     if (found.contained == 0)
         refuse_outside(descriptor, reach, layout);
 
-    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device_of(descriptor, found), descriptor.context,
-                                   std::move(owner));
+    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device_of(descriptor, found),
+                                   descriptor.context, std::move(owner));
     // The producer's queue holds work that we have not counted: one more submission stands for all of it.
     if (descriptor.queue)
         memory.after_producer(descriptor.queue);
-    return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, descriptor.queue);
+    return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, std::move(descriptor.queue));
 }
 
 Queue hand_over(const Array &array) {

@@ -1,6 +1,7 @@
 // NumPy's array interface, version 3, in both its forms: the dict `__array_interface__` and the struct behind `__array_struct__`.
 //
-// This header knows the protocol and no Python. python/bind/exchange/array_interface.cpp turns dict and capsule into a Descriptor.
+// This header knows the protocol and no Python. python/bind/exchange/array_interface.cpp turns dict and capsule into a
+// Descriptor.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -30,11 +31,11 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {})
 
 // The struct of `__array_struct__`, under the names of NumPy's documentation.
 struct PyArrayInterface {
-    int two;                // 2: a check that the capsule holds this struct
-    int nd;                 // number of dimensions
-    char typekind;          // the second character of a typestr
-    int itemsize;           // bytes
-    int flags;              // of Flag
+    int two;        // 2: a check that the capsule holds this struct
+    int nd;         // number of dimensions
+    char typekind;  // the second character of a typestr
+    int itemsize;   // bytes
+    int flags;      // of Flag
     std::intptr_t *shape;
     std::intptr_t *strides;  // bytes
     void *data;              // the first element

@@ -12,7 +12,7 @@ inline constexpr exchange::Speaker speaker{"buffer protocol", ErrorKind::exchang
 
 // What the exporter filled in, before anyone believed it. Everything in bytes, as the protocol has it.
 struct Descriptor {
-    void *data = nullptr;  // the first element, also where strides are negative
+    void *data = nullptr;    // the first element, also where strides are negative
     std::int64_t bytes = 0;  // of all items, each counted once
     bool read_only = true;
     const char *format = nullptr;  // nullptr: bytes
@@ -23,7 +23,8 @@ struct Descriptor {
 };
 
 // The Array keeps `owner` alive. Throws ExchangeError, with `owner` released: a format that is no single plain item in native
-// byte order, a number of bytes that contradicts the shape, rows that are reached through pointers (suboffsets), strides that the item size does not divide, misaligned items.
+// byte order, a number of bytes that contradicts the shape, rows that are reached through pointers (suboffsets), strides that the
+// item size does not divide, misaligned items.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 }  // namespace entrepot::buffer

@@ -1,4 +1,5 @@
-// Foreign descriptions: shapes, strides and addresses as other libraries write them down, believed or refused in the protocol's name.
+// Foreign descriptions: shapes, strides and addresses as other libraries write them down, believed or refused in the protocol's
+// name.
 #pragma once
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/error.hpp>
@@ -17,10 +18,22 @@ struct Speaker {
     template <class... Parts> Error refusal(const Parts &...parts) const { return Error(kind, protocol, ": ", parts...); }
 };
 
+// Throws what Layout threw again, as the speaker's refusal.
+[[noreturn]] void refuse_as(const Speaker &speaker, const Error &error);
+
 // `strides` are as many as the shape has extents; nullptr: C-contiguous. Each throws the speaker's refusal for what Layout
 // refuses; of strides in bytes those, too, that the item size does not divide where there is more than one element to step over.
-Layout layout_of_elements(const Speaker &speaker, Extents shape, const std::int64_t *strides);
-Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize);
+inline Layout layout_of_elements(const Speaker &speaker, Extents shape, const std::int64_t *strides) {
+    try {
+        return strides ? Layout(shape, {strides, shape.size()}) : Layout(shape);
+    } catch (const Error &error) {
+        refuse_as(speaker, error);
+    }
+}
+Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize);
+inline Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize) {
+    return strides ? layout_of_strided_bytes(speaker, shape, strides, itemsize) : layout_of_elements(speaker, shape, nullptr);
+}
 
 // Where the layout's bytes lie when its first element is at `first`.
 struct Reach {
@@ -29,6 +42,16 @@ struct Reach {
 };
 // Throws the speaker's refusal where the elements would wrap around the address space.
 Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize);
+
+// The same of a C-contiguous layout, without a look at its axes.
+inline Reach contiguous_reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
+    std::int64_t bytes = 0;
+    std::uintptr_t end = 0;
+    if (__builtin_mul_overflow(layout.size(), itemsize, &bytes) ||
+        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first), bytes, &end)) [[unlikely]]
+        return reach_of(speaker, layout, first, itemsize);  // refuses in words
+    return {first, static_cast<std::size_t>(bytes)};
+}
 
 // Whether all of it lies in the `bytes` bytes from `begin`.
 inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes) noexcept {

@@ -32,7 +32,7 @@ struct Descriptor {
 // buffer that the context does not know is ordinary host memory.
 // Throws InterfaceError: typestr, shape or strides say something impossible; the pointer is unknown in the context; an element
 // lies outside the allocation or buffer; the item is misaligned. The owner is released then, and nothing else has happened.
-Array verify(const Descriptor &descriptor, Owner owner);
+Array verify(Descriptor descriptor, Owner owner);
 
 // The queue that a consumer shall use: the array's own where it lives in the memory's context, else one in order in that
 // context. It is ordered behind all work on the array, and later work on the array behind what the consumer submits to it.

@@ -1,9 +1,9 @@
 // NumPy's array interface: dict or capsule → Descriptor, and Array → both.
 #include <entrepot/exchange/array_interface.hpp>
 
+#include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
-#include "../array/array.hpp"
 #include "exports.hpp"
 #include "foreign_error.hpp"
 #include "held_buffer.hpp"
@@ -35,7 +35,8 @@ PyObject *struct_name() {
 
 void check_mask(const InterfaceDict &dict) {
     if (dict.find(InterfaceKeys::get().mask))
-        throw speaker.refusal("the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
+        throw speaker.refusal(
+            "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
 }
 
 // Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer for a buffer.
@@ -97,7 +98,8 @@ std::optional<Array> read_struct(PyObject *object, const ImportRequest &request)
 const Array &host_array(PyObject *self, const char *attribute) {
     const Array &array = array_of(self);
     if (!array.is_host_accessible()) {
-        PyErr_Format(PyExc_AttributeError, "%s: this is %s memory of %s, which the host cannot reach; copy it with array.copy_to_host()", attribute,
+        PyErr_Format(PyExc_AttributeError,
+                     "%s: this is %s memory of %s, which the host cannot reach; copy it with array.copy_to_host()", attribute,
                      name_of(array.kind()).data(), array.device().selector().c_str());
         throw PythonError{};
     }
@@ -140,7 +142,8 @@ PyObject *write_struct(PyObject *self) {
         refuse_dtype(array.dtype(), "__array_struct__");
     auto exported = std::make_unique<Exported>(array);
     Reference capsule(PyCapsule_New(&exported->interface, nullptr, nullptr));
-    if (!capsule || PyCapsule_SetContext(capsule.get(), exported.get()) != 0 || PyCapsule_SetDestructor(capsule.get(), release_exported) != 0)
+    if (!capsule || PyCapsule_SetContext(capsule.get(), exported.get()) != 0 ||
+        PyCapsule_SetDestructor(capsule.get(), release_exported) != 0)
         throw PythonError{};
     exported.release();  // the capsule's from here on
     return capsule.release();

@@ -1,4 +1,5 @@
-// What foreign objects say: read with Python code of theirs running, so every step may fail and none may leave an exception behind.
+// What foreign objects say: read with Python code of theirs running, so every step may fail and none may leave an exception
+// behind.
 #include "foreign_error.hpp"
 
 #include "protocol.hpp"

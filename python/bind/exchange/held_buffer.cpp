@@ -13,7 +13,7 @@ namespace entrepot::python {
 namespace {
 
 class Blocks {
-  public:
+public:
     ~Blocks() {
         while (count_)
             delete blocks_[--count_];
@@ -26,7 +26,7 @@ class Blocks {
             delete block;
     }
 
-  private:
+private:
     std::array<Py_buffer *, 32> blocks_;
     std::size_t count_ = 0;
 };

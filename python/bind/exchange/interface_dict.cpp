@@ -11,6 +11,15 @@ namespace {
 
 bool is_sequence(PyObject *value) noexcept { return PyTuple_Check(value) || PyList_Check(value); }
 
+// A miss makes no exception, which would cost thirty times the look-up.
+int look_up(PyObject *object, PyObject *name, PyObject **value) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyObject_GetOptionalAttr(object, name, value);
+#else
+    return _PyObject_LookupAttr(object, name, value);
+#endif
+}
+
 Reference checked(PyObject *created) {
     if (!created)
         throw PythonError{};
@@ -46,25 +55,18 @@ const InterfaceKeys &InterfaceKeys::get() {
 }
 
 Reference find_attribute(PyObject *object, PyObject *name) {
-    Reference value(PyObject_GetAttr(object, name));
-    if (!value) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+    PyObject *value = nullptr;
+    if (look_up(object, name, &value) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_NotImplementedError))
             throw PythonError{};
         PyErr_Clear();
     }
-    return value;
+    return Reference(value);
 }
 
 InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker), dict_(std::move(dict)) {
     if (!PyDict_Check(dict_.get()))
         throw speaker_.refusal("the interface must be a dict, found ", shown(dict_.get()));
-}
-
-Reference InterfaceDict::find(PyObject *key) const {
-    PyObject *const value = PyDict_GetItemWithError(dict_.get(), key);
-    if (!value && PyErr_Occurred())
-        throw PythonError{};
-    return value == Py_None ? Reference() : Reference::borrow(value);
 }
 
 std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
@@ -150,12 +152,12 @@ DataEntry InterfaceDict::data_entry(PyObject *value) const {
     const Reference address = Reference::borrow(PySequence_Fast_GET_ITEM(value, 0));
     const Reference flag = Reference::borrow(PySequence_Fast_GET_ITEM(value, 1));
     const Reference index(PyLong_Check(address.get()) ? Py_NewRef(address.get()) : PyNumber_Index(address.get()));
-    const unsigned long long number = index ? PyLong_AsUnsignedLongLong(index.get()) : 0;
-    if (PyErr_Occurred()) {
+    const std::size_t number = index ? PyLong_AsSize_t(index.get()) : static_cast<std::size_t>(-1);
+    if (number == static_cast<std::size_t>(-1) && PyErr_Occurred()) {
         take_words_about_value();
         throw speaker_.refusal("'data' must begin with an address, an int of 0 to 2**64 - 1, found ", shown(address.get()));
     }
-    const int is_set = PyObject_IsTrue(flag.get());
+    const int is_set = flag.get() == Py_True ? 1 : flag.get() == Py_False ? 0 : PyObject_IsTrue(flag.get());
     if (is_set < 0) {
         take_words_about_value();
         throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ", shown(flag.get()));
@@ -171,8 +173,9 @@ Reference tuple_of(Extents numbers, std::int64_t factor) {
 }
 
 void refuse_dtype(Dtype dtype, const char *attribute) {
-    PyErr_Format(PyExc_AttributeError, "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of the same size first",
-                 attribute, name_of(dtype).c_str());
+    PyErr_Format(PyExc_AttributeError,
+                 "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of the same size first", attribute,
+                 name_of(dtype).c_str());
     throw PythonError{};
 }
 

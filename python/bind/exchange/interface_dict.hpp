@@ -4,6 +4,7 @@
 // with the protocol's error; exceptions that have nothing to do with the value (KeyboardInterrupt, MemoryError) pass through.
 #pragma once
 #include "../reference.hpp"
+#include "protocol.hpp"
 
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -39,12 +40,17 @@ struct DataEntry {
 };
 
 class InterfaceDict {
-  public:
+public:
     // `speaker` outlives this; the dict is kept. Throws the speaker's refusal where it is no dict.
     InterfaceDict(const exchange::Speaker &speaker, Reference dict);
 
     // A new reference, because whatever Python code runs next may change the dict; empty where there is no such key, or None.
-    Reference find(PyObject *key) const;
+    Reference find(PyObject *key) const {
+        PyObject *const value = PyDict_GetItemWithError(dict_.get(), key);
+        if (!value && PyErr_Occurred()) [[unlikely]]
+            throw PythonError{};
+        return value == Py_None ? Reference() : Reference::borrow(value);
+    }
     // Throws where 'version' is missing or none of lowest … highest.
     void check_version(std::int64_t lowest, std::int64_t highest) const;
     // The text lives as long as this. Throws where it is missing or no string.
@@ -58,7 +64,7 @@ class InterfaceDict {
     // Throws where the value is no pair of address and flag; a list is taken as well as a tuple.
     DataEntry data_entry(PyObject *value) const;
 
-  private:
+private:
     std::int64_t integer(PyObject *value, const char *what) const;
     void read_numbers(PyObject *sequence, Numbers &numbers, const char *what) const;
 
@@ -73,8 +79,8 @@ Reference tuple_of(Extents numbers, std::int64_t factor = 1);
 // Throws PythonError: AttributeError, so that the consumer tries another protocol, with advice. For types without a typestr.
 [[noreturn]] void refuse_dtype(Dtype dtype, const char *attribute);
 
-// The entries that every such dict of ours has: shape, typestr, data and version; strides are None where they are C-contiguous, else
-// each times `stride_unit`. Throws PythonError, as refuse_dtype does where the dtype has no typestr.
+// The entries that every such dict of ours has: shape, typestr, data and version; strides are None where they are C-contiguous,
+// else each times `stride_unit`. Throws PythonError, as refuse_dtype does where the dtype has no typestr.
 Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute);
 
 }  // namespace entrepot::python

@@ -25,8 +25,7 @@ namespace {
 constexpr exchange::Speaker speaker{"NumPy", ErrorKind::exchange};
 
 struct NumpyArray {  // PyArrayObject_fields
-    PyObject_HEAD
-    char *data;
+    PyObject_HEAD char *data;
     int nd;
     std::int64_t *shape;
     std::int64_t *strides;  // bytes
@@ -107,7 +106,7 @@ Dtype dtype_of_descr(PyObject *descr) {
 
 // Descriptors seen lately; those of NumPy's own types live for ever and are found at the first look.
 class DescrCache {
-  public:
+public:
     Dtype find(PyObject *descr) {
         Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(descr) >> 4) % entries_.size()];
         if (entry.descr != descr) [[unlikely]]
@@ -115,7 +114,7 @@ class DescrCache {
         return entry.dtype;
     }
 
-  private:
+private:
     struct Entry {
         PyObject *descr = nullptr;  // counted, so that no other descriptor can come to lie at its address
         Dtype dtype;
@@ -143,7 +142,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     const Extents shape{array.shape, static_cast<std::size_t>(array.nd)};
     const std::int64_t *const strides = array.flags & array_interface::c_contiguous ? nullptr : array.strides;
     return exchange::view_host(speaker, array.data, dtype, exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
-                               !is_writable(array.flags), keep(object), request.queue);
+                               !is_writable(array.flags), keep(object), request.queue, !strides);
 }
 
 }  // namespace

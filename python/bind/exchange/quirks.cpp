@@ -1,6 +1,6 @@
 // Quirks: the rows of the tables are found by the class that defines the attribute, and remembered by type.
-#include "../gil.hpp"
 #include "quirks.hpp"
+#include "../gil.hpp"
 
 #include <array>
 #include <cstddef>
@@ -53,7 +53,7 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
 // Types that were looked for among the rows of one table. A type's version is unique in the process and changes with the type, so
 // an entry is never taken for another type's; a type without a version has 0 there, and is looked for again.
 class KnownTypes {
-  public:
+public:
     bool are_in(std::span<const OddProducer> rows, PyObject *attribute, PyTypeObject *type) {
         Known &known = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
         if (known.type == type && known.version == type->tp_version_tag && known.version != 0) [[likely]]
@@ -63,7 +63,7 @@ class KnownTypes {
         return found;
     }
 
-  private:
+private:
     struct Known {
         PyTypeObject *type = nullptr;
         unsigned version = 0;

@@ -22,7 +22,8 @@ inline constexpr OddProducer inverted_producers[] = {
 
 // DLPack: the memory must never be written, and the tensor is one that cannot say so.
 inline constexpr OddProducer immutable_producers[] = {
-    {"jaxlib", "ArrayImpl", "JAX's arrays are immutable and shared behind the scenes; its capsules are legacy ones, which have no flags"},
+    {"jaxlib", "ArrayImpl",
+     "JAX's arrays are immutable and shared behind the scenes; its capsules are legacy ones, which have no flags"},
 };
 
 // Whether objects of the type are of inverted_producers, or of immutable_producers.

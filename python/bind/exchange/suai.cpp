@@ -1,12 +1,12 @@
 // SUAI: dict → Descriptor, and Array → dict. What the dict says is believed only by suai::verify.
 #include <entrepot/exchange/suai.hpp>
 
+#include "../array/array.hpp"
+#include "../convert.hpp"
 #include "../device.hpp"
 #include "../errors.hpp"
-#include "../convert.hpp"
 #include "../owner.hpp"
 #include "../peers.hpp"
-#include "../array/array.hpp"
 #include "exports.hpp"
 #include "held_buffer.hpp"
 #include "interface_dict.hpp"
@@ -53,7 +53,7 @@ Array read_dpctl(PyObject *object, const DpctlMemory &memory) {
     descriptor.shape = Extents(&extent, 1);
     descriptor.queue = queue_from_sycl(memory.queue);
     descriptor.context = descriptor.queue.context();
-    return suai::verify(descriptor, keep(object));
+    return suai::verify(std::move(descriptor), keep(object));
 }
 
 std::optional<Array> read(PyObject *object, const ImportRequest &) {
@@ -78,8 +78,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     const Reference syclobj = dict.find(InterfaceKeys::get().syclobj);
     SyclObject sycl = syclobj ? sycl_object_from(syclobj.get()) : SyclObject{};
     descriptor.context = std::move(sycl.context);
-    descriptor.queue = sycl.queue;
-    Array array = suai::verify(descriptor, std::move(owner));
+    descriptor.queue = std::move(sycl.queue);
+    Array array = suai::verify(std::move(descriptor), std::move(owner));
     sycl.mark_used();
     return array;
 }

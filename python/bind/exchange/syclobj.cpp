@@ -39,8 +39,8 @@ SyclObject from_capsule(PyObject *capsule) {
         return {Context::from_native(sycl, PyCapsule_GetPointer(capsule, context_names.fresh)), {}, {}};
     const char *const name = PyCapsule_GetName(capsule);
     PyErr_Clear();
-    throw suai::speaker.refusal("'syclobj' is a capsule named '", name ? name : "", "'; '", queue_names.fresh, "' or '", context_names.fresh,
-                                "' is expected, and a used one serves no second consumer");
+    throw suai::speaker.refusal("'syclobj' is a capsule named '", name ? name : "", "'; '", queue_names.fresh, "' or '",
+                                context_names.fresh, "' is expected, and a used one serves no second consumer");
 }
 
 SyclObject from_dict_capsule(PyObject *capsule) {
@@ -54,7 +54,8 @@ SyclObject from_provider(PyObject *object) {
     static PyObject *const get_capsule = PyUnicode_InternFromString("_get_capsule");
     const Reference method = find_attribute(object, get_capsule);
     if (!method)
-        throw suai::speaker.refusal("'syclobj' is ", shown(object), "; a filter selector, a queue, a context, one of their capsules, or an object ",
+        throw suai::speaker.refusal("'syclobj' is ", shown(object),
+                                    "; a filter selector, a queue, a context, one of their capsules, or an object ",
                                     "with _get_capsule() is expected");
     const Reference capsule(PyObject_CallNoArgs(method.get()));
     if (!capsule)
@@ -67,11 +68,9 @@ SyclObject from_provider(PyObject *object) {
 }  // namespace
 
 void SyclObject::mark_used() const noexcept {
-    if (!capsule)
-        return;
-    const CapsuleNames &names = queue ? queue_names : context_names;
-    if (PyCapsule_SetName(capsule.get(), names.used) != 0)
-        PyErr_Clear();
+    for (const CapsuleNames &names : {queue_names, context_names})
+        if (capsule && PyCapsule_IsValid(capsule.get(), names.fresh))
+            PyCapsule_SetName(capsule.get(), names.used);
 }
 
 SyclObject sycl_object_from(PyObject *object) {

@@ -32,7 +32,8 @@ struct Producer {
 struct StructProducer {
     alignas(64) float data[12]{};
     std::intptr_t shape[2]{4, 3}, strides[2]{12, 4};
-    PyArrayInterface interface{2, 2, 'f', 4, array_interface::writeable | array_interface::not_swapped, shape, strides, data, nullptr};
+    PyArrayInterface interface{2,     2,       'f',  4,      array_interface::writeable | array_interface::not_swapped,
+                               shape, strides, data, nullptr};
 
     Array take() const {
         char typestr[16];

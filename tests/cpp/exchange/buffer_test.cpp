@@ -17,7 +17,8 @@ struct Exporter {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4}, suboffsets;
     int released = 0;
-    buffer::Descriptor descriptor{.data = data, .bytes = sizeof data, .read_only = false, .format = "f", .itemsize = sizeof(float)};
+    buffer::Descriptor descriptor{
+        .data = data, .bytes = sizeof data, .read_only = false, .format = "f", .itemsize = sizeof(float)};
 
     Array take() {
         descriptor.shape = shape;

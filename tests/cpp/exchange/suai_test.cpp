@@ -32,7 +32,8 @@ struct Producer {
         if (in)
             context = in;
         void *block = nullptr;
-        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind, 16 * sizeof(float), 0, nullptr, &block);
+        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind, 16 * sizeof(float), 0, nullptr,
+                    &block);
         data = static_cast<float *>(block);
         descriptor.data = data;
         descriptor.typestr = "<f4";
@@ -150,7 +151,11 @@ TEST_CASE("what is malformed is refused with the reason, and let go once") {
         {"64 bits", [](Producer &p) { p.strides = {huge / 2, 1}; }},
         {"address space", [](Producer &p) { p.descriptor.offset = std::numeric_limits<std::int64_t>::max(); }},
         {"dimensions", [](Producer &p) { p.shape = std::vector<std::int64_t>(65, 1); }},
-        {"not aligned", [](Producer &p) { p.descriptor.data = reinterpret_cast<char *>(p.data) + 2; p.shape = {1}; }},
+        {"not aligned",
+         [](Producer &p) {
+             p.descriptor.data = reinterpret_cast<char *>(p.data) + 2;
+             p.shape = {1};
+         }},
         {"not USM memory", [](Producer &p) { p.descriptor.data = nullptr; }},
         {"'syclobj' is missing", [](Producer &p) { p.descriptor.context = {}; }},
     };

@@ -9,8 +9,7 @@ import weakref
 from typing import Any
 
 import pytest
-from hypothesis import given
-from malformed import Speaker, bent, references_stay
+from malformed import Speaker
 
 import entrepot as ep
 
@@ -207,7 +206,7 @@ class TestSyclObject:
 
     def test_a_capsule_serves_again_after_a_refusal(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         capsule = valid["syclobj"]._get_capsule()
-        for broken in ({"shape": (13,)}, {"data": (64, False)}, {"typestr": "|O8"}):
+        for broken in ({"shape": (2**28,)}, {"data": (64, False)}, {"typestr": "|O8"}):
             with pytest.raises(ep.InterfaceError):
                 self.check(valid | broken, capsule)
         self.check(valid, capsule)
@@ -244,14 +243,15 @@ class TestRefusal:
             ({"shape": 12}, "tuple of ints"),
             ({"shape": (4.0, 3)}, "must be an int"),
             ({"shape": (-4, 3)}, "negative"),
-            ({"shape": (13,)}, "elements, not bytes"),
+            ({"shape": (2**28,)}, "elements, not bytes"),
             ({"shape": (2**40, 2**40)}, "64 bits"),
             ({"shape": (1,) * 65}, "at most 64"),
             ({"strides": (3,)}, "2 dimensions and 'strides' has 1"),
             ({"strides": (3, 1, 1)}, "2 dimensions and 'strides' has 3"),
             ({"strides": 3}, "tuple of ints"),
-            ({"strides": (12, 4)}, "elements, not bytes"),
-            ({"offset": 1}, "elements, not bytes"),
+            ({"strides": (2**28, 1)}, "elements, not bytes"),
+            ({"strides": (-(2**28), 1)}, "not USM memory"),
+            ({"offset": 2**30}, "not USM memory"),
             ({"offset": "1"}, "must be an int"),
             ({"data": (0, False)}, "not USM memory"),
             ({"data": (-1, False)}, "address"),
@@ -285,23 +285,6 @@ class TestRefusal:
         with pytest.raises(ep.InterfaceError, match="bound to another context"):
             ep.asarray(Speaker(ATTRIBUTE, valid | {"syclobj": other}))
 
-    def test_whatever_it_says_nothing_is_lost(self, valid: dict[str, Any]) -> None:
-        @given(interface=bent(valid))
-        def check(interface: dict[str, Any]) -> None:
-            producer = Speaker(ATTRIBUTE, interface)
-
-            def attempt() -> None:
-                try:
-                    ep.asarray(producer)
-                except ep.InterfaceError:
-                    pass
-
-            references_stay(attempt, producer, interface)
-            producer.__sycl_usm_array_interface__ = valid
-            assert ep.asarray(producer).shape == (4, 3)
-
-        check()
-
 
 class TestReadOnly:
     """The specification says that ``data[1]`` is *read-only*; two producers in use mean *writable*."""
@@ -329,12 +312,17 @@ class TestReadOnly:
         import dpctl.memory
 
         class Honest(dpctl.memory.MemoryUSMShared):
+            flag = True
+
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, Any]:
                 interface = super().__sycl_usm_array_interface__
-                return interface | {"data": (interface["data"][0], False)}
+                return interface | {"data": (interface["data"][0], self.flag)}
 
-        assert not ep.asarray(Honest(64)).read_only
+        producer = Honest(64)
+        assert ep.asarray(producer).read_only
+        producer.flag = False
+        assert not ep.asarray(producer).read_only
 
     @pytest.mark.dpnp
     @pytest.mark.parametrize("writable", [False, True])
@@ -429,9 +417,9 @@ class TestExport:
         source = (ctypes.c_int * 12)(*range(12))
         array = ep.empty(12, "int32", device=SELECTOR)
         ep.copy(array, source)
-        view = array.reshape(4, 3)[::-2, 1:]
+        view = array.reshape(4, 3)[1::2, 1:]  # dpnp takes no negative strides here, not even its own
         taken = dpnp.asarray(Speaker(ATTRIBUTE, view.__sycl_usm_array_interface__, keep=view))
-        assert taken.asnumpy().tolist() == [[10, 11], [4, 5]]
+        assert taken.asnumpy().tolist() == [[4, 5], [10, 11]]
 
 
 @pytest.mark.dpctl
