@@ -1,0 +1,626 @@
+"""Nothing is lost on bad input: producers that lie in every field, by every protocol.
+
+Each lie ends in the protocol's documented exception or in a view that nobody reads. The same object, mended, works right
+afterwards; everything that was taken from it was given back; no allocation is left. ``make sanitize-contract`` runs this
+file under AddressSanitizer and UndefinedBehaviorSanitizer.
+
+What no consumer can find out is left out: an address of host memory that nobody owns, a shape that points to fewer numbers
+than there are dimensions, a capsule of the right name that holds something else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import entrepot as ep
+from buffers import Exporter
+from entrepot import memory
+from malformed import INTEGERS, JUNK, TYPESTRS, Speaker, bent, references_stay
+from places import SYCL
+from tables import publish
+from tensors import CPU, CUDA, ONE_API, Legacy, Producer, Versioned, name_of, new_capsule
+
+pytestmark = pytest.mark.host
+
+HOST_MEMORY = (ctypes.c_float * 16)(*range(16))
+ADDRESS = ctypes.addressof(HOST_MEMORY)
+
+lies = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def signed(bits: int) -> st.SearchStrategy[int]:
+    return INTEGERS.map(lambda n: (n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
+
+
+def unsigned(bits: int) -> st.SearchStrategy[int]:
+    return INTEGERS.map(lambda n: n % 2**bits)
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_allocated() -> Iterator[memory.statistics]:
+    """Live allocations come back to none, however the test's imports ended."""
+    statistics = memory.statistics(memory.direct())
+    with memory.use_resource(statistics):
+        yield statistics
+    gc.collect()
+    memory.trim()
+    assert (statistics.current_count, statistics.current_bytes) == (0, 0)
+
+
+def is_right(view: ep.Array) -> bool:
+    return view.shape == (4, 3) and view.to("host").numpy().tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+def usm(kind: str = "shared") -> ep.Array:
+    """Sixteen floats of USM, 0 to 15."""
+    array = ep.empty(16, "float32", device="opencl:cpu", kind=kind)
+    array.copy_from_host(HOST_MEMORY)
+    return array
+
+
+# ---------------------------------------------------------------- dicts
+
+
+class Dict:
+    """A protocol whose producers are dicts: which attribute, how it is taken, and a dict that says the truth."""
+
+    attribute: str
+    takers: tuple[Callable[[object], object], ...]
+
+    def __init__(self) -> None:
+        self.truth = self.make()
+
+    def make(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class ArrayInterface(Dict):
+    attribute = "__array_interface__"
+    takers = (ep.asarray, lambda obj: ep.asarray(obj, dtype="float32", protocol="array_interface"))
+
+    def make(self) -> dict[str, Any]:
+        return {"shape": (4, 3), "typestr": "<f4", "data": (ADDRESS, False), "strides": None, "version": 3}
+
+
+def copied(obj: object) -> None:
+    ep.asarray(obj, copy=True).queue.wait()  # until then what is copied from is kept
+
+
+class Suai(Dict):
+    attribute = "__sycl_usm_array_interface__"
+    takers = (ep.asarray, copied, memory.as_usm_memory, lambda obj: memory.MemoryUSMShared(obj, copy=True))
+
+    def __init__(self, kind: str) -> None:
+        self.memory = usm(kind)
+        super().__init__()
+
+    def make(self) -> dict[str, Any]:
+        where = self.memory
+        truth = {"shape": (4, 3), "typestr": "<f4", "data": (where.data_ptr, False), "strides": None}
+        return truth | {"offset": 0, "version": 1, "syclobj": where.queue}
+
+
+DICTS = [
+    pytest.param(ArrayInterface, id="array interface"),
+    *(pytest.param(lambda kind=p.kind: Suai(kind), id=f"SUAI {p.kind}", marks=pytest.mark.sycl) for p in SYCL),
+]
+
+
+@pytest.mark.numpy
+class TestDicts:
+    @pytest.mark.parametrize("make", DICTS)
+    def test_whatever_it_says(self, make: Callable[[], Dict]) -> None:
+        protocol = make()
+
+        @lies
+        @given(interface=bent(protocol.truth), taker=st.sampled_from(protocol.takers))
+        def check(interface: dict[str, Any], taker: Callable[[object], object]) -> None:
+            producer = Speaker(protocol.attribute, interface)
+
+            def attempt() -> None:
+                try:
+                    taker(producer)
+                except ep.InterfaceError:
+                    pass
+
+            references_stay(attempt, producer, interface, *(value for value in interface.values() if type(value) is ep.Queue))
+            setattr(producer, protocol.attribute, protocol.truth)
+            assert is_right(ep.asarray(producer))
+
+        check()
+
+    @lies
+    @given(whole=JUNK)
+    @pytest.mark.parametrize("attribute", ["__array_interface__", pytest.param(Suai.attribute, marks=pytest.mark.sycl)])
+    def test_what_is_no_dict(self, attribute: str, whole: object) -> None:
+        producer = Speaker(attribute, whole)
+
+        def attempt() -> None:
+            with pytest.raises(ep.InterfaceError):
+                ep.asarray(producer)
+
+        references_stay(attempt, producer, whole)
+
+    @pytest.mark.sycl
+    def test_pointers_outside_their_allocation(self) -> None:
+        suai = Suai("shared")
+        ends = suai.memory.data_ptr + suai.memory.nbytes
+        for data, shape, strides in [
+            (ends - 4, (2**16,), None),
+            (ends - 4, (4096, 2), (-(2**16), 1)),
+            (suai.memory.data_ptr, (2,), (2**30,)),
+            (suai.memory.data_ptr, (2,), (-(2**30),)),
+            (ADDRESS, (4, 3), None),
+        ]:
+            interface = suai.truth | {"data": (data, False), "shape": shape, "strides": strides}
+            for taker in suai.takers:
+                with pytest.raises(ep.InterfaceError):
+                    taker(Speaker(suai.attribute, interface))
+
+
+# ---------------------------------------------------------------- structs
+
+
+class Struct(ctypes.Structure):
+    """struct PyArrayInterface."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("data", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+    )
+
+
+def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] | None = (12, 4), **lie: Any) -> Speaker:
+    numbers = [None if values is None else (ctypes.c_ssize_t * len(values))(*values) for values in (shape, strides)]
+    fields = {"two": 2, "nd": 2, "typekind": b"f", "itemsize": 4, "flags": 0x700, "data": ADDRESS} | lie
+    made = Struct(**fields)
+    made.shape, made.strides = (ctypes.cast(values, ctypes.POINTER(ctypes.c_ssize_t)) for values in numbers)
+    return Speaker("__array_struct__", new_capsule(ctypes.addressof(made), None), keep=(made, numbers))
+
+
+@pytest.mark.numpy
+class TestStructs:
+    @lies
+    @given(
+        lie=st.fixed_dictionaries(
+            {},
+            optional={
+                "two": signed(32),
+                "nd": signed(32).filter(lambda n: not 2 < n <= 64),
+                "typekind": st.binary(min_size=1, max_size=1),
+                "itemsize": signed(32),
+                "flags": st.integers(0, 0xFFFF),
+                "shape": st.none() | st.tuples(signed(64), signed(64)),
+                "strides": st.none() | st.tuples(signed(64), signed(64)),
+                "data": st.none() | unsigned(64),
+            },
+        )
+    )
+    def test_whatever_it_says(self, lie: dict[str, Any]) -> None:
+        producer = struct(**lie)
+
+        def attempt() -> None:
+            try:
+                ep.asarray(producer)
+            except ep.InterfaceError:
+                pass
+
+        references_stay(attempt, producer, producer.__array_struct__)
+        assert is_right(ep.asarray(struct()))
+
+
+# ---------------------------------------------------------------- tensors
+
+#: Fields of a tensor that are bent one at a time, each of which must be refused.
+REFUSED = {
+    "ndim -1": {"ndim": -1},
+    "ndim 10**6": {"ndim": 10**6},
+    "no shape": {"shape": None, "ndim": 2},
+    "negative extent": {"shape": (-4, 3)},
+    "overflowing shape": {"shape": (2**62, 2**62)},
+    "overflowing strides": {"strides": (2**62, 2**62)},
+    "overflowing bytes": {"strides": (2**60, 1)},
+    "out of the address space": {"strides": (-(2**58), 1)},
+    "misaligned": {"byte_offset": 2},
+    "offset overflow": {"byte_offset": 2**64 - 1},
+    "unknown dtype": {"dtype": (2, 24, 1)},
+    "no lanes": {"dtype": (2, 32, 0)},
+    "major version": {"version": (2, 0)},
+    "unknown device": {"device": (99, 0)},
+    "CUDA": {"device": (CUDA, 0)},
+    "NULL": {"address": None},
+}
+#: The same for memory that the runtime can be asked about.
+REFUSED_USM = REFUSED | {
+    "device number -1": {"device": (ONE_API, -1)},
+    "device number 1000": {"device": (ONE_API, 1000)},
+    "not USM": {"address": ADDRESS},
+    "behind the allocation": {"byte_offset": 2**20},
+    "before the allocation": {"strides": (-(2**20), 1)},
+    "longer than the allocation": {"shape": (2**20, 3)},
+}
+LIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "ndim": signed(32).filter(lambda n: not 2 < n <= 64),
+        "shape": st.none() | st.tuples(signed(64), signed(64)),
+        "strides": st.none() | st.tuples(signed(64), signed(64)),
+        "dtype": st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535)),
+        "device": st.tuples(st.integers(-3, 25), signed(32)),
+        "byte_offset": unsigned(64),
+        "flags": st.integers(0, 2**64 - 1),
+        "version": st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)),
+        "null_deleter": st.booleans(),
+    },
+)
+
+
+class Place_:
+    """Where tensors lie: their address and device, and the lies that can be found out there."""
+
+    def __init__(self, array: ep.Array | None) -> None:
+        self.array = array
+        self.address = array.data_ptr if array is not None else ADDRESS
+        self.device = array.__dlpack_device__() if array is not None else (CPU, 0)
+        self.refused = REFUSED if array is None else REFUSED_USM
+
+    def producer(self, form: type, **lie: Any) -> Producer:
+        producer = Producer(**({"address": self.address, "data": self.array, "form": form, "device": self.device} | lie))
+        if producer.shape is None and producer.ndim is None:
+            producer.ndim = 2
+        return producer
+
+    def mend(self, producer: Producer) -> None:
+        truth = self.producer(producer.form)
+        for field in (
+            "address",
+            "shape",
+            "strides",
+            "ndim",
+            "dtype",
+            "device",
+            "byte_offset",
+            "flags",
+            "version",
+            "null_deleter",
+        ):
+            setattr(producer, field, getattr(truth, field))
+
+
+PLACES = [
+    pytest.param(lambda: Place_(None), id="CPU"),
+    *(pytest.param(lambda p=p: Place_(usm(p.kind)), id=f"oneAPI {p.kind}", marks=pytest.mark.sycl) for p in SYCL),
+]
+every_place = pytest.mark.parametrize("make_place", PLACES)
+both_forms = pytest.mark.parametrize("form", [Legacy, Versioned])
+
+
+def through_protocol(producer: Producer) -> ep.Array:
+    return ep.asarray(producer, protocol="dlpack")
+
+
+def through_capsule(producer: Producer) -> ep.Array:
+    capsule = producer.capsule()
+    try:
+        return ep.from_dlpack(capsule)
+    finally:
+        del capsule  # its destructor is Python code, which must not run while an exception is on its way
+
+
+Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered for ever, as the protocol lets consumers do
+
+
+def through_table(producer: Producer) -> ep.Array:
+    tensor = Tensor()
+    tensor.producer = producer
+    return ep.asarray(tensor, protocol="c_exchange_api")
+
+
+def routes(form: type) -> list[Callable[[Producer], ep.Array]]:
+    return [through_protocol, through_capsule] + [through_table] * (form is Versioned)
+
+
+@pytest.mark.numpy
+class TestTensors:
+    @every_place
+    @both_forms
+    def test_is_refused_and_freed_once(self, make_place: Callable[[], Place_], form: type) -> None:
+        place = make_place()
+        for name, lie in place.refused.items():
+            if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
+                continue
+            for route in routes(form):
+                producer = place.producer(form, **lie)
+                with pytest.raises(ep.ExchangeError, match="DLPack"):
+                    pytest.fail(f"{name} was taken as {route(producer)!r}")
+                assert producer.deleted == 1, name
+                place.mend(producer)
+                assert is_right(route(producer)), name
+                assert producer.deleted == 2, name
+
+    @every_place
+    @both_forms
+    def test_whatever_it_says(self, make_place: Callable[[], Place_], form: type) -> None:
+        place = make_place()
+
+        @lies
+        @given(lie=LIES, route=st.sampled_from(routes(form)))
+        def check(lie: dict[str, Any], route: Callable[[Producer], ep.Array]) -> None:
+            producer = place.producer(form, **lie)
+            try:
+                route(producer)
+            except ep.ExchangeError:
+                pass
+            assert producer.deleted == (0 if producer.null_deleter else 1)
+            place.mend(producer)
+            before = producer.deleted
+            assert is_right(route(producer))
+            assert producer.deleted == before + 1
+
+        check()
+
+    @every_place
+    @both_forms
+    def test_the_callers_own_capsule_keeps_its_tensor(self, make_place: Callable[[], Place_], form: type) -> None:
+        place = make_place()
+        for lie in place.refused.values():
+            if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
+                continue
+            producer = place.producer(form, **lie)
+            capsule = producer.capsule()
+
+            def attempt(capsule: object = capsule) -> None:
+                with pytest.raises(ep.ExchangeError):
+                    ep.asarray(capsule)
+
+            references_stay(attempt, capsule, producer)
+            assert name_of(capsule) == form.names[0]
+            assert producer.deleted == 0
+            del capsule, attempt
+            gc.collect()
+            assert producer.deleted == 1
+
+    @both_forms
+    def test_a_capsule_that_was_taken(self, form: type) -> None:
+        producer = Place_(None).producer(form)
+        capsule = producer.capsule()
+        view = ep.asarray(capsule)
+        for take in (ep.asarray, ep.from_dlpack, through_protocol):
+            with pytest.raises(ep.ExchangeError, match="taken already"):
+                take(capsule)
+        assert is_right(view)
+        del view, capsule
+        assert producer.deleted == 1
+
+    @pytest.mark.parametrize("name", [None, b"", b"dltensor2", b"used_dltensor", b"DLTENSOR", b"SyclQueueRef", b"\xff\xfe"])
+    def test_capsules_of_other_names(self, name: bytes | None) -> None:
+        producer = Place_(None).producer(Versioned)
+        tensor = producer.tensor()
+
+        class Odd:
+            def __dlpack__(self, **_: object) -> object:
+                return new_capsule(ctypes.addressof(tensor), name)
+
+        odd = Odd()
+
+        def attempt() -> None:
+            for take in (ep.asarray, ep.from_dlpack):
+                with pytest.raises((ep.ExchangeError, TypeError)):
+                    take(new_capsule(ctypes.addressof(tensor), name))
+                with pytest.raises(ep.ExchangeError):
+                    take(odd)
+
+        attempt()
+        references_stay(attempt, odd, Odd)
+        assert producer.deleted == 0
+
+    @lies
+    @given(answer=JUNK, device=JUNK)
+    @example(answer=None, device=(1,))
+    def test_methods_that_answer_nonsense(self, answer: object, device: object) -> None:
+        class Odd:
+            def __dlpack__(self, **_: object) -> object:
+                return answer
+
+            def __dlpack_device__(self) -> object:
+                return device
+
+        odd = Odd()
+
+        def attempt() -> None:
+            with pytest.raises(ep.ExchangeError):
+                ep.asarray(odd)
+            with pytest.raises(ep.ExchangeError):
+                ep.from_dlpack(odd)
+
+        references_stay(attempt, odd, answer)
+
+
+# ---------------------------------------------------------------- buffers
+
+
+@pytest.mark.numpy
+class TestBuffers:
+    @lies
+    @given(
+        lie=st.fixed_dictionaries(
+            {},
+            optional={
+                "ndim": signed(32).filter(lambda n: not 2 < n <= 64),
+                "shape": st.none() | st.tuples(signed(64), signed(64)),
+                "strides": st.none() | st.tuples(signed(64), signed(64)),
+                "suboffsets": st.none() | st.tuples(signed(64), signed(64)),
+                "format": st.none()
+                | st.binary(max_size=4)
+                | st.sampled_from([b"@f", b">f", b"4f", b"T{f:x:}", b"O", b"Zf", b"&f"]),
+                "itemsize": signed(64),
+                "length": signed(64),
+                "read_only": signed(32),
+            },
+        ),
+        address=st.just(ADDRESS) | unsigned(64),
+    )
+    @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
+    @example(lie={"format": b"\xff"}, address=ADDRESS)
+    @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)
+    def test_whatever_it_says(self, lie: dict[str, Any], address: int) -> None:
+        if lie.get("shape", ()) is None:
+            lie.setdefault("ndim", 2)
+        exporter = Exporter(HOST_MEMORY, address, **lie)
+
+        def attempt() -> None:
+            try:
+                ep.asarray(exporter)
+            except ep.ExchangeError:
+                pass
+
+        references_stay(attempt, exporter, HOST_MEMORY)
+        assert exporter.given == exporter.released == 1
+        assert is_right(ep.asarray(Exporter(HOST_MEMORY, ADDRESS)))
+
+
+# ---------------------------------------------------------------- consumers that ask for nonsense
+
+
+class TestQuestions:
+    @lies
+    @given(
+        keywords=st.fixed_dictionaries(
+            {},
+            optional={
+                "stream": JUNK.filter(lambda value: type(value) is not int),
+                "max_version": JUNK | st.tuples(signed(64), signed(64)),
+                "dl_device": JUNK | st.tuples(st.integers(-3, 25), signed(64)),
+                "copy": JUNK | st.booleans(),
+                "nonsense": JUNK,
+            },
+        )
+    )
+    @pytest.mark.parametrize("selector", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
+    def test_what_dlpack_is_asked(self, selector: str, keywords: dict[str, Any]) -> None:
+        array = ep.zeros((4, 3), "float32", device=selector)
+        keywords = {
+            name: value for name, value in keywords.items() if isinstance(value, (int, str, tuple, list, dict, type(None)))
+        }
+
+        def attempt() -> None:
+            try:
+                array.__dlpack__(**keywords)
+            except (ep.ExchangeError, TypeError, ValueError, OverflowError):
+                pass
+
+        references_stay(attempt, array, *keywords.values())
+        assert ep.from_dlpack(array.__dlpack__()).data_ptr == array.data_ptr
+
+    @lies
+    @given(flags=st.integers(-(2**31), 2**31 - 1))
+    def test_what_buffers_are_asked(self, flags: int) -> None:
+        array = ep.zeros((4, 3), "float32", device="host")
+        view = (ctypes.c_char * 80)()
+
+        def attempt() -> None:
+            try:
+                ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(array), view, flags)
+            except ep.ExchangeError:
+                return
+            ctypes.pythonapi.PyBuffer_Release(view)
+
+        references_stay(attempt, array)
+        assert memoryview(array).shape == (4, 3)
+
+    @lies
+    @given(keywords=st.dictionaries(st.sampled_from("dtype copy device kind queue protocol nonsense".split()), TYPESTRS | JUNK))
+    def test_what_asarray_is_asked(self, keywords: dict[str, Any]) -> None:
+        def attempt() -> None:
+            try:
+                ep.asarray(HOST_MEMORY, **keywords)
+            except (ep.EntrepotError, TypeError, ValueError, OverflowError):
+                pass
+
+        references_stay(attempt, HOST_MEMORY)
+
+
+# ---------------------------------------------------------------- what refusals cost
+
+
+class Mallinfo(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    )
+
+
+def allocated_bytes() -> int:
+    """What malloc has given out and not got back, in the whole process; 0 where another malloc counts."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = Mallinfo
+    return mallinfo().uordblks
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="this C library does not count what malloc has given out")
+class TestLeaks:
+    """Refusals, some thousands of each, leave nothing behind in C++ either."""
+
+    TIMES = 2000
+    SLACK = 8 * TIMES  # bytes: less than any block that leaked once each time would take
+
+    def check(self, attempt: Callable[[], object]) -> None:
+        def many(times: int) -> None:
+            for _ in range(times):
+                try:
+                    attempt()
+                except ep.ExchangeError:
+                    pass
+
+        many(200)
+        gc.collect()
+        before = allocated_bytes()
+        many(self.TIMES)
+        gc.collect()
+        assert allocated_bytes() - before < self.SLACK
+
+    def test_dicts(self) -> None:
+        producers = [
+            Speaker("__array_interface__", ArrayInterface().truth | lie) for lie in ({"typestr": "|O8"}, {"data": (0, False)}, {})
+        ]
+        for producer in producers:
+            self.check(lambda producer=producer: ep.asarray(producer))
+
+    @pytest.mark.sycl
+    def test_usm_dicts(self) -> None:
+        suai = Suai("shared")
+        for lie in ({"typestr": "|O8"}, {"data": (64, False)}, {"shape": (2**28,)}, {"version": 2}, {}):
+            producer = Speaker(suai.attribute, suai.truth | lie)
+            self.check(lambda producer=producer: ep.asarray(producer))
+
+    def test_buffers(self) -> None:
+        for lie in ({"ndim": 10**6}, {"format": b"O"}, {"length": 5}, {}):
+            exporter = Exporter(HOST_MEMORY, ADDRESS, **lie)
+            self.check(lambda exporter=exporter: ep.asarray(exporter))
+
+    @both_forms
+    def test_tensors(self, form: type) -> None:
+        place = Place_(None)
+        for lie in ({"ndim": 10**6}, {"dtype": (2, 24, 1)}, {"device": (CUDA, 0)}, {}):
+            producer = place.producer(form, **lie)
+
+            def attempt(producer: Producer = producer) -> None:
+                try:
+                    through_capsule(producer)
+                finally:
+                    producer.made.clear()
+
+            self.check(attempt)
