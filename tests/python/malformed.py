@@ -1,4 +1,4 @@
-"""What a lie is made of: values of every kind, and interface dicts that say something wrong, for every protocol that is a dict."""
+"""What lies are made of: values of every kind, and interface dicts that say something wrong, for every protocol that is one."""
 
 from __future__ import annotations
 
