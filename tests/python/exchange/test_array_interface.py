@@ -160,7 +160,12 @@ class TestStruct:
 
     @pytest.mark.parametrize(
         ("changes", "words"),
-        [({"two": 3}, "instead of 2"), ({"nd": -1}, "dimensions"), ({"nd": 10**6}, "dimensions"), ({"typekind": b"O"}, "typestr")],
+        [
+            ({"two": 3}, "instead of 2"),
+            ({"nd": -1}, "dimensions"),
+            ({"nd": 10**6}, "dimensions"),
+            ({"typekind": b"O"}, "typestr"),
+        ],
     )
     def test_a_malformed_struct_is_refused(self, changes: dict[str, object], words: str) -> None:
         with pytest.raises(ep.InterfaceError, match=words):
