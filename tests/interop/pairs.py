@@ -40,6 +40,11 @@ class Cannot:
     reason: str
     how: type[BaseException] | tuple[type[BaseException], ...] | None = Exception
 
+    @classmethod
+    def lacks(cls, reason: str, *columns: str) -> dict[str, Cannot]:
+        """These columns ask for what the peer does not have at all."""
+        return dict.fromkeys(columns, cls(reason, how=None))
+
     @property
     def mark(self) -> pytest.MarkDecorator:
         if self.how is None:
@@ -65,8 +70,8 @@ class Peer:
 
     name: str
 
-    def make(self, place: Place, dtype: str) -> Any:
-        """An object of 4 by 6 elements; where ``dtype`` is int32 they are 0 to 23."""
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        """An object of 4 by 6 elements, or the cut of it that LAYOUTS has under the name; of int32, they are 0 to 23."""
         raise NotImplementedError
 
     def view(self, obj: Any) -> View:
@@ -78,9 +83,6 @@ class Peer:
 
     def write(self, obj: Any, value: int) -> None:
         """Sets the first element."""
-        raise NotImplementedError
-
-    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
         raise NotImplementedError
 
     def make_read_only(self, place: Place) -> Any:
@@ -123,6 +125,8 @@ class Out(Way):
 
 
 # ---------------------------------------------------------------- layouts
+
+SHAPED = ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
 
 # From 4 by 6 elements to what is looked at, in words that all peers understand; `broadcast` is the peer's own.
 LAYOUTS: dict[str, Callable[[Any, Callable[[Any, tuple[int, ...]], Any]], Any]] = {
@@ -278,7 +282,7 @@ def out_dtype(dtype: str) -> Callable[[Out, Place], None]:
 
 def in_layout(layout: str) -> Callable[[In, Place], None]:
     def check(way: In, place: Place) -> None:
-        obj = LAYOUTS[layout](way.peer.make(place, "int32"), way.peer.broadcast)
+        obj = way.peer.make(place, layout=layout)
         array = way.carry(obj)
         view = way.peer.view(obj)
         assert array.shape == view.shape
@@ -291,27 +295,27 @@ def in_layout(layout: str) -> Callable[[In, Place], None]:
 
 
 def in_our_write(way: In, place: Place) -> None:
-    obj = way.peer.make(place, "int32")
+    obj = way.peer.make(place)
     ep.fill(way.carry(obj), 5).wait()
     assert (way.peer.values(obj) == 5).all()
 
 
 def in_their_write(way: In, place: Place) -> None:
-    obj = way.peer.make(place, "int32")
+    obj = way.peer.make(place)
     array = way.carry(obj)
     way.peer.write(obj, 77)
     assert values_of(array).tobytes()[:1] == b"\x4d"
 
 
 def in_producer_first(way: In, place: Place) -> None:
-    obj = way.peer.make(place, "int32")
+    obj = way.peer.make(place)
     expected = way.peer.values(obj).tolist()
     lives = alive(obj)
     array = way.carry(obj)
     holds_object = array.owner is obj
     del obj
     gc.collect()
-    others = [way.peer.make(place, "int32") for _ in range(8)]  # would take the memory, were it free
+    others = [way.peer.make(place) for _ in range(8)]  # would take the memory, were it free
     for other in others:
         assert way.peer.view(other).address != array.data_ptr, "the memory was given away"
     assert values_of(array).tolist() == expected
@@ -324,7 +328,7 @@ def in_producer_first(way: In, place: Place) -> None:
 
 
 def in_consumer_first(way: In, place: Place) -> None:
-    obj = way.peer.make(place, "int32")
+    obj = way.peer.make(place)
     expected, references = way.peer.values(obj).tolist(), sys.getrefcount(obj)
     array = way.carry(obj)
     part = array[1:]
@@ -336,7 +340,7 @@ def in_consumer_first(way: In, place: Place) -> None:
 
 
 def in_writable(way: In, place: Place) -> None:
-    assert not way.carry(way.peer.make(place, "int32")).read_only
+    assert not way.carry(way.peer.make(place)).read_only
 
 
 def in_read_only(way: In, place: Place) -> None:
@@ -346,7 +350,7 @@ def in_read_only(way: In, place: Place) -> None:
 def in_order(way: In, place: Place) -> None:
     other = ep.Queue(place.selector)
     for read in (values_of, lambda array: values_of(array.to(queue=other))):
-        obj = way.peer.make(place, "int32")
+        obj = way.peer.make(place)
         way.peer.start_slow_kernel(obj)
         assert read(way.carry(obj)).ravel()[0] == slow.RESULT, "read before the peer's kernel was done"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from interop import slow
-from interop.pairs import Cannot, In, Out, Peer, View, matrix, numbers, ours, values_of
+from interop.pairs import SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
 from malformed import Speaker
 from places import SYCL, Place
 
@@ -26,7 +26,7 @@ class Dpctl(Peer):
 
     name = "dpctl"
 
-    def make(self, place: Place, dtype: str) -> Any:
+    def make(self, place: Place, dtype: str = "uint8", layout: str = "whole") -> Any:
         return self.make_on(dpctl.SyclQueue(place.selector), place.kind)
 
     def make_on(self, queue: Any, kind: str) -> Any:
@@ -60,12 +60,10 @@ class Dpctl(Peer):
 
 PEER = Dpctl()
 
-SHAPELESS = {
-    name: Cannot("raw memory is a run of bytes: it has no shape and no strides", how=None)
-    for name in ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
-}
-NEVER_READ_ONLY = {"read-only": Cannot("raw memory has no flag, and dpctl looks at nobody's", how=None)}
-NO_FLAG = NEVER_READ_ONLY | {"writable": NEVER_READ_ONLY["read-only"]}
+SHAPELESS = Cannot.lacks("raw memory is a run of bytes: it has no shape and no strides", *SHAPED)
+FLAGLESS = "raw memory has no flag, and dpctl looks at nobody's"
+NEVER_READ_ONLY = Cannot.lacks(FLAGLESS, "read-only")
+NO_FLAG = Cannot.lacks(FLAGLESS, "read-only", "writable")
 ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
 
 WAYS = [

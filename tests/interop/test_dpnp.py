@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from interop import slow
-from interop.pairs import NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, ours, values_of
+from interop.pairs import LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
 from places import SYCL, Place
 
 import entrepot as ep
@@ -20,17 +20,14 @@ pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy, pytest.mark
 class Dpnp(Peer):
     name = "dpnp"
 
-    def make(self, place: Place, dtype: str) -> Any:
-        return self.make_on(dpctl.SyclQueue(place.selector), place.kind, dtype)
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return LAYOUTS[layout](self.make_on(dpctl.SyclQueue(place.selector), place.kind, dtype), dpnp.broadcast_to)
 
     def make_on(self, queue: Any, kind: str, dtype: str = "int32") -> Any:
         return dpnp.asarray(numbers().astype(dtype), usm_type=kind, sycl_queue=queue)
 
-    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
-        return dpnp.broadcast_to(obj, shape)
-
     def make_read_only(self, place: Place) -> Any:
-        obj = self.make(place, "int32")
+        obj = self.make(place)
         obj.flags.writable = False
         return obj
 
@@ -62,3 +59,28 @@ WAYS = [
 ]
 
 test_pair = matrix(WAYS)
+
+
+@pytest.fixture(scope="module")
+def parts() -> list[Any]:
+    """Two halves of the device, in dpctl's words."""
+    return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
+
+
+@pytest.mark.parametrize("kind", ["host", "device", "shared"])
+class TestSubDevices:
+    """Each has a context of its own: DLPack cannot say which, SUAI can."""
+
+    def test_arrays_of_each_come_in(self, parts: list[Any], kind: str) -> None:
+        for part in parts:
+            obj = PEER.make_on(dpctl.SyclQueue(part), kind)
+            array = ep.asarray(obj)
+            assert (array.data_ptr, array.kind) == (PEER.view(obj).address, kind)
+            assert array.context == obj.sycl_context
+            assert array.device == part
+            assert values_of(array).tolist() == numbers().tolist()
+
+    def test_ours_go_out_as_a_copy_only(self, parts: list[Any], kind: str) -> None:
+        array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
+        with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
+            dpnp.from_dlpack(array)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, Cannot, In, Out, Peer, View, matrix
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, Cannot, In, Out, Peer, View, matrix
 from places import Place
 
 import entrepot as ep
@@ -27,14 +27,11 @@ BUFFER_DTYPES = tuple(dtype for dtype in DTYPES if not dtype.startswith(("bfloat
 class Jax(Peer):
     name = "jax"
 
-    def make(self, place: Place, dtype: str) -> Any:
-        return jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype)
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
 
     def make_read_only(self, place: Place) -> Any:
-        return self.make(place, "int32")
-
-    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
-        return jnp.broadcast_to(obj, shape)
+        return self.make(place)
 
     def view(self, obj: Any) -> View:
         return View(obj.unsafe_buffer_pointer(), obj.shape, read_only=True)
@@ -67,3 +64,26 @@ WAYS = [
 ]
 
 test_pair = matrix(WAYS)
+
+
+def test_a_copy_of_what_is_immutable_may_be_written() -> None:
+    source = jnp.zeros(4, "int32")
+    copied = ep.asarray(source, copy=True)
+    assert not copied.read_only
+    ep.fill(copied, 1).wait()
+    assert source.tolist() == [0] * 4
+
+
+def test_jax_copies_what_is_not_aligned_unless_it_is_forbidden_to() -> None:
+    array = ep.zeros(64, "int32", device="host")[1:]
+    assert jax.dlpack.from_dlpack(array).unsafe_buffer_pointer() != array.data_ptr
+    with pytest.raises(ValueError, match="aligned to 64 bytes"):
+        jax.dlpack.from_dlpack(array, copy=False)
+
+
+@pytest.mark.sycl
+def test_usm_is_taken_as_the_hosts_only() -> None:
+    array = ep.zeros(64, "int32", device="opencl:cpu", kind="shared")
+    with pytest.raises(TypeError, match="unsupported device type"):
+        jax.dlpack.from_dlpack(array)
+    assert jax.dlpack.from_dlpack(array.host(), copy=False).unsafe_buffer_pointer() == array.data_ptr

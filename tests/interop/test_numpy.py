@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers
-from places import SYCL, Place
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers
+from places import Place
 
 import entrepot as ep
 
@@ -17,8 +15,8 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 class NumPy(Peer):
     name = "numpy"
 
-    def make(self, place: Place, dtype: str) -> np.ndarray:
-        return numbers().astype(dtype)
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> np.ndarray:
+        return LAYOUTS[layout](numbers().astype(dtype), np.broadcast_to)
 
     def view(self, obj: np.ndarray) -> View:
         strides = tuple(stride // obj.itemsize for stride in obj.strides)
@@ -30,9 +28,6 @@ class NumPy(Peer):
     def write(self, obj: np.ndarray, value: int) -> None:
         obj[0, 0] = value
 
-    def broadcast(self, obj: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        return np.broadcast_to(obj, shape)
-
     def make_read_only(self, place: Place) -> np.ndarray:
         obj = numbers()
         obj.flags.writeable = False
@@ -40,14 +35,6 @@ class NumPy(Peer):
 
 
 PEER = NumPy()
-
-
-class Disguised:
-    """An array that shows one attribute only, as an object of a library that NumPy does not know."""
-
-    def __init__(self, array: np.ndarray, attribute: str) -> None:
-        self.array = array
-        setattr(self, attribute, getattr(array, attribute))
 
 
 def by(protocol: str) -> In:
@@ -69,3 +56,29 @@ WAYS = [
 ]
 
 test_pair = matrix(WAYS)
+
+
+@pytest.mark.sycl
+class TestDeviceMemory:
+    """What the host cannot reach never becomes an array of something else, of Python objects for instance."""
+
+    def array(self) -> ep.Array:
+        return ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
+
+    def test_is_refused_with_the_call_that_copies(self) -> None:
+        with pytest.raises(ep.ExchangeError, match="copy_to_host"):
+            np.asarray(self.array())
+        with pytest.raises(BufferError, match=r"\.to\('host'\)"):
+            np.from_dlpack(self.array(), device="cpu")
+
+    def test_copies_where_that_is_asked_for(self) -> None:
+        assert np.from_dlpack(self.array(), device="cpu", copy=True).tolist() == [[0] * 6] * 4
+
+
+@pytest.mark.sycl
+def test_usm_needs_to_be_asked_for_as_the_hosts() -> None:
+    """np.from_dlpack and dpnp.from_dlpack ask in the same words, and dpnp is to get USM."""
+    array = ep.zeros(4, "int32", device="opencl:cpu", kind="shared")
+    with pytest.raises(RuntimeError, match="Unsupported device"):
+        np.from_dlpack(array)
+    assert np.from_dlpack(array, device="cpu").ctypes.data == np.from_dlpack(array.host()).ctypes.data == array.data_ptr

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix
 from places import Place
 
 import entrepot as ep
@@ -23,11 +23,9 @@ MORE_DTYPES = (
 class Torch(Peer):
     name = "torch"
 
-    def make(self, place: Place, dtype: str) -> Any:
-        return torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype))
-
-    def broadcast(self, obj: Any, shape: tuple[int, ...]) -> Any:
-        return obj.expand(shape)
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype))
+        return LAYOUTS[layout](whole, torch.broadcast_to)
 
     def view(self, obj: Any) -> View:
         return View(obj.data_ptr(), tuple(obj.shape), obj.stride(), False)

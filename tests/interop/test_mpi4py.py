@@ -1,0 +1,101 @@
+"""mpi4py: messages straight from and into our memory, and memory that MPI allocates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from interop import slow
+from interop.pairs import HOST_ACCESSIBLE, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from places import HOST, Place, every_host_accessible_place
+
+import entrepot as ep
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.mpi4py]
+
+ep.devices()  # MPI maps a loader of OpenCL that does not find the wheel's device: whoever wants both asks for devices first
+MPI = pytest.importorskip("mpi4py.MPI")
+
+
+class Mpi(Peer):
+    """Runs of bytes, which know whether they may be written."""
+
+    name = "mpi4py"
+
+    def make(self, place: Place, dtype: str = "uint8", layout: str = "whole") -> Any:
+        obj = MPI.Alloc_mem(numbers().nbytes)
+        np.asarray(obj)[:] = self.expected(numbers())
+        return obj
+
+    def make_read_only(self, place: Place) -> Any:
+        return self.make(place).toreadonly()
+
+    def view(self, obj: Any) -> View:
+        return View(obj.address, (obj.nbytes,), read_only=obj.readonly)
+
+    def values(self, obj: Any) -> np.ndarray:
+        return np.frombuffer(obj.tobytes(), "u1")
+
+    def write(self, obj: Any, value: int) -> None:
+        obj[0] = value
+
+    def expected(self, values: np.ndarray) -> np.ndarray:
+        return np.frombuffer(values.tobytes(order="A"), "u1")
+
+
+PEER = Mpi()
+
+
+def from_buffer(array: ep.Array) -> Any:
+    return MPI.memory.frombuffer(array, readonly=array.read_only)
+
+
+BYTES_OF_HOST = Cannot("what is not in C order comes by DLPack, and USM by DLPack has no bytes for mpi4py's own use", BufferError)
+CONTIGUOUS = {
+    name: Cannot("MPI's memory is contiguous", BufferError) for name in ("negative strides", "broadcast strides", "offset")
+}
+
+USM = [place for place in HOST_ACCESSIBLE if place is not HOST]
+
+WAYS = [
+    In("asarray(MPI.Alloc_mem(n))", PEER, ep.asarray, cannot=Cannot.lacks("memory of MPI has no shape", *SHAPED), dtypes=["uint8"]),
+    Out("MPI.memory.frombuffer(a)", PEER, from_buffer, (HOST,), (), CONTIGUOUS),
+    Out("MPI.memory.frombuffer(a)", PEER, from_buffer, USM, (), CONTIGUOUS | {"transposed": BYTES_OF_HOST}),
+    Out("MPI.memory.frombuffer(a.host())", PEER, lambda a: from_buffer(a.host()), USM, (), CONTIGUOUS),
+]
+
+test_pair = matrix(WAYS)
+
+
+@every_host_accessible_place
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "float32", "float64", "complex64", "complex128"])
+def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
+    sent, received = place.empty((4, 6), dtype), place.empty((4, 6), dtype)
+    ep.copy(sent, numbers().astype(dtype)).wait()
+    MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
+    assert values_of(received).tolist() == numbers().astype(dtype).tolist()
+
+
+def test_a_message_into_read_only_memory_is_refused() -> None:
+    with pytest.raises(BufferError, match="read-only|not writable"):
+        MPI.COMM_SELF.Sendrecv(bytearray(4), 0, recvbuf=ep.asarray(b"abcd"))
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("kind", ["host", "shared"])
+def test_a_message_waits_for_the_kernel_that_writes_it(kind: str) -> None:
+    array, received = ep.zeros((4, 6), "int32", device="opencl:cpu", kind=kind), bytearray(96)
+    slow.launch(array)
+    MPI.COMM_SELF.Sendrecv(array, 0, recvbuf=received)
+    assert received[0] == slow.RESULT
+
+
+@pytest.mark.sycl
+def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
+    """mpi4py hands device pointers on to an MPI that may know them, and asks for no order (stream=-1): the caller waits."""
+    array = ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
+    done = slow.launch(array)
+    assert MPI.memory.frombuffer(array).address == array.data_ptr
+    assert not done.done
+    done.wait()

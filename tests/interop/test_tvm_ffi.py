@@ -1,0 +1,76 @@
+"""apache-tvm-ffi: our C exchange API for arguments and results of its functions, DLPack for its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from places import Place, every_place
+
+import entrepot as ep
+
+tvm_ffi = pytest.importorskip("tvm_ffi")
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
+
+REAL_DTYPES = tuple(dtype for dtype in NUMPY_DTYPES if "complex" not in dtype)
+MORE_DTYPES = (*REAL_DTYPES, *"bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split())
+
+
+def writable_broadcast(row: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(row, shape, (0, *row.strides))  # NumPy's own is read-only, which a tensor cannot be
+
+
+class TvmFfi(Peer):
+    """Tensors are handles: they are read, and written, by a library that takes them."""
+
+    name = "tvm_ffi"
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return tvm_ffi.from_dlpack(LAYOUTS[layout](numbers().astype(dtype), writable_broadcast))
+
+    def view(self, obj: Any) -> View:
+        return View(obj.data_ptr(), tuple(obj.shape), tuple(obj.strides), False)
+
+    def values(self, obj: Any) -> np.ndarray:
+        if obj.device.type == "cpu":
+            return np.from_dlpack(obj).copy()
+        ep.device("opencl:cpu").queue.wait()  # the API's contract: the tensor is ready on the current stream, and the host waits itself
+        return values_of(ep.asarray(obj))
+
+    def write(self, obj: Any, value: int) -> None:
+        ep.fill(ep.asarray(obj)[0, 0, ...], value).wait()
+
+
+PEER = TvmFfi()
+
+
+def as_argument(array: ep.Array) -> Any:
+    """What a function gets that is called with the array."""
+    arguments: list[Any] = []
+    tvm_ffi.convert(arguments.append)(array)
+    return arguments.pop()
+
+
+NO_FLAG = "tensors of tvm_ffi have no read-only flag"
+CANNOT_MAKE = Cannot.lacks(NO_FLAG, "read-only")
+CANNOT_TAKE = {"read-only": Cannot(NO_FLAG, AssertionError)}
+
+WAYS = [
+    In("asarray(t)", PEER, ep.asarray, dtypes=REAL_DTYPES, cannot=CANNOT_MAKE),
+    Out("tvm_ffi.from_dlpack(a)", PEER, tvm_ffi.from_dlpack, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
+    Out("function(a)", PEER, as_argument, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
+]
+
+test_pair = matrix(WAYS)
+
+
+@every_place
+def test_an_array_goes_through_a_function_and_comes_back_as_one(place: Place) -> None:
+    """Both directions of our exchange API: tvm_ffi makes results in the type of the arguments."""
+    array = place.empty((4, 6), "float32")
+    back = tvm_ffi.get_global_func("testing.echo")(array[1:, ::2])
+    assert type(back) is ep.Array
+    assert (back.data_ptr, back.shape, back.strides) == (array[1:].data_ptr, (3, 3), (6, 2))
+    assert (back.kind, back.device, back.context) == (array.kind, array.device, array.context)
