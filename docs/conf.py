@@ -16,3 +16,13 @@ nitpicky = True
 # Python's own types are not part of this site.
 nitpick_ignore_regex = [("py:.*", r"(collections\.abc|typing|types)\..*")]
 autodoc_member_order = "groupwise"
+
+
+def name_the_public_module(app, what, name, obj, options, signature, returns):
+    """The types of the extension module are known by the names under which the package publishes them."""
+    public = [text and text.replace("entrepot._core.", "entrepot.") for text in (signature, returns)]
+    return tuple(public)
+
+
+def setup(app):
+    app.connect("autodoc-process-signature", name_the_public_module)

@@ -1,0 +1,63 @@
+"""The documentation knows every public name, and quotes refusals as they are."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import entrepot
+import entrepot.memory
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in entrepot.__all__ if name not in ("__version__", "memory")),
+        *(name for name in entrepot.memory.__all__ if name not in entrepot.__all__),
+    ],
+)
+def test_every_public_name_is_in_the_reference(name):
+    assert re.search(rf"^\.\. auto\w+:: {name}$", REFERENCE, re.MULTILINE), f"docs/reference.md does not list {name}"
+
+
+def words_of_sources() -> str:
+    """All sources, with literals that follow each other joined; what is streamed between them is a … in the documentation."""
+    files = chain(
+        (ROOT / "src").rglob("*.[ch]pp"), (ROOT / "python" / "bind").rglob("*.[ch]pp"), (ROOT / "include").rglob("*.hpp")
+    )
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return re.sub(r'"\s*\n?\s*(?:,\s*)?"', "", text)
+
+
+def quoted_refusals(page: str) -> list[str]:
+    """The words in italics of the first column below "Refusals"."""
+    section = page.partition("\n## Refusals\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    return [words for row in rows for words in re.findall(r"\*([^*]+)\*", row)]
+
+
+CASES = [(page.name, words) for page in EXCHANGE_PAGES for words in quoted_refusals(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("page", "words"), CASES, ids=[f"{page}: {words}" for page, words in CASES])
+def test_quoted_refusals_stand_in_the_sources(page, words):
+    sources = words_of_sources()
+    for piece in filter(None, (part.strip(" ,'") for part in words.split("…"))):
+        assert piece in sources, f"docs/exchange/{page} quotes {words!r}, but no message has {piece!r}"
+
+
+def test_there_are_refusals_on_every_page_of_a_protocol():
+    silent = [page.name for page in EXCHANGE_PAGES if page.name not in ("index.md", "c_exchange_api.md")]
+    assert set(silent) <= {page for page, _ in CASES}
+
+
+def test_a_refusal_that_nobody_has_is_seen():
+    assert quoted_refusals("\n## Refusals\n\n| *never said* | x |\n") == ["never said"]
+    assert "never said" not in words_of_sources()
