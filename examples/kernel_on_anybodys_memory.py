@@ -2,8 +2,9 @@
 """A kernel of ours writes into an array of dpnp's, and NumPy reads what it wrote: three libraries, one address."""
 
 import dpnp
-import entrepot as ep
 import numpy as np
+
+import entrepot as ep
 
 SOURCE = """
 kernel void saxpy(float a, global const float *x, global float *y) {

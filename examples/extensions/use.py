@@ -3,8 +3,9 @@
 import array
 from importlib import import_module
 
-import entrepot as ep
 import numpy as np
+
+import entrepot as ep
 
 numbers = [1.0, 2.0, 3.0, 4.0]
 for name in ("scale_c", "scale_nanobind", "scale_pybind11", "scale_cython"):
