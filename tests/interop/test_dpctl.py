@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import entrepot as ep
 from interop import slow
 from interop.pairs import SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
 from malformed import Speaker
 from places import SYCL, Place
-
-import entrepot as ep
 
 dpctl = pytest.importorskip("dpctl")
 dpmem = pytest.importorskip("dpctl.memory")
@@ -68,7 +68,14 @@ ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that h
 
 WAYS = [
     In("asarray(m)", PEER, ep.asarray, SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
-    In("ep.memory.as_usm_memory(m)", PEER, lambda m: ep.asarray(ep.memory.as_usm_memory(m)), SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
+    In(
+        "ep.memory.as_usm_memory(m)",
+        PEER,
+        lambda m: ep.asarray(ep.memory.as_usm_memory(m)),
+        SYCL,
+        ["uint8"],
+        SHAPELESS | NEVER_READ_ONLY,
+    ),
     Out("as_usm_memory(a)", PEER, dpmem.as_usm_memory, SYCL, (), ONE_AT_LEAST | NO_FLAG),
 ]
 

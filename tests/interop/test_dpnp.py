@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import entrepot as ep
 from interop import slow
 from interop.pairs import LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
 from places import SYCL, Place
-
-import entrepot as ep
 
 dpctl = pytest.importorskip("dpctl")
 dpnp = pytest.importorskip("dpnp")

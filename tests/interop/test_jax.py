@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, Cannot, In, Out, Peer, View, matrix
-from places import Place
 
 import entrepot as ep
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, Cannot, In, Out, Peer, View, matrix
+from places import Place
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -59,8 +59,22 @@ CANNOT_TAKE = NO_WRITES | {
 WAYS = [
     In("asarray(x)", PEER, ep.asarray, dtypes=DTYPES, cannot=CANNOT_MAKE),
     In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), dtypes=DTYPES, cannot=CANNOT_MAKE),
-    In("asarray(x, protocol='buffer')", PEER, lambda x: ep.asarray(x, protocol="buffer"), dtypes=BUFFER_DTYPES, cannot=CANNOT_MAKE),
-    Out("jax.dlpack.from_dlpack(a.host(), copy=False)", PEER, lambda a: jax.dlpack.from_dlpack(a.host(), copy=False), HOST_ACCESSIBLE, DTYPES, CANNOT_TAKE),
+    In(
+        "asarray(x, protocol='buffer')",
+        PEER,
+        lambda x: ep.asarray(x, protocol="buffer"),
+        dtypes=BUFFER_DTYPES,
+        cannot=CANNOT_MAKE,
+    ),
+    Out(
+        "jax.dlpack.from_dlpack(a.host(), copy=False)",
+        PEER,
+        lambda a: jax.dlpack.from_dlpack(a.host(), copy=False),
+        HOST_ACCESSIBLE,
+        DTYPES,
+        CANNOT_TAKE,
+        alignment=64,
+    ),
 ]
 
 test_pair = matrix(WAYS)

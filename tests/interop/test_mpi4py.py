@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import entrepot as ep
 from interop import slow
 from interop.pairs import HOST_ACCESSIBLE, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
 from places import HOST, Place, every_host_accessible_place
-
-import entrepot as ep
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.mpi4py]
 
@@ -59,7 +59,13 @@ CONTIGUOUS = {
 USM = [place for place in HOST_ACCESSIBLE if place is not HOST]
 
 WAYS = [
-    In("asarray(MPI.Alloc_mem(n))", PEER, ep.asarray, cannot=Cannot.lacks("memory of MPI has no shape", *SHAPED), dtypes=["uint8"]),
+    In(
+        "asarray(MPI.Alloc_mem(n))",
+        PEER,
+        ep.asarray,
+        cannot=Cannot.lacks("memory of MPI has no shape", *SHAPED),
+        dtypes=["uint8"],
+    ),
     Out("MPI.memory.frombuffer(a)", PEER, from_buffer, (HOST,), (), CONTIGUOUS),
     Out("MPI.memory.frombuffer(a)", PEER, from_buffer, USM, (), CONTIGUOUS | {"transposed": BYTES_OF_HOST}),
     Out("MPI.memory.frombuffer(a.host())", PEER, lambda a: from_buffer(a.host()), USM, (), CONTIGUOUS),
@@ -78,7 +84,7 @@ def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
 
 
 def test_a_message_into_read_only_memory_is_refused() -> None:
-    with pytest.raises(BufferError, match="read-only|not writable"):
+    with pytest.raises(BufferError, match="not writable"):
         MPI.COMM_SELF.Sendrecv(bytearray(4), 0, recvbuf=ep.asarray(b"abcd"))
 
 

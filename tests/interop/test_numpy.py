@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers
-from places import Place
 
 import entrepot as ep
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers
+from places import Place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix
-from places import Place
 
 import entrepot as ep
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix
+from places import Place
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.torch]
@@ -32,6 +32,9 @@ class Torch(Peer):
 
     def values(self, obj: Any) -> np.ndarray:
         return np.array(obj.tolist())
+
+    def dtype_of(self, obj: Any) -> str:
+        return str(obj.dtype).removeprefix("torch.")
 
     def write(self, obj: Any, value: int) -> None:
         obj[0, 0] = value

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
-from places import Place, every_place
 
 import entrepot as ep
+from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from places import Place, every_place
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
@@ -36,7 +36,7 @@ class TvmFfi(Peer):
     def values(self, obj: Any) -> np.ndarray:
         if obj.device.type == "cpu":
             return np.from_dlpack(obj).copy()
-        ep.device("opencl:cpu").queue.wait()  # the API's contract: the tensor is ready on the current stream, and the host waits itself
+        ep.device("opencl:cpu").queue.wait()  # the current stream, on which the API has it ready: a host waits for that itself
         return values_of(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:

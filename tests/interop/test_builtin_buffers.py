@@ -1,0 +1,118 @@
+"""Python's own buffers: bytes, bytearray, array, memoryview, mmap and ctypes in; memoryview and ctypes out."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import mmap
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+
+class Run(Peer):
+    """An object that is one run of bytes, made of bytes; what it looks like is what a memoryview of it says."""
+
+    def __init__(self, name: str, new: Callable[[bytes], Any], new_read_only: Callable[[bytes], Any] | None = None) -> None:
+        self.name, self.new, self.new_read_only = name, new, new_read_only
+
+    def make(self, place: object, dtype: str = "int32", layout: str = "whole") -> Any:
+        return self.new(numbers().tobytes())
+
+    def make_read_only(self, place: object) -> Any:
+        return self.new_read_only(numbers().tobytes())
+
+    def view(self, obj: Any) -> View:
+        with memoryview(obj) as seen:
+            return View(np.frombuffer(seen, "u1").ctypes.data, seen.shape, read_only=seen.readonly)
+
+    def values(self, obj: Any) -> np.ndarray:
+        with memoryview(obj) as seen:
+            return np.array(seen)
+
+    def write(self, obj: Any, value: int) -> None:
+        with memoryview(obj) as seen, seen.cast("B") as run:
+            run[0] = value
+
+    def expected(self, values: np.ndarray) -> np.ndarray:
+        return self.values(self.new(values.tobytes()))
+
+
+def mapped(content: bytes) -> mmap.mmap:
+    result = mmap.mmap(-1, len(content))
+    result[:] = content
+    return result
+
+
+def mapped_for_reading(content: bytes) -> mmap.mmap:
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class MemoryView(Peer):
+    """A window on an exporter of any shape; NumPy reads what memoryview itself cannot print."""
+
+    name = "memoryview"
+
+    def make(self, place: object, dtype: str = "int32", layout: str = "whole") -> memoryview:
+        return memoryview(LAYOUTS[layout](numbers().astype(dtype), np.broadcast_to))
+
+    def make_read_only(self, place: object) -> memoryview:
+        return self.make(place).toreadonly()
+
+    def view(self, obj: memoryview) -> View:
+        strides = tuple(stride // obj.itemsize for stride in obj.strides)
+        return View(np.asarray(obj).ctypes.data, obj.shape, strides, obj.readonly)
+
+    def values(self, obj: memoryview) -> np.ndarray:
+        return np.array(obj)
+
+    def dtype_of(self, obj: memoryview) -> str:
+        return np.asarray(obj).dtype.name
+
+    def write(self, obj: memoryview, value: int) -> None:
+        obj[0, 0] = value
+
+
+C_ARRAY = ctypes.c_int * 6 * 4
+BYTES = Run("bytes", bytes, bytes)
+BYTEARRAY = Run("bytearray", bytearray)
+ARRAY = Run("array.array", lambda content: array.array("i", content))
+MMAP = Run("mmap.mmap", mapped, mapped_for_reading)
+CTYPES = Run("ctypes", C_ARRAY.from_buffer_copy)
+VIEW = MemoryView()
+
+ONE_RUN = Cannot.lacks("it is one run of elements, all of them", *SHAPED)
+ALWAYS_WRITABLE = Cannot.lacks("it may always be written", "read-only")
+IMMUTABLE = {
+    "our write": Cannot("bytes are immutable", ValueError),
+    "their write": Cannot("bytes are immutable", TypeError),
+    **Cannot.lacks("bytes are immutable", "writable"),
+}
+# C's pointers have no strides; what may not be written is no buffer to ctypes.
+FROM_BUFFER = {name: Cannot("ctypes takes whole buffers in C order", (TypeError, ValueError)) for name in SHAPED} | {
+    "read-only": Cannot("ctypes takes what may be written", TypeError)
+}
+
+WAYS = [
+    In("asarray(bytes)", BYTES, ep.asarray, dtypes=(), cannot=ONE_RUN | IMMUTABLE),
+    In("asarray(bytearray)", BYTEARRAY, ep.asarray, dtypes=(), cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In("asarray(array.array)", ARRAY, ep.asarray, cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In("asarray(mmap.mmap)", MMAP, ep.asarray, dtypes=(), cannot=ONE_RUN),
+    In("asarray(ctypes array)", CTYPES, ep.asarray, cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In("asarray(memoryview)", VIEW, ep.asarray, dtypes=NUMPY_DTYPES),
+    Out("memoryview(a)", VIEW, memoryview, HOST_ACCESSIBLE, NUMPY_DTYPES),
+    Out("c_array.from_buffer(a)", CTYPES, C_ARRAY.from_buffer, HOST_ACCESSIBLE, (), FROM_BUFFER),
+]
+
+test_pair = matrix(WAYS)
