@@ -391,9 +391,7 @@ def main() -> int:
     libraries = find_libraries()
     ours = entrepot_party(device, kind)
 
-    print(
-        f"1 MiB of float32. a: an entrepot.Array, in {kind} memory of {ep.device(device).name} ({device}); x: the other's object"
-    )
+    print(f"1 MiB of float32; a: an Array in {kind} memory of {device}, {ep.device(device).name}; x: the other library's")
     print("seen: a write through the first name is read through the second; '-': the first cannot be written")
     outcomes = show("Python itself", built_in_rows(ours))
     outcomes += show(
