@@ -7,7 +7,7 @@
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
-#   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
+#   make sanitize   C++ tests and Python tests under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
 SHELL := /bin/bash
@@ -34,7 +34,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test peer-suites bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-contract install develop clean
+.PHONY: demo test peer-suites bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -114,7 +114,7 @@ format: $(call group,lint)
 	ruff check --fix-only
 	ruff format
 
-sanitize: sanitize-address sanitize-contract sanitize-thread
+sanitize: sanitize-address sanitize-python sanitize-thread
 
 # ccache serves here too; -Werror because this is the build that CI looks at.
 sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
@@ -125,7 +125,7 @@ sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
 
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
 # leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away.
-sanitize-contract: sanitize-address
+sanitize-python: sanitize-address
 	rm -rf build/address/package
 	mkdir build/address/package
 	cp -r python/entrepot build/address/package
@@ -135,4 +135,4 @@ sanitize-contract: sanitize-address
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
 	import sys, pytest
 	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
-	sys.exit(pytest.main(['tests/contract']))"
+	sys.exit(pytest.main(['tests/python']))"

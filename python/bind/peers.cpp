@@ -71,7 +71,8 @@ void *dpctl_event(PyObject *object) noexcept { return native_of(event_class, obj
 std::optional<DpctlMemory> dpctl_memory(PyObject *object) noexcept {
     if (!find(memory_class) || !find(memory_bytes) || !find(memory_queue) || !has_interface_of_memory(Py_TYPE(object)))
         return std::nullopt;
-    const auto count = reinterpret_cast<Counter>(memory_bytes.get.load(std::memory_order_relaxed));
+    // By way of void (*)(), which compilers take as the word of somebody who knows what is really there.
+    const auto count = reinterpret_cast<Counter>(reinterpret_cast<void (*)()>(memory_bytes.get.load(std::memory_order_relaxed)));
     return DpctlMemory{memory_class.get.load(std::memory_order_relaxed)(object), count(object),
                        memory_queue.get.load(std::memory_order_relaxed)(object)};
 }
