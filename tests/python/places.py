@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,15 @@ def _param(place: Place) -> object:
 #: Every place, as parameters with their markers.
 every_place = pytest.mark.parametrize("place", [_param(place) for place in (HOST, *SYCL)])
 every_host_accessible_place = pytest.mark.parametrize("place", [_param(p) for p in (HOST, *SYCL) if p.host_accessible])
+
+
+def moved(source: Any, place: Place) -> ep.Array:
+    """A copy of a NumPy array in that place."""
+    array = place.empty(source.shape, source.dtype)
+    ep.copy(array, source).wait()
+    return array
+
+
+def values(array: ep.Array) -> Any:
+    """A NumPy array of a copy of the elements."""
+    return array.copy_to_host().numpy()

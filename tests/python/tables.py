@@ -65,3 +65,9 @@ def publish(make: Callable[[], Producer], *, major: int = 1, older: Table | None
     Tensor.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), NAME)
     Tensor.keep = (table, older)
     return Tensor, table
+
+
+def table_of(kind: type) -> Table:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
+    return Table.from_address(pointer(kind.__dlpack_c_exchange_api__, NAME))

@@ -2,85 +2,15 @@
 
 from __future__ import annotations
 
-import hypothesis.extra.numpy as hnp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from places import HOST, SYCL, Place, every_place
 
 import entrepot as ep
+from places import HOST, SYCL, Place, moved, values
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
 
-DTYPES = ["bool", "int8", "uint16", "int32", "float16", "float32", "float64", "complex64", "complex128"]
 
-
-def moved(source: np.ndarray, place: Place) -> ep.Array:
-    """A copy of the source in that place."""
-    array = place.empty(source.shape, source.dtype)
-    ep.copy(array, source).wait()
-    return array
-
-
-def values(array: ep.Array) -> np.ndarray:
-    return array.copy_to_host().numpy()
-
-
-@every_place
-class TestRoundTrip:
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_every_dtype(self, place: Place, dtype: str) -> None:
-        source = np.arange(60).reshape(3, 4, 5).astype(dtype)
-        np.testing.assert_array_equal(values(moved(source, place)), source)
-
-    @given(data=st.data())
-    def test_strided_on_both_sides(self, place: Place, data: st.DataObject) -> None:
-        shape = data.draw(hnp.array_shapes(max_dims=4, max_side=4))
-        base = np.arange(np.prod(shape), dtype="int32").reshape(shape)
-        index = data.draw(hnp.basic_indices(shape))
-        source = base[index]
-        target_base = np.full(shape, -1, dtype="int32")
-        target = moved(target_base, place)
-        ep.copy(target[index], source).wait()
-        target_base[index] = source
-        np.testing.assert_array_equal(values(target), target_base)
-
-    def test_empty_and_zero_dimensional(self, place: Place) -> None:
-        assert values(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
-        assert values(moved(np.float32(7).reshape(()), place)) == 7
-
-    def test_broadcast(self, place: Place) -> None:
-        target = place.empty((2, 3), "int64")
-        ep.copy(target, np.arange(3)).wait()
-        np.testing.assert_array_equal(values(target), [[0, 1, 2], [0, 1, 2]])
-
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_fill(self, place: Place, dtype: str) -> None:
-        array = place.empty((4, 6), dtype)
-        ep.fill(array, 1).wait()
-        ep.fill(array[1::2, ::-3], 0).wait()
-        expected = np.ones((4, 6), dtype)
-        expected[1::2, ::-3] = 0
-        np.testing.assert_array_equal(values(array), expected)
-
-    def test_zeros_and_full(self, place: Place) -> None:
-        where = {"device": place.selector, "kind": place.kind}
-        assert not values(ep.zeros((3, 3), "float64", **where)).any()
-        assert (values(ep.full(5, -2, "int16", **where)) == -2).all()
-
-    def test_to_is_a_copy_in_another_place(self, place: Place) -> None:
-        source = ep.asarray(np.arange(6, dtype="int32").reshape(2, 3))
-        array = source.T.to(place.selector, kind=place.kind)
-        assert (array.device, array.kind) == (place.device, place.kind)
-        np.testing.assert_array_equal(values(array), source.numpy().T)
-
-    def test_large(self, place: Place) -> None:
-        source = np.random.default_rng(0).integers(0, 255, size=1 << 22, dtype="uint8")
-        np.testing.assert_array_equal(values(moved(source, place)), source)
-
-
-@pytest.mark.sycl
 @pytest.mark.parametrize("source_place", SYCL, ids=str)
 @pytest.mark.parametrize("target_place", SYCL, ids=str)
 class TestBetweenDevices:

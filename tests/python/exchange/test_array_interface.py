@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 import entrepot as ep
+from array_structs import ArrayStruct, array_struct_capsule
 from malformed import Speaker
 
 pytestmark = pytest.mark.host
@@ -116,31 +117,12 @@ class TestImport:
 
 
 class TestStruct:
-    class Interface(ctypes.Structure):
-        _fields_ = [
-            ("two", ctypes.c_int),
-            ("nd", ctypes.c_int),
-            ("typekind", ctypes.c_char),
-            ("itemsize", ctypes.c_int),
-            ("flags", ctypes.c_int),
-            ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-            ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-            ("data", ctypes.c_void_p),
-            ("descr", ctypes.c_void_p),
-        ]
-
-    @staticmethod
-    def capsule(pointer: object, name: bytes | None = None) -> object:
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype = ctypes.py_object
-        return new(pointer, name, None)
-
     def producer(self, **changes: object) -> Speaker:
         extents = (ctypes.c_ssize_t * 2)(4, 3)
         strides = (ctypes.c_ssize_t * 2)(12, 4)
         fields = {"two": 2, "nd": 2, "typekind": b"f", "itemsize": 4, "flags": 0x600, "data": ctypes.addressof(MEMORY)}
-        struct = self.Interface(shape=extents, strides=strides, **(fields | changes))
-        return Speaker("__array_struct__", self.capsule(ctypes.byref(struct)), keep=(struct, extents, strides))
+        struct = ArrayStruct(shape=extents, strides=strides, **(fields | changes))
+        return Speaker("__array_struct__", array_struct_capsule(ctypes.byref(struct)), keep=(struct, extents, strides))
 
     def test_is_seen_where_it_is(self) -> None:
         producer = self.producer()
@@ -179,7 +161,7 @@ class TestStruct:
     def test_a_capsule_of_something_else_is_refused(self) -> None:
         name = b"dltensor"
         with pytest.raises(ep.InterfaceError, match="capsule"):
-            ep.asarray(Speaker("__array_struct__", self.capsule(ctypes.byref(MEMORY), name), keep=name))
+            ep.asarray(Speaker("__array_struct__", array_struct_capsule(ctypes.byref(MEMORY), name), keep=name))
 
 
 class TestExport:

@@ -6,14 +6,14 @@ import ctypes
 import gc
 import weakref
 from collections.abc import Callable
-from ctypes import c_char_p, c_void_p, py_object
+from ctypes import c_void_p, py_object
 
 import pytest
-from places import SYCL, Place
-from tables import NAME, Table, publish
-from tensors import CPU, CUDA, ONE_API, READ_ONLY, DLDataType, DLDevice, DLTensor, Deleter, Producer, Versioned, new_capsule
 
 import entrepot as ep
+from places import SYCL, Place
+from tables import Table, publish, table_of
+from tensors import CPU, CUDA, ONE_API, READ_ONLY, Deleter, DLDataType, DLDevice, DLTensor, Producer, Versioned, new_capsule
 
 pytestmark = pytest.mark.host
 
@@ -39,7 +39,9 @@ class TestTorch:
         memoryview(view)[1, 2] = 77
         assert tensor[1, 2] == 77
 
-    @pytest.mark.parametrize("name", "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 complex64 float8_e5m2".split())
+    @pytest.mark.parametrize(
+        "name", "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 complex64 float8_e5m2".split()
+    )
     def test_every_dtype(self, name: str) -> None:
         import torch
 
@@ -165,10 +167,7 @@ class TestTables:
 
 @pytest.fixture(scope="module")
 def ours() -> Table:
-    capsule = ep.Array.__dlpack_c_exchange_api__
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
-    return Table.from_address(pointer(capsule, NAME))
+    return table_of(ep.Array)
 
 
 def owned(out: py_object) -> ep.Array:

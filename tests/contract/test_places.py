@@ -1,0 +1,128 @@
+"""The contract of a place: what holds for memory on the host and for every kind of SYCL memory alike."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import hypothesis.extra.numpy as hnp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import entrepot as ep
+from places import Place, every_host_accessible_place, every_place, moved, values
+
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.numpy
+
+DTYPES = ["bool", "int8", "uint16", "int32", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+@every_place
+class TestIdentity:
+    def test_an_array_is_where_it_was_asked_for(self, place: Place) -> None:
+        array = place.empty((4, 6), "float32")
+        assert (array.device, array.kind) == (place.device, place.kind)
+        assert array.queue.device == place.device
+        assert array.context == array.queue.context
+        assert str(ep.device(str(array.device))) == str(array.device)
+        assert (array.read_only, array.owner) == (False, None)
+
+    def test_views_are_in_the_same_place(self, place: Place) -> None:
+        array = place.empty((4, 6), "float32")
+        for view in (array[1:, ::-2], array.T, array.reshape(24), array.view("int32"), array[0].broadcast_to(3, 6)):
+            assert (view.device, view.kind, view.context) == (array.device, array.kind, array.context)
+        assert array[1:, ::-2].data_ptr == array.data_ptr + 4 * (6 + 5)
+
+    def test_arrays_do_not_share_memory(self, place: Place) -> None:
+        arrays = [place.empty(100, "uint8") for _ in range(20)]
+        starts = sorted(array.data_ptr for array in arrays)
+        assert all(second - first >= 100 for first, second in zip(starts, starts[1:], strict=False))
+
+    def test_weak_references(self, place: Place) -> None:
+        array = place.empty(4, "int8")
+        gone = weakref.ref(array)
+        part = array[1:]
+        del array
+        assert gone() is None, "the memory is kept by its parts, not the object"
+        ep.fill(part, 3).wait()
+        assert values(part).tolist() == [3, 3, 3]
+
+
+@every_place
+class TestRoundTrip:
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_every_dtype(self, place: Place, dtype: str) -> None:
+        source = np.arange(60).reshape(3, 4, 5).astype(dtype)
+        np.testing.assert_array_equal(values(moved(source, place)), source)
+
+    @given(data=st.data())
+    def test_strided_on_both_sides(self, place: Place, data: st.DataObject) -> None:
+        shape = data.draw(hnp.array_shapes(max_dims=4, max_side=4))
+        base = np.arange(np.prod(shape), dtype="int32").reshape(shape)
+        index = data.draw(hnp.basic_indices(shape))
+        source = base[index]
+        target_base = np.full(shape, -1, dtype="int32")
+        target = moved(target_base, place)
+        ep.copy(target[index], source).wait()
+        target_base[index] = source
+        np.testing.assert_array_equal(values(target), target_base)
+
+    def test_empty_and_zero_dimensional(self, place: Place) -> None:
+        assert values(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
+        assert values(moved(np.float32(7).reshape(()), place)) == 7
+
+    def test_broadcast(self, place: Place) -> None:
+        target = place.empty((2, 3), "int64")
+        ep.copy(target, np.arange(3)).wait()
+        np.testing.assert_array_equal(values(target), [[0, 1, 2], [0, 1, 2]])
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_fill(self, place: Place, dtype: str) -> None:
+        array = place.empty((4, 6), dtype)
+        ep.fill(array, 1).wait()
+        ep.fill(array[1::2, ::-3], 0).wait()
+        expected = np.ones((4, 6), dtype)
+        expected[1::2, ::-3] = 0
+        np.testing.assert_array_equal(values(array), expected)
+
+    def test_zeros_and_full(self, place: Place) -> None:
+        where = {"device": place.selector, "kind": place.kind}
+        assert not values(ep.zeros((3, 3), "float64", **where)).any()
+        assert (values(ep.full(5, -2, "int16", **where)) == -2).all()
+
+    def test_to_is_a_copy_in_another_place(self, place: Place) -> None:
+        source = ep.asarray(np.arange(6, dtype="int32").reshape(2, 3))
+        array = source.T.to(place.selector, kind=place.kind)
+        assert (array.device, array.kind) == (place.device, place.kind)
+        np.testing.assert_array_equal(values(array), source.numpy().T)
+
+    def test_large(self, place: Place) -> None:
+        source = np.random.default_rng(0).integers(0, 255, size=1 << 22, dtype="uint8")
+        np.testing.assert_array_equal(values(moved(source, place)), source)
+
+
+@pytest.mark.sycl
+@every_host_accessible_place
+class TestHostAccess:
+    def test_the_hosts_view_is_the_same_memory(self, place: Place) -> None:
+        array = moved(np.arange(24, dtype="int32").reshape(4, 6), place)
+        view = array.host()
+        assert (view.data_ptr, str(view.device), view.shape) == (array.data_ptr, "host", array.shape)
+        view.numpy()[1, 2] = 77
+        assert values(array)[1, 2] == 77
+
+    def test_the_hosts_view_keeps_the_memory(self, place: Place) -> None:
+        view = moved(np.arange(24, dtype="int32"), place).host()
+        gc.collect()
+        others = [place.empty(24, "int32") for _ in range(8)]
+        assert view.data_ptr not in {other.data_ptr for other in others}
+        assert values(view).tolist() == list(range(24))
+
+
+@pytest.mark.sycl
+def test_device_memory_has_no_view_for_the_host() -> None:
+    array = ep.empty(4, "int32", device="opencl:cpu", kind="device")
+    with pytest.raises(ValueError, match="device memory"):
+        array.host()
