@@ -107,6 +107,20 @@ TEST_CASE("a block in use by a queue is neither freed nor given to anything that
     });
 }
 
+TEST_CASE("a block that the host may write at once is not given to the queue that still uses it, either") {
+    for_every_resource([](Resource &resource) {
+        for (const UsmKind kind : {UsmKind::host, UsmKind::shared}) {
+            const HeldQueue busy;
+            const Place place = place_of(busy.queue, kind);
+            const Block block = resource.allocate(place, 1000, 0, busy.queue);
+            resource.deallocate(place, block, {{busy.submit()}, false});
+            const Block next = resource.allocate(place, 1000, 0, busy.queue);
+            CHECK(!overlap(next, block));
+            resource.deallocate(place, next, {});
+        }
+    });
+}
+
 TEST_CASE("a block that several queues use waits for all of them") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const HeldQueue one, other;

@@ -168,10 +168,13 @@ TEST_CASE("threads that write at the same time leave no use behind when the memo
 TEST_CASE("an older position noted late does not hide a newer one") {
     const HeldQueue queue;
     const Memory memory = some_memory(queue.queue);
-    const Queue::Position first = fake::submit(queue.queue), second = fake::submit(queue.queue);
+    const Queue::Position first = fake::submit(queue.queue);
+    const Event after_first = queue.queue.event_at(first);
+    const Queue::Position second = fake::submit(queue.queue);
     memory.after(Access::read, queue.queue, second);
     memory.after(Access::write, queue.queue, first);
-    fake::step(queue.queue);
+    fake::step(queue.queue, 2);
+    CHECK(after_first.is_done());
     CHECK(!memory.is_ready_for_host(Access::write));
     queue.finish();
     CHECK(memory.is_ready_for_host(Access::write));

@@ -5,6 +5,7 @@
 #include <entrepot/memory/statistics.hpp>
 #include <memory/size_class.hpp>
 
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -224,4 +225,18 @@ TEST_CASE("what is cached for a context that nobody has any more is given back")
     }
     CHECK(fake::world().alive.contexts <= contexts + 1);
     CHECK(counted.taken().current_count <= 2);
+}
+
+TEST_CASE("what is bound to a queue that nobody has any more is given back once its work is done") {
+    const CountedPool counted;
+    std::optional<HeldQueue> busy(std::in_place);
+    const Place place{busy->queue.context(), busy->queue.device(), UsmKind::device};
+    const Block block = counted.pool().allocate(place, 1000, 0, busy->queue);
+    counted.pool().deallocate(place, block, {{busy->submit()}, false});
+    CHECK(counted.pool().statistics().waiting == 0);
+    counted.pool().trim();
+    CHECK(counted.taken().current_count == 1);
+    busy.reset();
+    counted.pool().trim();
+    CHECK(counted.pool().statistics().reserved == 0);
 }
