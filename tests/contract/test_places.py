@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import weakref
 
 import hypothesis.extra.numpy as hnp
@@ -38,7 +39,7 @@ class TestIdentity:
     def test_arrays_do_not_share_memory(self, place: Place) -> None:
         arrays = [place.empty(100, "uint8") for _ in range(20)]
         starts = sorted(array.data_ptr for array in arrays)
-        assert all(second - first >= 100 for first, second in zip(starts, starts[1:], strict=False))
+        assert all(second - first >= 100 for first, second in itertools.pairwise(starts))
 
     def test_weak_references(self, place: Place) -> None:
         array = place.empty(4, "int8")

@@ -1,0 +1,196 @@
+"""The contract of a protocol: what holds for memory that comes in or goes out by any of them, in every place that it can name."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+
+import hypothesis.extra.numpy as hnp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import entrepot as ep
+from contract.protocols import EVERY_PROTOCOL, Keeper, Protocol, Seen
+from places import HOST, Place, values
+
+np = pytest.importorskip("numpy")
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+LAYOUTS: dict[str, Callable[[ep.Array], ep.Array]] = {
+    "whole": lambda a: a,
+    "0-d": lambda a: a[2, 3, ...],
+    "zero-size": lambda a: a[4:],
+    "one element": lambda a: a[1:2, 1:2],
+    "negative strides": lambda a: a[::-1, ::-2],
+    "one negative stride": lambda a: a[1:, ::-1],
+    "broadcast strides": lambda a: a[1].broadcast_to(3, 6),
+    "offset": lambda a: a[1:3, 2:],
+    "transposed": lambda a: a.T,
+    "new axes": lambda a: a[None, :, None, 1::2],
+}
+
+
+def pairs() -> Iterator[object]:
+    for protocol in EVERY_PROTOCOL:
+        for place in protocol.places:
+            marks = [pytest.mark.host] if place is HOST else [pytest.mark.sycl]
+            yield pytest.param(protocol, place, id=f"{protocol}, {place}", marks=marks)
+
+
+every_protocol_and_place = pytest.mark.parametrize(("protocol", "place"), list(pairs()))
+
+
+def numbers(place: Place, dtype: str = "int32") -> ep.Array:
+    """0 to 23, 4 by 6."""
+    array = place.empty((4, 6), dtype)
+    if dtype == "int32":
+        ep.copy(array, np.arange(24, dtype=dtype).reshape(4, 6)).wait()
+    return array
+
+
+def steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """The strides along which there is somewhere to step."""
+    return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
+
+
+def assert_same(view: ep.Array, array: ep.Array) -> None:
+    assert view.shape == array.shape
+    assert view.dtype == array.dtype
+    assert steps(view.shape, view.strides) == steps(array.shape, array.strides)
+    if array.size:
+        assert view.data_ptr == array.data_ptr
+        assert values(view).tolist() == values(array).tolist()
+
+
+@every_protocol_and_place
+class TestImport:
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_every_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
+        array = LAYOUTS[layout](numbers(place))
+        view = protocol.take(protocol.produce(array, Keeper(array)))
+        assert_same(view, array)
+        if array.size:
+            assert view.kind == (place.kind if protocol.knows_places else "host")
+            assert view.device == (place.device if protocol.knows_places else ep.device("host"))
+
+    def test_any_layout(self, protocol: Protocol, place: Place) -> None:
+        base = place.empty((3, 4, 5), "int16")
+        ep.copy(base, np.arange(60, dtype="int16").reshape(3, 4, 5)).wait()
+
+        @settings(max_examples=25, deadline=None)
+        @given(index=hnp.basic_indices((3, 4, 5), allow_newaxis=True), order=st.randoms(use_true_random=False))
+        def check(index: object, order: object) -> None:
+            array = base[index]
+            axes = list(range(array.ndim))
+            order.shuffle(axes)
+            array = array.transpose(*axes) if axes else array
+            assert_same(protocol.take(protocol.produce(array, Keeper(array))), array)
+
+        check()
+
+    def test_every_dtype(self, protocol: Protocol, place: Place) -> None:
+        for dtype in protocol.dtypes:
+            array = numbers(place, dtype)
+            view = protocol.take(protocol.produce(array, Keeper(array)))
+            assert (str(view.dtype), view.data_ptr, view.itemsize) == (dtype, array.data_ptr, array.itemsize)
+
+    def test_a_write_is_seen_on_both_sides(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        view = protocol.take(protocol.produce(array, Keeper(array)))
+        ep.fill(view[1], 77).wait()
+        assert values(array)[1].tolist() == [77] * 6
+        ep.fill(array[2], 55).wait()
+        assert values(view)[2].tolist() == [55] * 6
+
+    def test_read_only_is_kept(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        assert not protocol.take(protocol.produce(array, Keeper(array))).read_only
+        if not protocol.says_read_only:
+            return
+        view = protocol.take(protocol.produce(array, Keeper(array), read_only=True))
+        assert view.read_only
+        for part in (view[1:], view.T, view.reshape(24), view.view("uint8")):
+            assert part.read_only, "a view of it would write"
+        with pytest.raises(ValueError, match="read-only"):
+            ep.fill(view, 0)
+
+    def test_the_producer_outlives_its_name(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        keeper = Keeper(array)
+        producer, gone = protocol.produce(array, keeper), weakref.ref(keeper)
+        view = protocol.take(producer)
+        part = view[1:]
+        del producer, keeper, array
+        gc.collect()
+        assert gone() is not None, "the view must keep its producer alive"
+        assert values(view).ravel().tolist() == list(range(24))
+        del view
+        gc.collect()
+        assert gone() is not None, "so must a part of it"
+        del part
+        gc.collect()
+        assert gone() is None, "and let it go"
+
+    def test_views_come_and_go_while_the_producer_stays(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        keeper = Keeper(array)
+        producer, gone = protocol.produce(array, keeper), weakref.ref(keeper)
+        del keeper
+        for _ in range(3):
+            first, second = protocol.take(producer), protocol.take(producer)
+            assert first.data_ptr == second.data_ptr == array.data_ptr
+            first_gone = weakref.ref(first)
+            del first
+            assert first_gone() is None
+            assert values(second).ravel().tolist() == list(range(24))
+            del second
+        gc.collect()
+        assert gone() is not None, "the producer is still there"
+        del producer
+        gc.collect()
+        assert gone() is None, "nothing may be kept"
+
+
+@every_protocol_and_place
+class TestExport:
+    def assert_tells(self, seen: Seen, array: ep.Array) -> None:
+        assert (seen.shape, seen.dtype, seen.read_only) == (array.shape, str(array.dtype), array.read_only)
+        assert steps(seen.shape, seen.strides) == steps(array.shape, array.strides)
+        if array.size:
+            assert seen.address == array.data_ptr
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_every_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
+        array = LAYOUTS[layout](numbers(place))
+        if array.read_only and not protocol.says_read_only:
+            with pytest.raises(ep.ExchangeError, match="read-only"):
+                protocol.consume(array)
+        else:
+            self.assert_tells(protocol.consume(array), array)
+
+    def test_every_dtype(self, protocol: Protocol, place: Place) -> None:
+        for dtype in protocol.dtypes:
+            array = numbers(place, dtype)
+            self.assert_tells(protocol.consume(array), array)
+
+    def test_the_consumer_keeps_the_memory(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        keeper = Keeper(array)
+        borrowed, gone = protocol.take(protocol.produce(array, keeper)), weakref.ref(keeper)
+        del array, keeper
+        seen = protocol.consume(borrowed)
+        del borrowed
+        gc.collect()
+        assert gone() is not None, "the consumer still has it"
+        del seen
+        gc.collect()
+        assert gone() is None, "and lets it go"
+
+    def test_the_array_stays_when_the_consumer_goes(self, protocol: Protocol, place: Place) -> None:
+        array = numbers(place)
+        for _ in range(3):
+            protocol.consume(array)
+        gc.collect()
+        assert values(array).ravel().tolist() == list(range(24))
