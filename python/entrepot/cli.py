@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -41,5 +44,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; its exit status."""
     chosen = _parser().parse_args(arguments)
-    status: int = import_module(COMMANDS[chosen.command][1]).main()
+    try:
+        status: int = import_module(COMMANDS[chosen.command][1]).main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output wants no more of it, as `head` does; nor may the interpreter try again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     return status

@@ -113,7 +113,8 @@ PyObject *numpy_asks(PyObject *self, PyObject *args, PyObject *kwargs) {
         const nb::object view = as_numpy(self, array);
         if (dtype == Py_None && copy != Py_True)
             return nb::object(view).release().ptr();
-        return nb::module_::import_("numpy").attr("array")(view, "dtype"_a = nb::handle(dtype), "copy"_a = nb::handle(copy)).release().ptr();
+        const nb::object make = nb::module_::import_("numpy").attr("array");
+        return make(view, "dtype"_a = nb::handle(dtype), "copy"_a = nb::handle(copy)).release().ptr();
     });
 }
 

@@ -66,6 +66,15 @@ def test_devices_lists_each_device_and_every_backend():
         assert len(row.split()) > 2, "a backend is absent or present for a reason"
 
 
+def test_a_reader_that_stops_reading_is_no_error():
+    with subprocess.Popen(
+        [sys.executable, "-m", "entrepot", "devices"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + 13
+
+
 def test_the_installed_script_is_the_same():
     script = Path(sys.executable).with_name("entrepot")
     if not script.exists():
