@@ -159,7 +159,8 @@ std::int64_t bytes_below_first(const Array &array) noexcept {
 DLTensor describe(const Array &array, DLDevice device, const Layout &layout) noexcept {
     const Dtype dtype = array.dtype();
     const std::int64_t below = device.device_type == kDLOneAPI ? bytes_below_first(array) : 0;
-    return {.data = static_cast<std::byte *>(array.data()) - below,  // of an empty array too: dpnp fails on the null that is allowed
+    // The data of an empty array has its address too: dpnp fails on the null that is allowed.
+    return {.data = static_cast<std::byte *>(array.data()) - below,
             .device = device,
             .ndim = static_cast<std::int32_t>(layout.ndim()),
             .dtype = {static_cast<std::uint8_t>(dtype.code), dtype.bits, dtype.lanes},

@@ -88,7 +88,7 @@ def _free_if_fresh(capsule: int) -> None:
 
 @dataclass(eq=False)
 class Producer:
-    """Speaks DLPack about ``address``, by default of 4 by 3 floats, and keeps ``data`` alive. A shape or strides of None is NULL."""
+    """Speaks DLPack about ``address``, by default of 4 by 3 floats; keeps ``data`` alive. A shape or strides of None is NULL."""
 
     address: int | None
     data: object = None

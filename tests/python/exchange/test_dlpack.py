@@ -126,7 +126,9 @@ class TestImport:
             take(floats(dtype=(17, 4, 1)))
 
     @pytest.mark.numpy
-    @pytest.mark.parametrize("name", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split())
+    @pytest.mark.parametrize(
+        "name", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+    )
     def test_every_dtype_of_numpy(self, name: str) -> None:
         import numpy as np
 
@@ -139,7 +141,15 @@ class TestImport:
         import numpy as np
 
         base = np.arange(60.0).reshape(3, 4, 5)
-        for source in (base, base.T, base[::-1, 1:, ::2], base[0, 0, 0:1], np.broadcast_to(base, (2, 3, 4, 5)), np.array(1.0), base[:0]):
+        for source in (
+            base,
+            base.T,
+            base[::-1, 1:, ::2],
+            base[0, 0, 0:1],
+            np.broadcast_to(base, (2, 3, 4, 5)),
+            np.array(1.0),
+            base[:0],
+        ):
             view = take(source)
             assert view.shape == source.shape
             if source.size:
@@ -234,7 +244,7 @@ class TestProducersOfAllAges:
             def __dlpack__(self, **_: object) -> object:
                 raise error("not today")
 
-        with pytest.raises(ep.ExchangeError, match="Refuses.__dlpack__.* not today"):
+        with pytest.raises(ep.ExchangeError, match=r"Refuses.__dlpack__.* not today"):
             ep.asarray(Refuses())
 
     @pytest.mark.parametrize("error", [AttributeError, NotImplementedError])
@@ -496,7 +506,12 @@ class TestOneAPI:
         memory = place.empty(16, "float32")
         producer = Producer(memory.data_ptr, memory, device=memory.__dlpack_device__())
         view = take(producer)
-        assert (view.data_ptr, view.kind, view.device, view.context) == (memory.data_ptr, place.kind, memory.device, memory.context)
+        assert (view.data_ptr, view.kind, view.device, view.context) == (
+            memory.data_ptr,
+            place.kind,
+            memory.device,
+            memory.context,
+        )
         del view
         assert producer.deleted == 1
 
@@ -504,7 +519,9 @@ class TestOneAPI:
         """Data is the start of the storage, with an offset in bytes; one number in the capsule and another one announced."""
 
         class Xpu(Producer):
-            def __dlpack__(self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None) -> object:
+            def __dlpack__(
+                self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
+            ) -> object:
                 if stream is not None and type(stream) is not int:
                     raise TypeError("stream must be int or None")
                 return self.capsule()
@@ -679,4 +696,3 @@ class TestOneAPI:
         assert not array.queue.is_idle
         queue.wait()
         assert array.queue.is_idle
-
