@@ -1,7 +1,10 @@
 #include <entrepot/device/backend.hpp>
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -38,6 +41,15 @@ void after_fork_in_child() {
         in_child.store(true, std::memory_order_relaxed);
 }
 
+// The runtimes' own ends wait for work that the child has inherited and nobody does: the process ends without them. Runs
+// before them, because they are destructors of libraries.
+[[maybe_unused]] void end_child(int status, void *) {
+    if (!is_child())
+        return;
+    std::fflush(nullptr);
+    _exit(status);
+}
+
 void install() {
     static const int installed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
     (void)installed;
@@ -53,6 +65,10 @@ void refuse(const Backend &backend) {
 
 void arm() {
     install();
+#ifdef __GLIBC__
+    static const int registered = on_exit(end_child, nullptr);
+    (void)registered;
+#endif
     armed.store(true, std::memory_order_relaxed);
 }
 

@@ -312,7 +312,20 @@ std::size_t PoolResource::trim() {
     return state_->give_back_free() + upstream()->trim();
 }
 
+// Whether the work that free blocks are bound to is done. Nobody else asks this of a queue that its users have let go.
+void PoolResource::State::ask_about_bindings() {
+    std::vector<Use> bindings;
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto &shelf : shelves)
+            shelf->add_bindings(bindings);
+    }
+    for (const Use &use : bindings)
+        is_done_for_sure(use.queue, use.position);
+}
+
 std::size_t PoolResource::State::give_back_free() {
+    ask_about_bindings();
     struct Load {
         Place place;
         std::vector<Returned> returned;

@@ -111,6 +111,7 @@ struct PoolResource::State {
     void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 
+    void ask_about_bindings();
     std::size_t give_back_free();
     std::size_t give_back(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();

@@ -1,7 +1,9 @@
 // The fork guard: in a child of a process that had used a device, every device entry is an error instead of a hang.
 //
 // After fork the vendors' runtimes report nothing: polling an event waits for ever, inherited work never finishes. The
-// mark is set by a handler of pthread_atfork, so reading it costs one load.
+// mark is set by a handler of pthread_atfork, so reading it costs one load. A child that calls exit() ends without the exit
+// handlers and destructors of the process's libraries that were registered before the first device was used: the runtimes'
+// own would wait for inherited work, too.
 #pragma once
 #include <atomic>
 

@@ -141,7 +141,11 @@ PyObject *get_kind(const Array &a) {
     return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
 }
 PyObject *get_read_only(const Array &a) { return PyBool_FromLong(a.read_only()); }
-PyObject *get_data_ptr(const Array &a) { return PyLong_FromVoidPtr(a.data()); }
+// Whoever knows the address may use it in work that we do not see, such as a kernel that finds it in a table.
+PyObject *get_data_ptr(const Array &a) {
+    a.memory().mark_escaped();
+    return PyLong_FromVoidPtr(a.data());
+}
 PyObject *get_owner(const Array &a) {
     PyObject *owner = a.memory().is_borrowed() ? kept_object(a.memory().owner()) : nullptr;
     return Py_NewRef(owner ? owner : Py_None);

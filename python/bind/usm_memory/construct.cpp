@@ -79,14 +79,14 @@ const UsmClass &class_of(PyTypeObject *type) {
 
 // SYCL's default device decides, as it does for users of the peer; where there is none, what is current.
 const Queue &default_queue() {
-    static const Queue of_sycl = []() -> Queue {
+    static const Device of_sycl = []() -> Device {
         try {
-            return registry::default_sycl_device().default_queue();
+            return registry::default_sycl_device();
         } catch (const Error &) {
             return {};
         }
     }();
-    return of_sycl ? of_sycl : registry::current_queue();
+    return of_sycl ? of_sycl.default_queue() : registry::current_queue();
 }
 
 // Above this the driver is likely to be asked, and takes its time.
