@@ -12,6 +12,11 @@ import os
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
+
+# A first example may compile a kernel, and the machine may have other work.
+settings.register_profile("entrepot", deadline=None)
+settings.load_profile("entrepot")
 
 
 def _backend(*names: str) -> str | None:

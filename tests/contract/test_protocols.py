@@ -79,7 +79,7 @@ class TestImport:
         base = place.empty((3, 4, 5), "int16")
         ep.copy(base, np.arange(60, dtype="int16").reshape(3, 4, 5)).wait()
 
-        @settings(max_examples=25, deadline=None)
+        @settings(max_examples=25)
         @given(index=hnp.basic_indices((3, 4, 5), allow_newaxis=True), order=st.randoms(use_true_random=False))
         def check(index: object, order: object) -> None:
             array = base[index]

@@ -319,9 +319,11 @@ def in_producer_first(way: In, place: Place) -> None:
     del obj
     gc.collect()
     others = [way.peer.make(place) for _ in range(8)]  # would take the memory, were it free
+    junk = [np.full((ROWS, COLUMNS), -1, "int32") for _ in range(8)]
     for other in others:
         assert way.peer.view(other).address != array.data_ptr, "the memory was given away"
-    assert values_of(array).tolist() == expected
+    assert values_of(array).tolist() == expected, "the memory was given away"
+    del others, junk
     if holds_object and lives:
         assert lives()
     del array

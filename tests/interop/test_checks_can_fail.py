@@ -1,0 +1,151 @@
+"""Every check of the matrix is red for a way that does what it is there to find."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+from interop.pairs import In, Out, Way, columns
+from interop.test_builtin_buffers import ARRAY
+from interop.test_numpy import PEER as NUMPY
+from malformed import Speaker
+from places import HOST, Place
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+SHARED = Place("opencl:cpu", "shared")
+kept: list[Any] = []
+
+
+def hoarding(carry: Any) -> Any:
+    """Keeps what it has carried for good."""
+
+    def hoard(obj: Any) -> Any:
+        kept.append(carry(obj))
+        return kept[-1]
+
+    return hoard
+
+
+def forgetting(array: ep.Array) -> np.ndarray:
+    """The right bytes at the right address, and nobody who keeps them."""
+    memory = (ctypes.c_byte * array.nbytes).from_address(array.data_ptr)
+    return np.frombuffer(memory, str(array.dtype)).reshape(array.shape)
+
+
+def flagless(array: ep.Array) -> np.ndarray:
+    strides = tuple(array.itemsize * stride for stride in array.strides)
+    return np.lib.stride_tricks.as_strided(forgetting(array.reshape(24)), array.shape, strides, writeable=True)
+
+
+def misread(dtype: str) -> Any:
+    return lambda array: np.asarray(array).view(dtype)
+
+
+def unordered(array: ep.Array) -> np.ndarray:
+    """By the exporter's word that nobody has to wait."""
+    return np.from_dlpack(Unordered(array))
+
+
+class Unordered:
+    def __init__(self, array: ep.Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **_: object) -> object:
+        return self.array.__dlpack__(max_version=(1, 0), dl_device=(1, 0), stream=-1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def described(obj: np.ndarray, **changes: object) -> ep.Array:
+    """From a dict with a mistake in it, of an object that is not kept."""
+    interface = obj.__array_interface__ | changes
+    return ep.asarray(Speaker("__array_interface__", interface))
+
+
+BROKEN_OUT = {
+    "whole": lambda a: np.array(a),
+    "0-d": lambda a: np.array(a),
+    "zero-size": lambda a: np.asarray(a).reshape(-1),
+    "negative strides": lambda a: np.asarray(a)[::-1],
+    "broadcast strides": lambda a: np.array(a),
+    "offset": lambda a: np.ascontiguousarray(np.asarray(a)),
+    "transposed": lambda a: np.asarray(a).reshape(a.shape[::-1]),
+    "our write": lambda a: np.array(a),
+    "their write": lambda a: np.array(a),
+    "producer dropped first": forgetting,
+    "consumer dropped first": hoarding(np.asarray),
+    "writable": lambda a: np.broadcast_to(np.asarray(a), a.shape),
+    "read-only": flagless,
+    "dtype int32": misread("uint32"),
+}
+BROKEN_IN = {
+    "whole": lambda x: ep.asarray(x.copy()),
+    "0-d": lambda x: ep.asarray(x.copy()),
+    "zero-size": lambda x: described(x, shape=(0,), strides=None),
+    "negative strides": lambda x: described(x, strides=None),
+    "broadcast strides": lambda x: described(x, strides=None),
+    "offset": lambda x: described(x, strides=None),
+    "transposed": lambda x: described(x, strides=None),
+    "our write": lambda x: ep.asarray(x.copy()),
+    "their write": lambda x: ep.asarray(x.copy()),
+    "consumer dropped first": hoarding(ep.asarray),
+    "writable": lambda x: described(x, data=(x.ctypes.data, True)),
+    "read-only": lambda x: described(x, data=(x.ctypes.data, False)),
+    "dtype int32": lambda x: described(x, typestr="<u4"),
+}
+
+
+def check_is_red(way: Way, place: Place, column: str) -> None:
+    check = dict(columns(way, place))[column]
+    with pytest.raises((AssertionError, ValueError)):
+        check(way, place)
+    kept.clear()
+
+
+def test_every_column_is_here() -> None:
+    asked = {name for name, _ in columns(Out("", NUMPY, np.asarray), HOST)}
+    assert asked == set(BROKEN_OUT)
+    assert asked == set(BROKEN_IN) | {"producer dropped first"}
+
+
+@pytest.mark.parametrize("column", BROKEN_OUT)
+def test_out(column: str) -> None:
+    check_is_red(Out("broken", NUMPY, BROKEN_OUT[column]), HOST, column)
+
+
+@pytest.mark.parametrize("column", BROKEN_IN)
+def test_in(column: str) -> None:
+    check_is_red(In("broken", NUMPY, BROKEN_IN[column]), HOST, column)
+
+
+def test_in_producer_dropped_first() -> None:
+    """An import that keeps the object for good, and one that does not keep it."""
+    check_is_red(In("broken", ARRAY, hoarding(ep.asarray)), HOST, "producer dropped first")
+    check_is_red(In("broken", NUMPY, described), HOST, "producer dropped first")
+
+
+@pytest.mark.sycl
+def test_order_out() -> None:
+    check_is_red(Out("broken", NUMPY, unordered, [SHARED]), SHARED, "order")
+    ep.device("opencl:cpu").queue.wait()
+
+
+@pytest.mark.sycl
+@pytest.mark.dpctl
+def test_order_in() -> None:
+    from interop.test_dpctl import PEER as DPCTL
+
+    def unasked(memory: Any) -> ep.Array:
+        """With the context in place of the queue, so that nobody knows of the kernel."""
+        interface = memory.__sycl_usm_array_interface__
+        interface["syclobj"] = memory.sycl_context
+        interface["data"] = (interface["data"][0], False)
+        return ep.asarray(Speaker("__sycl_usm_array_interface__", interface, keep=memory))
+
+    check_is_red(In("broken", DPCTL, unasked, [SHARED]), SHARED, "order")
