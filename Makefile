@@ -124,7 +124,8 @@ sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
 	ctest --preset $*
 
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
-# leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away.
+# leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away. Under the
+# sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is named.
 sanitize-python: sanitize-address
 	rm -rf build/address/package
 	mkdir build/address/package
@@ -132,7 +133,8 @@ sanitize-python: sanitize-address
 	cmake --install build/address --prefix build/address/package > build/address/install.log
 	export PYTHONPATH=build/address/package PYTHONMALLOC=malloc
 	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
+	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
 	import sys, pytest
 	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
-	sys.exit(pytest.main(['tests/python']))"
+	sys.exit(pytest.main(['tests/contract', 'tests/robustness', 'tests/python/exchange']))"
