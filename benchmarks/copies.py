@@ -25,12 +25,23 @@ def pairs() -> list[Pair]:
     for size, nbytes in SIZES.items():
         host, other = np.ones(nbytes, "uint8"), np.zeros(nbytes, "uint8")
         names = {
-            "ours": entrepot.memory.MemoryUSMDevice(nbytes, queue=queue), "theirs": dpctl.memory.MemoryUSMDevice(nbytes, queue=queue),
+            "ours": entrepot.memory.MemoryUSMDevice(nbytes, queue=queue),
+            "theirs": dpctl.memory.MemoryUSMDevice(nbytes, queue=queue),
             "host": host, "memcpy": memcpy, "to": other.ctypes.data, "from_": host.ctypes.data, "nbytes": nbytes, "ep": ep,
         }  # fmt: skip
-        found.append(Pair(f"host → device {size}, against dpctl", "ours.copy_from_host(host)", "theirs.copy_from_host(host)", 1, names))
-        found.append(Pair(f"device → host {size}, against dpctl", "ours.copy_to_host(host)", "theirs.copy_to_host(host)", 1, names))
+        found.append(
+            Pair(f"host → device {size}, against dpctl", "ours.copy_from_host(host)", "theirs.copy_from_host(host)", 1, names)
+        )
+        found.append(
+            Pair(f"device → host {size}, against dpctl", "ours.copy_to_host(host)", "theirs.copy_to_host(host)", 1, names)
+        )
         if nbytes == 1 << 26:
-            found.append(Pair(f"host → device {size}, against memcpy", "ours.copy_from_host(host)", "memcpy(to, from_, nbytes)", 0.9, names))
-            found.append(Pair(f"device → host {size}, against memcpy", "ours.copy_to_host(host)", "memcpy(to, from_, nbytes)", 0.9, names))
+            found.append(
+                Pair(
+                    f"host → device {size}, against memcpy", "ours.copy_from_host(host)", "memcpy(to, from_, nbytes)", 0.9, names
+                )
+            )
+            found.append(
+                Pair(f"device → host {size}, against memcpy", "ours.copy_to_host(host)", "memcpy(to, from_, nbytes)", 0.9, names)
+            )
     return found

@@ -51,7 +51,13 @@ def suai_pairs() -> list[Pair]:
 def dlpack_pairs() -> list[Pair]:
     ours = ep.zeros(1024, "float32", device="opencl:cpu", kind="shared")
     theirs = dpnp.zeros(1024, dtype="float32", usm_type="shared")
-    names = {"ours": ours, "theirs": theirs, "np": np, "plain": np.zeros(1024, "float32"), "view": memoryview(np.zeros(1024, "float32"))}
+    names = {
+        "ours": ours,
+        "theirs": theirs,
+        "np": np,
+        "plain": np.zeros(1024, "float32"),
+        "view": memoryview(np.zeros(1024, "float32")),
+    }
     keywords = "stream=None, max_version=(1, 0), dl_device=None, copy=None"
     return [
         Pair("__dlpack__ with all keywords, against dpnp", f"ours.__dlpack__({keywords})", f"theirs.__dlpack__({keywords})", 60, names),

@@ -16,9 +16,11 @@ HOST = 'extern "C" void nothing(const long long *range, void *const *arguments) 
 def pairs() -> list[Pair]:
     """Ours against dpctl's on one device; the host's against the device's."""
     peer_queue = dpctl.SyclQueue("opencl:cpu", property="in_order")
-    peer_kernel = dpctl.program.create_kernel_bundle_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing") if hasattr(
-        dpctl.program, "create_kernel_bundle_from_source"
-    ) else dpctl.program.create_program_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing")
+    peer_kernel = (
+        dpctl.program.create_kernel_bundle_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing")
+        if hasattr(dpctl.program, "create_kernel_bundle_from_source")
+        else dpctl.program.create_program_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing")
+    )
     device = ep.device("opencl:cpu")
     on_device = ep.zeros(16, "int32", device=device, kind="device")
     on_host = ep.zeros(16, "int32")
@@ -30,6 +32,14 @@ def pairs() -> list[Pair]:
     }  # fmt: skip
     return [
         Pair("submit, against dpctl", "launch(array)", "queue.submit(kernel, [memory], items, items)", 1, names),
-        Pair("submit and wait, against dpctl", "launch(array).wait()", "queue.submit(kernel, [memory], items, items).wait()", 1, names),
-        Pair("host submit and wait, against the SYCL device's", "host_launch(host_array).wait()", "launch(array).wait()", 4, names),
+        Pair(
+            "submit and wait, against dpctl",
+            "launch(array).wait()",
+            "queue.submit(kernel, [memory], items, items).wait()",
+            1,
+            names,
+        ),
+        Pair(
+            "host submit and wait, against the SYCL device's", "host_launch(host_array).wait()", "launch(array).wait()", 4, names
+        ),
     ]

@@ -7,9 +7,10 @@ into failures, for machines that are known to have these things; CI names everyt
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -105,3 +106,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collection_is_cheap() -> Iterator[None]:
+    """Sets apart from the garbage collector what was there before: tests of lifetimes call it after every drop."""
+    gc.freeze()
+    yield
+    gc.unfreeze()

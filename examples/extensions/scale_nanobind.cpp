@@ -18,6 +18,8 @@ NB_MODULE(scale_nanobind, m) {
         nb::arg("array"), nb::arg("factor"), "Multiplies every element of any library's array, in place.");
 
     // Through the type caster: whatever holds memory converts, and an Array converts back.
-    m.def("element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"), "How many elements any array has.");
+    m.def(
+        "element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"),
+        "How many elements any array has.");
     m.def("as_array", [](entrepot::Array array) { return array; }, nb::arg("array"), "Any library's array as an entrepot.Array.");
 }

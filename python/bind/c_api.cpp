@@ -39,7 +39,8 @@ struct entrepot_array {
 namespace entrepot::python {
 namespace {
 
-static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) && ENTREPOT_KIND_DEVICE == static_cast<int>(UsmKind::device) &&
+static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) &&
+              ENTREPOT_KIND_DEVICE == static_cast<int>(UsmKind::device) &&
               ENTREPOT_KIND_SHARED == static_cast<int>(UsmKind::shared));
 
 // Runs the body of a table function; an exception becomes Python's, and `failed` the result.
@@ -60,8 +61,8 @@ void require(const Array &array, std::uint32_t requirements) {
     if (requirements & ENTREPOT_C_CONTIGUOUS && !array.layout().is_c_contiguous())
         throw Error(ErrorKind::value, "the extension needs C-contiguous elements, and the array has ", array.layout());
     if (requirements & ENTREPOT_HOST && !array.is_host_accessible())
-        throw Error(ErrorKind::exchange, "the extension works on the host, which cannot reach ", array.kind(), " memory of ", array.device(),
-                    "; copy it with copy_to_host()");
+        throw Error(ErrorKind::exchange, "the extension works on the host, which cannot reach ", array.kind(), " memory of ",
+                    array.device(), "; copy it with copy_to_host()");
 }
 
 entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
@@ -87,7 +88,8 @@ void release(entrepot_array *handle) {
 
 const entrepot_view *view(entrepot_array *handle) { return &handle->view; }
 
-entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code, std::uint8_t bits, const char *selector, std::int32_t kind) {
+entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code, std::uint8_t bits, const char *selector,
+                      std::int32_t kind) {
     return guarded<entrepot_array *>(nullptr, [&] {
         if (ndim < 0)
             throw Error(ErrorKind::value, "empty: ", ndim, " dimensions");
@@ -97,12 +99,14 @@ entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t
         if (kind < ENTREPOT_KIND_HOST || kind > ENTREPOT_KIND_SHARED)
             throw Error(ErrorKind::value, "empty: ", kind, " is no USM kind");
         const Queue queue = selector ? registry::select(selector).default_queue() : registry::current_queue();
-        return new entrepot_array(Array::empty({shape, static_cast<std::size_t>(ndim)}, dtype, static_cast<UsmKind>(kind), queue));
+        return new entrepot_array(
+            Array::empty({shape, static_cast<std::size_t>(ndim)}, dtype, static_cast<UsmKind>(kind), queue));
     });
 }
 
 void *native_queue(entrepot_array *handle) {
-    return guarded<void *>(nullptr, [&] { return handle->array.device().backend().is_host() ? nullptr : handle->array.queue().native(); });
+    return guarded<void *>(nullptr,
+                           [&] { return handle->array.device().backend().is_host() ? nullptr : handle->array.queue().native(); });
 }
 
 int before_use(entrepot_array *handle, int writes) {
@@ -127,13 +131,11 @@ int wait_for_host(entrepot_array *handle, int writes) {
     });
 }
 
-constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object,  to_object,  retain,    release,      view,
-                               empty,                  native_queue, before_use, after_use, wait_for_host};
+constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object, to_object, retain,       release, view, empty,
+                               native_queue,           before_use,  after_use, wait_for_host};
 
 }  // namespace
 
-void init_c_api(nanobind::module_ &m) {
-    m.attr("c_api") = nanobind::capsule(&table, ENTREPOT_C_API_CAPSULE);
-}
+void init_c_api(nanobind::module_ &m) { m.attr("c_api") = nanobind::capsule(&table, ENTREPOT_C_API_CAPSULE); }
 
 }  // namespace entrepot::python

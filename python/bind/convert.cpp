@@ -33,7 +33,7 @@ const Backend &sycl() {
 // The queues that were taken in last stay wrapped, so that one that comes again and again is not made anew; where it comes as the
 // same object, it is not even looked at.
 class RecentQueues {
-  public:
+public:
     static RecentQueues &only() {
         static auto *const made = new RecentQueues;
         return *made;
@@ -58,7 +58,7 @@ class RecentQueues {
         std::swap(entries_[next_++ % entries_.size()], displaced);
     }
 
-  private:
+private:
     struct Entry {
         Reference object;
         Queue queue;

@@ -341,9 +341,8 @@ void bind_queue(nb::module_ &m) {
         .def(
             "__exit__", [](const Queue &, nb::args) { registry::pop_current(); },
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
-        .def(
-            "wait", &wait_and_release<Queue>,
-            "Block until all its work is done. Raises DeviceError for an error of earlier work.")
+        .def("wait", &wait_and_release<Queue>,
+             "Block until all its work is done. Raises DeviceError for an error of earlier work.")
         .def("record", &record, "An Event that is done when all that the queue holds now is done.")
         .def("wait_for", &wait_for, "event"_a,
              "Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of "
@@ -381,9 +380,7 @@ void bind_event(nb::module_ &m) {
     nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), "A mark in a queue: done when the work before it is.")
         .def("__repr__",
              [](const Event &self) { return std::string("<entrepot.Event, ") + (self.is_done() ? "done>" : "pending>"); })
-        .def(
-            "wait", &wait_and_release<Event>,
-            "Block until it is done. Raises DeviceError for an error of the work before it.")
+        .def("wait", &wait_and_release<Event>, "Block until it is done. Raises DeviceError for an error of the work before it.")
         .def_prop_ro("done", &Event::is_done, "Whether it is done; does not block.")
         .def("seconds_until", &Event::seconds_until, "later"_a,
              "Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one "

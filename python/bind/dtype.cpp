@@ -34,7 +34,8 @@ Dtype dtype_from_text(std::string_view text) {
         return dtype_from_typestr(text);
     if (const std::optional<Dtype> dtype = dtype_from_name(text))
         return *dtype;
-    throw Error(ErrorKind::type, "dtype '", text, "' is unknown; NumPy's names (float32), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
+    throw Error(ErrorKind::type, "dtype '", text,
+                "' is unknown; NumPy's names (float32), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
 }
 
 struct BuiltinRow {
@@ -43,14 +44,16 @@ struct BuiltinRow {
 };
 
 std::optional<Dtype> dtype_from_builtin(PyObject *object) {
-    const BuiltinRow rows[] = {{&PyBool_Type, "bool"}, {&PyLong_Type, "int64"}, {&PyFloat_Type, "float64"}, {&PyComplex_Type, "complex128"}};
+    const BuiltinRow rows[] = {
+        {&PyBool_Type, "bool"}, {&PyLong_Type, "int64"}, {&PyFloat_Type, "float64"}, {&PyComplex_Type, "complex128"}};
     for (const BuiltinRow &row : rows)
         if (object == reinterpret_cast<PyObject *>(row.type))
             return dtype_from_name(row.name);
     return std::nullopt;
 }
 
-// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, the last word of "torch.float32".
+// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, the last word of
+// "torch.float32".
 std::optional<Dtype> dtype_from_foreign(PyObject *object) {
     for (const char *attribute : {"name", "__name__"}) {
         nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
@@ -75,7 +78,8 @@ void refuse_swapped(PyObject *object) {
     if (!order.is_valid())
         PyErr_Clear();
     else if (nb::isinstance<nb::str>(order) && text_of(order.ptr()) == ">")
-        throw Error(ErrorKind::type, "dtype: items in big-endian byte order are not supported; convert with astype(dtype.newbyteorder('='))");
+        throw Error(ErrorKind::type,
+                    "dtype: items in big-endian byte order are not supported; convert with astype(dtype.newbyteorder('='))");
 }
 
 bool is_equal(Dtype self, nb::handle other) {
@@ -113,18 +117,28 @@ Dtype dtype_from(PyObject *object) {
 }
 
 void init_dtype(nb::module_ &m) {
-    nb::class_<Dtype>(m, "Dtype", "The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.")
-        .def("__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); }, nb::arg("spelling"),
-             "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.")
-        .def_prop_ro("name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
+    nb::class_<Dtype>(m, "Dtype",
+                      "The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.")
+        .def(
+            "__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
+            nb::arg("spelling"),
+            "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.")
+        .def_prop_ro(
+            "name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
         .def_prop_ro("itemsize", &Dtype::itemsize, "Bytes of an element; types of 4 and 6 bits take a whole byte.")
-        .def_prop_ro("code", [](Dtype d) { return static_cast<int>(d.code); }, "DLPack's type code.")
-        .def_prop_ro("bits", [](Dtype d) { return d.bits; }, "Bits of a lane.")
-        .def_prop_ro("lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
+        .def_prop_ro(
+            "code", [](Dtype d) { return static_cast<int>(d.code); }, "DLPack's type code.")
+        .def_prop_ro(
+            "bits", [](Dtype d) { return d.bits; }, "Bits of a lane.")
+        .def_prop_ro(
+            "lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
         .def_prop_ro("typestr", &typestr_of, "The array interface's type string, None where the type has none.")
         .def_prop_ro("format", &format_of, "The buffer protocol's format, None where the type has none.")
-        .def("__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
-        .def("__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); }, "Of the name, so that equal names are equal keys.")
+        .def(
+            "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
+        .def(
+            "__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); },
+            "Of the name, so that equal names are equal keys.")
         .def("__str__", [](Dtype d) { return name_of(d); })
         .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
         .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });

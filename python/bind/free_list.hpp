@@ -9,7 +9,7 @@ namespace entrepot::python {
 
 // Not thread-safe: declare it ENTREPOT_GIL_GUARDED (gil.hpp).
 class FreeList {
-  public:
+public:
     PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
     // Whether the list kept it.
     bool give(PyObject *object) noexcept {
@@ -19,7 +19,7 @@ class FreeList {
         return true;
     }
 
-  private:
+private:
     static constexpr std::size_t capacity = 64;
     PyObject *objects_[capacity];
     std::size_t count_ = 0;

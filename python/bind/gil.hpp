@@ -13,13 +13,13 @@
 namespace entrepot::python {
 
 class ReleaseGil {
-  public:
+public:
     ReleaseGil() noexcept : state_(PyEval_SaveThread()) {}
     ~ReleaseGil() { PyEval_RestoreThread(state_); }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
 
-  private:
+private:
     PyThreadState *state_;
 };
 

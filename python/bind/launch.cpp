@@ -28,16 +28,18 @@ struct Launcher {
 
 ep_range range_from(nb::handle global, nb::handle local) {
     const std::vector<std::int64_t> items = extents_from(global.ptr());
-    const std::vector<std::int64_t> group = local.is_none() ? std::vector<std::int64_t>(items.size(), 0) : extents_from(local.ptr());
+    const std::vector<std::int64_t> group =
+        local.is_none() ? std::vector<std::int64_t>(items.size(), 0) : extents_from(local.ptr());
     if (items.empty() || items.size() > 3)
         throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not ", items.size());
     if (group.size() != items.size())
-        throw Error(ErrorKind::value, "launch: the global range ", tuple_text(items), " has ", items.size(), " dimensions and the local range ",
-                    tuple_text(group), " has ", group.size());
+        throw Error(ErrorKind::value, "launch: the global range ", tuple_text(items), " has ", items.size(),
+                    " dimensions and the local range ", tuple_text(group), " has ", group.size());
     ep_range range{static_cast<std::uint32_t>(items.size()), {1, 1, 1}, {1, 1, 1}};
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i] < 0 || group[i] < 0)
-            throw Error(ErrorKind::value, "launch: the ranges ", tuple_text(items), " and ", tuple_text(group), " have a negative extent");
+            throw Error(ErrorKind::value, "launch: the ranges ", tuple_text(items), " and ", tuple_text(group),
+                        " have a negative extent");
         range.global[i] = static_cast<std::uint64_t>(items[i]);
         range.local[i] = static_cast<std::uint64_t>(group[i]);
     }
@@ -51,14 +53,15 @@ Launcher launcher_from(const Kernel &kernel, nb::handle index) {
     if (!PyTuple_Check(index.ptr()))
         return {kernel, range_from(index, nb::none())};
     if (PyTuple_GET_SIZE(index.ptr()) != 2)
-        throw Error(ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps None, not ",
-                    PyTuple_GET_SIZE(index.ptr()), " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
+        throw Error(
+            ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps None, not ",
+            PyTuple_GET_SIZE(index.ptr()), " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
     return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
 }
 
 // The arguments of one launch, and what keeps them alive until it is submitted.
 class Arguments {
-  public:
+public:
     explicit Arguments(const nb::args &args) {
         given_.reserve(args.size());
         for (nb::handle argument : args)
@@ -81,7 +84,7 @@ class Arguments {
         return nullptr;
     }
 
-  private:
+private:
     void add(PyObject *argument, std::size_t position) {
         LocalMemory local;
         if (is_array(argument))
@@ -98,7 +101,8 @@ class Arguments {
 
     // ctypes instances are sent by value, as C passes them.
     static bool is_ctypes(PyObject *argument) {
-        static PyObject *const base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
+        static PyObject *const base =
+            nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
         return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base));
     }
 
@@ -149,22 +153,28 @@ std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
 
 void init_launch(nb::module_ &m) {
     using namespace nb::literals;
-    nb::class_<LocalMemory>(m, "LocalMemory", "An argument of a kernel: memory that the work-items of a group share, of a size given at launch.")
-        .def("__init__",
-             [](LocalMemory *self, nb::handle shape, nb::handle dtype) { new (self) LocalMemory{local_bytes(shape, dtype)}; }, "shape"_a,
-             "dtype"_a = "uint8", "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
+    nb::class_<LocalMemory>(m, "LocalMemory",
+                            "An argument of a kernel: memory that the work-items of a group share, of a size given at launch.")
+        .def(
+            "__init__",
+            [](LocalMemory *self, nb::handle shape, nb::handle dtype) { new (self) LocalMemory{local_bytes(shape, dtype)}; },
+            "shape"_a, "dtype"_a = "uint8",
+            "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
         .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
     nb::class_<Launcher>(m, "Launcher", "A kernel with its nd-range: call it with the kernel's arguments.")
-        .def("__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(),
-             "Submits the kernel and returns its Event.\n\n"
-             "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.\n"
-             "Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.\n"
-             "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.");
+        .def(
+            "__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(),
+            "Submits the kernel and returns its Event.\n\n"
+            "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and "
+            "LocalMemory.\n"
+            "Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.\n"
+            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.");
     nb::setattr(nb::type<Kernel>(), "__getitem__",
-                nb::cpp_function(&launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
-                                 "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
-                                 "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
-                                 "The last dimension is the fastest."));
+                nb::cpp_function(
+                    &launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
+                    "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
+                    "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
+                    "The last dimension is the fastest."));
 }
 
 }  // namespace entrepot::python

@@ -15,15 +15,20 @@ void init_array(nb::module_ &m) {
         {"asarray", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(asarray)), METH_FASTCALL | METH_KEYWORDS,
          "asarray($module, obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, protocol=None)\n--\n\n"
          "View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.\n\n"
-         "``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol or\n"
-         "NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or ``kind``\n"
-         "the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the array's\n"
+         "``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol "
+         "or\n"
+         "NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or "
+         "``kind``\n"
+         "the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the "
+         "array's\n"
          "default queue.\n\n"
-         "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects\n"
+         "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for "
+         "objects\n"
          "that hold no memory."},
         {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
          "from_dlpack($module, x, /, *, device=None, copy=False)\n--\n\n"
-         "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack 1.3).\n\n"
+         "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack "
+         "1.3).\n\n"
          "Raises ExchangeError (a BufferError) with the reason where that cannot be done."},
         {},
     };

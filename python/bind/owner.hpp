@@ -17,7 +17,8 @@ PyObject *kept_object(const Owner &owner) noexcept;
 // at once or queued as above.
 void release_with_gil(void *handle, void (*release)(void *)) noexcept;
 
-// Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there is nothing.
+// Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there
+// is nothing.
 void drain_released() noexcept;
 
 }  // namespace entrepot::python

@@ -31,7 +31,8 @@ template <class T> Scalar bytes_of(T value) {
 }
 
 template <class T> Scalar integer_bytes(long long value, Dtype dtype) {
-    if (value < static_cast<long long>(std::numeric_limits<T>::min()) || value > static_cast<long long>(std::numeric_limits<T>::max()))
+    if (value < static_cast<long long>(std::numeric_limits<T>::min()) ||
+        value > static_cast<long long>(std::numeric_limits<T>::max()))
         throw Error(ErrorKind::overflow, value, " does not fit ", dtype);
     return bytes_of(static_cast<T>(value));
 }
@@ -41,10 +42,14 @@ Scalar signed_scalar(PyObject *index, Dtype dtype) {
     if (value == -1 && PyErr_Occurred())
         throw PythonError{};
     switch (dtype.bits) {
-    case 8: return integer_bytes<std::int8_t>(value, dtype);
-    case 16: return integer_bytes<std::int16_t>(value, dtype);
-    case 32: return integer_bytes<std::int32_t>(value, dtype);
-    default: return bytes_of(static_cast<std::int64_t>(value));
+    case 8:
+        return integer_bytes<std::int8_t>(value, dtype);
+    case 16:
+        return integer_bytes<std::int16_t>(value, dtype);
+    case 32:
+        return integer_bytes<std::int32_t>(value, dtype);
+    default:
+        return bytes_of(static_cast<std::int64_t>(value));
     }
 }
 
@@ -73,9 +78,12 @@ Scalar floating_scalar(PyObject *object, Dtype dtype) {
     if (dtype.code == TypeCode::bfloat)
         return bytes_of(BFloat16::encode(value));
     switch (dtype.bits) {
-    case 16: return bytes_of(Float16::encode(value));
-    case 32: return bytes_of(static_cast<float>(value));
-    default: return bytes_of(value);
+    case 16:
+        return bytes_of(Float16::encode(value));
+    case 32:
+        return bytes_of(static_cast<float>(value));
+    default:
+        return bytes_of(value);
     }
 }
 
@@ -125,19 +133,24 @@ Scalar scalar_from(PyObject *value, Dtype dtype) {
     }
     if (dtype.lanes == 1) {
         switch (dtype.code) {
-        case TypeCode::boolean: return boolean_scalar(value);
+        case TypeCode::boolean:
+            return boolean_scalar(value);
         case TypeCode::integer:
-        case TypeCode::unsigned_integer: return integer_scalar(value, dtype);
+        case TypeCode::unsigned_integer:
+            return integer_scalar(value, dtype);
         case TypeCode::bfloat:
-        case TypeCode::floating: return floating_scalar(value, dtype);
+        case TypeCode::floating:
+            return floating_scalar(value, dtype);
         case TypeCode::complex:
             if (dtype.bits >= 64)
                 return complex_scalar(value, dtype);
             break;
-        default: break;
+        default:
+            break;
         }
     }
-    throw Error(ErrorKind::exchange, "Python has no number for ", dtype, ": give the bits, through array.view('uint8') or an array of the same type");
+    throw Error(ErrorKind::exchange, "Python has no number for ", dtype,
+                ": give the bits, through array.view('uint8') or an array of the same type");
 }
 
 std::optional<Scalar> typed_scalar_from(PyObject *value) {
@@ -161,8 +174,10 @@ void init_scalar(nb::module_ &m) {
                 new (self) TypedScalar{type, scalar_from(value.ptr(), type)};
             },
             nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
-        .def_prop_ro("dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
-        .def("__repr__", [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
+        .def_prop_ro(
+            "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
+        .def("__repr__",
+             [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
 }
 
 }  // namespace entrepot::python

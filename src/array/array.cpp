@@ -39,8 +39,8 @@ Array Array::reshaped(Extents shape) const {
 Array Array::viewed_as(Dtype dtype) const {
     Layout layout = layout_.viewed_as(itemsize(), dtype.itemsize());
     if (layout.size() != 0 && reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::uintptr_t>(dtype.alignment()) != 0)
-        throw Error(ErrorKind::value, "view: the first element, at ", Hex(data_), ", is not aligned to the ", dtype.alignment(), " bytes of ",
-                    dtype);
+        throw Error(ErrorKind::value, "view: the first element, at ", Hex(data_), ", is not aligned to the ", dtype.alignment(),
+                    " bytes of ", dtype);
     return with(data_, dtype, std::move(layout));
 }
 
@@ -58,7 +58,8 @@ Array Array::on(Queue queue) const {
 
 Array Array::host() const {
     if (!is_host_accessible())
-        throw Error(ErrorKind::value, "host: ", kind(), " memory of ", device(), " cannot be reached by the host; copy it with copy_to_host()");
+        throw Error(ErrorKind::value, "host: ", kind(), " memory of ", device(),
+                    " cannot be reached by the host; copy it with copy_to_host()");
     Array result = *this;
     result.host_view_ = true;
     result.queue_ = {};

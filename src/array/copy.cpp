@@ -54,7 +54,8 @@ void check_copyable(const Array &to, const Array &from) {
         throw Error(ErrorKind::value, "copy: the destination has dtype ", to.dtype(), " and the source ", from.dtype(),
                     "; a copy never changes the dtype: convert with the library that owns the array, or reinterpret with view()");
     if (to.layout().may_overlap_itself())
-        throw Error(ErrorKind::value, "copy: several elements of the destination, with ", to.layout(), ", may share one place in memory");
+        throw Error(ErrorKind::value, "copy: several elements of the destination, with ", to.layout(),
+                    ", may share one place in memory");
     if (may_overlap(to, from))
         throw Error(ErrorKind::value, "copy: source and destination overlap in memory; copy through a third array");
 }
@@ -82,7 +83,8 @@ Event enqueue(const Queue &queue, const Array &to, const Array &from) {
     } else {
         const ByteStrides to_strides = byte_strides(to), from_strides = byte_strides(from);
         const ep_box box = box_of(to);
-        backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(), to_strides.data(), from.data(), from_strides.data());
+        backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(), to_strides.data(), from.data(),
+                     from_strides.data());
     }
     const Queue::Position position = queue.submitted();
     from.memory().after(Access::read, queue, position);
@@ -176,7 +178,7 @@ Event fill(const Array &to, const void *item, const Queue &wanted) {
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous()) {
         backend.call(&ep_backend::memory_fill, queue.handle(), to.data(), item, static_cast<std::size_t>(to.itemsize()),
-                                                static_cast<std::size_t>(to.size()));
+                     static_cast<std::size_t>(to.size()));
     } else {
         const ByteStrides strides = byte_strides(to);
         const ep_box box = box_of(to);

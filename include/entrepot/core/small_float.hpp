@@ -28,7 +28,8 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
         // In units of the last place; reaches 2^(fraction_bits + 1) when rounding carries, which then counts in the exponent.
         const double units = std::nearbyint(std::ldexp(std::fabs(value), fraction_bits + bias - biased));
         const auto bits = static_cast<std::uint32_t>(units) + (static_cast<std::uint32_t>(biased - 1) << fraction_bits);
-        return bits >= static_cast<std::uint32_t>(infinity_exponent << fraction_bits) ? infinity : static_cast<std::uint16_t>(sign | bits);
+        return bits >= static_cast<std::uint32_t>(infinity_exponent << fraction_bits) ? infinity
+                                                                                      : static_cast<std::uint16_t>(sign | bits);
     }
 
     static double decode(std::uint16_t bits) noexcept {

@@ -66,9 +66,9 @@ typedef enum ep_aspect {
     EP_PARTITION_EQUALLY = 1u << 6,
     EP_PARTITION_BY_COUNTS = 1u << 7,
     EP_PARTITION_BY_AFFINITY = 1u << 8,
-    EP_PROFILING = 1u << 9,        /* queues can be created with EP_QUEUE_PROFILING */
+    EP_PROFILING = 1u << 9,          /* queues can be created with EP_QUEUE_PROFILING */
     EP_READS_HOST_MEMORY = 1u << 10, /* kernels may be given ordinary host memory */
-    EP_ORDERED_FREE = 1u << 11     /* memory_allocate and memory_free take a queue and are ordered in it */
+    EP_ORDERED_FREE = 1u << 11       /* memory_allocate and memory_free take a queue and are ordered in it */
 } ep_aspect;
 
 typedef struct ep_device_info {
@@ -76,7 +76,7 @@ typedef struct ep_device_info {
     ep_device_type type;
     uint32_t number; /* position among the root devices of the same backend and type; a sub-device's is its own in its parent:
                         the first partition has 0, 1 …, another one goes on from there */
-    const char *name, *vendor, *driver; /* immortal */
+    const char *name, *vendor, *driver;                   /* immortal */
     uint64_t global_memory, local_memory, max_allocation; /* bytes */
     uint64_t max_work_group;                              /* work-items */
     uint64_t max_work_items[3];
@@ -155,17 +155,18 @@ typedef struct ep_argument {
 } ep_argument;
 
 typedef struct ep_range {
-    uint32_t ndim;      /* 1 … 3 */
-    uint64_t global[3]; /* work-items; slowest dimension first, as in SYCL. Backends whose first dimension is the fastest reverse it */
-    uint64_t local[3];  /* work-items of a group; all 0: the backend chooses */
+    uint32_t ndim; /* 1 … 3 */
+    uint64_t
+        global[3]; /* work-items; slowest dimension first, as in SYCL. Backends whose first dimension is the fastest reverse it */
+    uint64_t local[3]; /* work-items of a group; all 0: the backend chooses */
 } ep_range;
 
 typedef struct ep_kernel_info {
-    uint64_t max_work_group;      /* work-items, of this kernel on that device */
-    uint64_t preferred_multiple;  /* of work-items in a group; 0 unknown */
-    uint64_t local_memory;        /* bytes that the kernel uses by itself */
-    uint64_t private_memory;      /* bytes a work-item; 0 unknown */
-    int32_t argument_count;       /* -1 unknown */
+    uint64_t max_work_group;     /* work-items, of this kernel on that device */
+    uint64_t preferred_multiple; /* of work-items in a group; 0 unknown */
+    uint64_t local_memory;       /* bytes that the kernel uses by itself */
+    uint64_t private_memory;     /* bytes a work-item; 0 unknown */
+    int32_t argument_count;      /* -1 unknown */
 } ep_kernel_info;
 
 /* -------------------------------------------------------------- the table */
@@ -184,8 +185,8 @@ typedef struct ep_backend {
      * Writes at most *sub_count handles to `sub` (may be NULL) and sets *sub_count to how many there are. */
     ep_status (*device_partition)(ep_device device, ep_partition how, const uint32_t *counts, size_t count, ep_device *sub,
                                   size_t *sub_count);
-    ep_status (*device_from_native)(void *native, ep_device *device); /* sycl::device *, const CUdevice * … */
-    ep_status (*device_native)(ep_device device, void **native);      /* the same form; lives as long as the process */
+    ep_status (*device_from_native)(void *native, ep_device *device);           /* sycl::device *, const CUdevice * … */
+    ep_status (*device_native)(ep_device device, void **native);                /* the same form; lives as long as the process */
     ep_status (*device_default_context)(ep_device device, ep_context *context); /* of the platform, where there are platforms */
 
     /* contexts */
@@ -215,7 +216,7 @@ typedef struct ep_backend {
     ep_status (*event_record)(ep_queue queue, ep_event *event); /* done when all that the queue holds now is done */
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
-    ep_status (*event_wait)(ep_event event);                          /* blocks */
+    ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */
     ep_status (*event_native)(ep_event event, void **native);
@@ -236,7 +237,8 @@ typedef struct ep_backend {
     ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *item);
 
     /* programs */
-    ep_status (*program_dialects)(ep_device device, uint32_t *mask); /* bit 1 << ep_dialect; best first is the caller's business */
+    ep_status (*program_dialects)(ep_device device,
+                                  uint32_t *mask); /* bit 1 << ep_dialect; best first is the caller's business */
     ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
                                const char *options, const ep_sink *log, ep_program *program); /* blocks */
     void (*program_retain)(ep_program program);
@@ -245,7 +247,8 @@ typedef struct ep_backend {
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
     void (*kernel_retain)(ep_kernel kernel);
     void (*kernel_release)(ep_kernel kernel);
-    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments, size_t count);
+    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
+                               size_t count);
 
     /* peer */
     ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can);

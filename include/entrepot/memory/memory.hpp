@@ -57,7 +57,8 @@ public:
     // queues and the host are ordered behind it like behind any use.
     // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
     // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
-    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0, Resource *resource = nullptr);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
+                           Resource *resource = nullptr);
 
     // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
     static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
@@ -86,7 +87,7 @@ public:
     const Context &context() const noexcept { return record_->context; }
     bool is_borrowed() const noexcept { return record_->resource == nullptr; }
     Resource *resource() const noexcept { return record_->resource; }  // nullptr of borrowed memory
-    const Owner &owner() const noexcept { return record_->owner; }      // of borrowed memory
+    const Owner &owner() const noexcept { return record_->owner; }     // of borrowed memory
 
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller

@@ -40,20 +40,42 @@ inline const entrepot_c_api &api() {
 }
 
 template <class T> struct element;  // DLPack's code for the C++ types that have one
-template <> struct element<bool> { static constexpr std::uint8_t code = 6; };
-template <> struct element<std::int8_t> { static constexpr std::uint8_t code = 0; };
-template <> struct element<std::int16_t> { static constexpr std::uint8_t code = 0; };
-template <> struct element<std::int32_t> { static constexpr std::uint8_t code = 0; };
-template <> struct element<std::int64_t> { static constexpr std::uint8_t code = 0; };
-template <> struct element<std::uint8_t> { static constexpr std::uint8_t code = 1; };
-template <> struct element<std::uint16_t> { static constexpr std::uint8_t code = 1; };
-template <> struct element<std::uint32_t> { static constexpr std::uint8_t code = 1; };
-template <> struct element<std::uint64_t> { static constexpr std::uint8_t code = 1; };
-template <> struct element<float> { static constexpr std::uint8_t code = 2; };
-template <> struct element<double> { static constexpr std::uint8_t code = 2; };
+template <> struct element<bool> {
+    static constexpr std::uint8_t code = 6;
+};
+template <> struct element<std::int8_t> {
+    static constexpr std::uint8_t code = 0;
+};
+template <> struct element<std::int16_t> {
+    static constexpr std::uint8_t code = 0;
+};
+template <> struct element<std::int32_t> {
+    static constexpr std::uint8_t code = 0;
+};
+template <> struct element<std::int64_t> {
+    static constexpr std::uint8_t code = 0;
+};
+template <> struct element<std::uint8_t> {
+    static constexpr std::uint8_t code = 1;
+};
+template <> struct element<std::uint16_t> {
+    static constexpr std::uint8_t code = 1;
+};
+template <> struct element<std::uint32_t> {
+    static constexpr std::uint8_t code = 1;
+};
+template <> struct element<std::uint64_t> {
+    static constexpr std::uint8_t code = 1;
+};
+template <> struct element<float> {
+    static constexpr std::uint8_t code = 2;
+};
+template <> struct element<double> {
+    static constexpr std::uint8_t code = 2;
+};
 
 class Array {
-  public:
+public:
     Array() noexcept = default;
 
     // Views the object's memory. Throws python_error: the object has none, or it is not as required (nothing is ever copied).
@@ -79,8 +101,10 @@ class Array {
     }
 
     // New memory, C-contiguous; `device` is a selector, nullptr the current device. Throws python_error.
-    template <class T> static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr, int kind = ENTREPOT_KIND_HOST) {
-        return take(api().empty(static_cast<std::int32_t>(shape.size()), shape.data(), element<T>::code, 8 * sizeof(T), device, kind));
+    template <class T>
+    static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr, int kind = ENTREPOT_KIND_HOST) {
+        return take(
+            api().empty(static_cast<std::int32_t>(shape.size()), shape.data(), element<T>::code, 8 * sizeof(T), device, kind));
     }
 
     void *data() const noexcept { return view_->data; }
@@ -116,7 +140,7 @@ class Array {
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-  private:
+private:
     static Array take(entrepot_array *handle) {
         if (!handle)
             throw python_error();

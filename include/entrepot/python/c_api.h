@@ -39,16 +39,16 @@ typedef struct entrepot_view {
     uint8_t dtype_code;     /* DLPack's: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool … */
     uint8_t dtype_bits;     /* of a lane */
     uint16_t dtype_lanes;
-    int32_t itemsize;       /* bytes */
-    int32_t kind;           /* entrepot_kind: whether the host may touch it */
+    int32_t itemsize; /* bytes */
+    int32_t kind;     /* entrepot_kind: whether the host may touch it */
     int32_t read_only;
-    const char *device;     /* the selector: "host", "opencl:cpu:0", "cuda:0" … */
+    const char *device; /* the selector: "host", "opencl:cpu:0", "cuda:0" … */
 } entrepot_view;
 
 /* What the caller needs; an array that is not so is refused with a sentence, never copied. */
 enum entrepot_requirement {
-    ENTREPOT_WRITABLE = 1,     /* not read-only */
-    ENTREPOT_HOST = 2,         /* the host may read and, with WRITABLE, write now: pending work on it is waited for */
+    ENTREPOT_WRITABLE = 1, /* not read-only */
+    ENTREPOT_HOST = 2,     /* the host may read and, with WRITABLE, write now: pending work on it is waited for */
     ENTREPOT_C_CONTIGUOUS = 4
 };
 
@@ -85,7 +85,8 @@ static inline const entrepot_c_api *entrepot_import(void) {
     Py_DECREF(module);
     api = (const entrepot_c_api *)PyCapsule_Import(ENTREPOT_C_API_CAPSULE, 0);
     if (api && api->version < ENTREPOT_C_API_VERSION) {
-        PyErr_Format(PyExc_ImportError, "this extension needs version %d of entrepot's C interface, and the installed package has %d: upgrade it",
+        PyErr_Format(PyExc_ImportError,
+                     "this extension needs version %d of entrepot's C interface, and the installed package has %d: upgrade it",
                      ENTREPOT_C_API_VERSION, (int)api->version);
         return NULL;
     }

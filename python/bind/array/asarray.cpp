@@ -21,7 +21,8 @@ namespace {
 
 // What the caller asked for; borrowed references, nullptr where nothing was said.
 struct Options {
-    PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr, *kind = nullptr, *queue = nullptr, *protocol = nullptr;
+    PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr, *kind = nullptr, *queue = nullptr,
+             *protocol = nullptr;
 };
 
 struct KeywordRow {
@@ -37,7 +38,8 @@ PyObject *&option_named(Options &options, const char *function, PyObject *name) 
         if (PyUnicode_CompareWithASCIIString(name, row.name) == 0)
             return options.*row.option;
     const char *text = PyUnicode_AsUTF8(name);
-    throw Error(ErrorKind::type, function, "() has no keyword '", text ? text : "?", "'; there are dtype, copy, device, kind, queue, protocol");
+    throw Error(ErrorKind::type, function, "() has no keyword '", text ? text : "?",
+                "'; there are dtype, copy, device, kind, queue, protocol");
 }
 
 Options parse(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -99,8 +101,9 @@ Array placed(const Array &array, const Options &options, const Queue &queue) {
     }
     if (std::optional<Array> there = in_place(array, device, kind))
         return *std::move(there);
-    throw Error(ErrorKind::exchange, "asarray: the memory is ", array.kind(), " memory of ", array.device(), " and cannot become ",
-                kind ? name_of(*kind) : "memory", " of ", device ? device->selector() : array.device().selector(),
+    throw Error(ErrorKind::exchange, "asarray: the memory is ", array.kind(), " memory of ", array.device(),
+                " and cannot become ", kind ? name_of(*kind) : "memory", " of ",
+                device ? device->selector() : array.device().selector(),
                 " without a copy; pass copy=True, or use .to(device, kind=…)");
 }
 

@@ -97,17 +97,18 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
 void init_create(nb::module_ &m) {
     using namespace nb::literals;
     const std::string place = placement_doc;
-    m.def("empty", &empty, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
-          ("An Array of new, uninitialised memory, C-contiguous." + place).c_str());
-    m.def("zeros", &zeros, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
-          ("An Array of new memory, all bits zero." + place).c_str());
-    m.def("full", &full, "shape"_a, "value"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(), "queue"_a = nb::none(),
-          ("An Array of new memory, every element ``value``." + place).c_str());
+    m.def("empty", &empty, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
+          "queue"_a = nb::none(), ("An Array of new, uninitialised memory, C-contiguous." + place).c_str());
+    m.def("zeros", &zeros, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
+          "queue"_a = nb::none(), ("An Array of new memory, all bits zero." + place).c_str());
+    m.def("full", &full, "shape"_a, "value"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
+          "queue"_a = nb::none(), ("An Array of new memory, every element ``value``." + place).c_str());
     m.def("fill", &fill_array, "array"_a, "value"_a, nb::kw_only(), "queue"_a = nb::none(),
           "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.\n\n"
           "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.");
     m.def("copy", &copy_arrays, "dst"_a, "src"_a, "queue"_a = nb::none(),
-          "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all elements.\n\n"
+          "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all "
+          "elements.\n\n"
           "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.\n"
           "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.");
 }

@@ -6,6 +6,7 @@
 #include "../dtype.hpp"
 #include "../errors.hpp"
 #include "../exchange/exports.hpp"
+#include "../exchange/host_turn.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../placement.hpp"
@@ -89,6 +90,7 @@ nb::object as_numpy(PyObject *self, const Array &array) {
     if (!array.is_host_accessible())
         throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ", array.device(),
                     ", which the host cannot reach; copy it with array.copy_to_host()");
+    give_host_its_turn(array);  // here, because NumPy drops what a buffer raises, and with it the error of failed work
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     if (typestr_of(array.dtype()))
         return asarray(nb::handle(self));
@@ -126,12 +128,14 @@ PyObject *broadcast_to(PyObject *self, PyObject *args) {
 
 PyMethodDef array_methods[] = {
     {"transpose", transpose, METH_VARARGS,
-     "transpose($self, *axes)\n--\n\nThe axes in another order, without a copy; without arguments reversed. Raises ValueError unless a permutation."},
+     "transpose($self, *axes)\n--\n\nThe axes in another order, without a copy; without arguments reversed. Raises ValueError "
+     "unless a permutation."},
     {"reshape", reshape, METH_VARARGS,
      "reshape($self, *shape)\n--\n\nThe same elements in another shape, without a copy; one extent may be -1.\n\n"
      "Raises ValueError where the sizes differ, or where only a copy could do it."},
     {"broadcast_to", broadcast_to, METH_VARARGS,
-     "broadcast_to($self, *shape)\n--\n\nA read-only view with axes of extent 1 stretched, without a copy. Raises ValueError where the shapes do not broadcast."},
+     "broadcast_to($self, *shape)\n--\n\nA read-only view with axes of extent 1 stretched, without a copy. Raises ValueError "
+     "where the shapes do not broadcast."},
     {"view", view, METH_O,
      "view($self, dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
      "Raises ValueError where the last axis or the alignment does not allow it."},
@@ -146,13 +150,17 @@ PyMethodDef array_methods[] = {
     {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(numpy_asks)), METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nWhat NumPy asks for: ``numpy()``, converted or copied if it says so.\n\n"
      "Raises ExchangeError for memory that the host cannot reach."},
-    {"copy_to_host", copy_to_host, METH_NOARGS, "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return."},
+    {"copy_to_host", copy_to_host, METH_NOARGS,
+     "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return."},
     {"copy_from_host", copy_from_host, METH_O,
-     "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."},
+     "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
+     "entrepot.copy does."},
     {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack_export)), METH_FASTCALL | METH_KEYWORDS,
-     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory (DLPack 1.3, array API).\n\n"
+     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory "
+     "(DLPack 1.3, array API).\n\n"
      "Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason."},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, "__dlpack_device__($self, /)\n--\n\n(device type, device id) as DLPack numbers them."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\n(device type, device id) as DLPack numbers them."},
     {},
 };
 

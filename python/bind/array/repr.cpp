@@ -49,29 +49,41 @@ std::string bits_text(const std::byte *item, std::int64_t bytes) {
 
 std::string integer_text(const std::byte *item, int bits) {
     switch (bits) {
-    case 8: return number_text(int{load<std::int8_t>(item)});
-    case 16: return number_text(load<std::int16_t>(item));
-    case 32: return number_text(load<std::int32_t>(item));
-    default: return number_text(load<std::int64_t>(item));
+    case 8:
+        return number_text(int{load<std::int8_t>(item)});
+    case 16:
+        return number_text(load<std::int16_t>(item));
+    case 32:
+        return number_text(load<std::int32_t>(item));
+    default:
+        return number_text(load<std::int64_t>(item));
     }
 }
 
 std::string unsigned_text(const std::byte *item, int bits) {
     switch (bits) {
-    case 8: return number_text(unsigned{load<std::uint8_t>(item)});
-    case 16: return number_text(load<std::uint16_t>(item));
-    case 32: return number_text(load<std::uint32_t>(item));
-    default: return number_text(load<std::uint64_t>(item));
+    case 8:
+        return number_text(unsigned{load<std::uint8_t>(item)});
+    case 16:
+        return number_text(load<std::uint16_t>(item));
+    case 32:
+        return number_text(load<std::uint32_t>(item));
+    default:
+        return number_text(load<std::uint64_t>(item));
     }
 }
 
 std::string item_text(const std::byte *item, Dtype dtype) {
     if (dtype.lanes == 1) {
         switch (dtype.code) {
-        case TypeCode::boolean: return load<std::uint8_t>(item) ? "True" : "False";
-        case TypeCode::integer: return integer_text(item, dtype.bits);
-        case TypeCode::unsigned_integer: return unsigned_text(item, dtype.bits);
-        case TypeCode::bfloat: return number_text(static_cast<float>(BFloat16::decode(load<std::uint16_t>(item))));
+        case TypeCode::boolean:
+            return load<std::uint8_t>(item) ? "True" : "False";
+        case TypeCode::integer:
+            return integer_text(item, dtype.bits);
+        case TypeCode::unsigned_integer:
+            return unsigned_text(item, dtype.bits);
+        case TypeCode::bfloat:
+            return number_text(static_cast<float>(BFloat16::decode(load<std::uint16_t>(item))));
         case TypeCode::floating:
             if (dtype.bits == 16)
                 return number_text(static_cast<float>(Float16::decode(load<std::uint16_t>(item))));
@@ -80,7 +92,8 @@ std::string item_text(const std::byte *item, Dtype dtype) {
             if (dtype.bits >= 64)
                 return dtype.bits == 64 ? complex_text<float>(item) : complex_text<double>(item);
             break;
-        default: break;
+        default:
+            break;
         }
     }
     return bits_text(item, dtype.itemsize());

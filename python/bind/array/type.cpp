@@ -24,8 +24,7 @@ PyTypeObject *array_type = nullptr;
 namespace {
 
 struct ArrayObject {
-    PyObject_HEAD
-    PyObject *weak_references;
+    PyObject_HEAD PyObject *weak_references;
     PyObject *usm_ndarray;  // dpnp's array of the same memory, once dpnp has asked; else nullptr
     alignas(Array) std::byte storage[sizeof(Array)];
 
@@ -168,12 +167,15 @@ PyGetSetDef attributes[] = {
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
     {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
     {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
-    {"__sycl_usm_array_interface__", interface<suai_export>, nullptr, "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
-    {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr, "dpnp's array of the same memory, so that dpnp.asarray does not copy.", nullptr},
+    {"__sycl_usm_array_interface__", interface<suai_export>, nullptr,
+     "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
+    {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr, "dpnp's array of the same memory, so that dpnp.asarray does not copy.",
+     nullptr},
     {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.", nullptr},
     {"__array_interface__", interface<array_interface_export>, nullptr,
      "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
-    {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.", nullptr},
+    {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.",
+     nullptr},
     {},
 };
 
@@ -185,7 +187,8 @@ PyMemberDef members[] = {
 constexpr const char *type_doc =
     "Array\n--\n\n"
     "Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.\n\n"
-    "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.\n"
+    "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every "
+    "protocol.\n"
     "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.";
 
 PyType_Slot slots[] = {
@@ -205,7 +208,8 @@ PyType_Slot slots[] = {
 };
 
 PyType_Spec spec = {"entrepot.Array", sizeof(ArrayObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 
@@ -235,7 +239,8 @@ bool init_array_type(PyObject *module) {
     PyObject *capsule = c_exchange_api_capsule();
     if (!capsule)
         return false;
-    // Read from the type by consumers of the C exchange API, so it lies in the type's dict, not among the attributes of instances.
+    // Read from the type by consumers of the C exchange API, so it lies in the type's dict, not among the attributes of
+    // instances.
     const int stored = PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
     Py_DECREF(capsule);
     PyType_Modified(array_type);

@@ -1,4 +1,5 @@
-// The protocols as rows of one table: which attribute announces each, how an object is read, in the order in which they are tried.
+// The protocols as rows of one table: which attribute announces each, how an object is read, in the order in which they are
+// tried.
 #pragma once
 #include <Python.h>
 
@@ -10,7 +11,7 @@ namespace entrepot::python {
 
 // What the consumer wants; part of every import.
 struct ImportRequest {
-    Queue queue;          // where the consumer will use the memory; none: the array's own default
+    Queue queue;                // where the consumer will use the memory; none: the array's own default
     bool copy_allowed = false;  // the producer may be asked to copy (`copy=True` tells it to)
 };
 
@@ -20,7 +21,8 @@ struct Protocol {
     // Whether objects of the type speak the protocol, where an attribute does not tell (the buffer protocol's slot).
     bool (*probe)(PyTypeObject *type);
     // object → Array. nullopt: the object does not speak it after all (AttributeError, NotImplementedError), so that the next
-    // one is tried; throws entrepot::Error, or PythonError with an exception already set, where it does and the memory cannot be taken.
+    // one is tried; throws entrepot::Error, or PythonError with an exception already set, where it does and the memory cannot be
+    // taken.
     std::optional<Array> (*read)(PyObject *object, const ImportRequest &request);
 };
 
@@ -28,7 +30,7 @@ struct Protocol {
 struct PythonError {};
 
 // One row each, defined in the protocol's own file; routes.cpp lists them in order.
-extern const Protocol usm_memory_protocol, c_exchange_api_protocol, numpy_protocol, suai_protocol, dlpack_protocol, buffer_protocol,
-    array_struct_protocol, array_interface_protocol;
+extern const Protocol usm_memory_protocol, c_exchange_api_protocol, numpy_protocol, suai_protocol, dlpack_protocol,
+    buffer_protocol, array_struct_protocol, array_interface_protocol;
 
 }  // namespace entrepot::python

@@ -1,9 +1,9 @@
 // Routes: the table of protocols in the order in which they are tried, and the cache that knows each type's candidates.
 #include "routes.hpp"
 
+#include "../array/array.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
-#include "../array/array.hpp"
 #include "interface_dict.hpp"
 
 #include <algorithm>
@@ -15,8 +15,9 @@
 namespace entrepot::python {
 namespace {
 
-const std::array<const Protocol *, 8> protocols{&usm_memory_protocol, &numpy_protocol,  &c_exchange_api_protocol, &suai_protocol,
-                                                &dlpack_protocol,     &buffer_protocol, &array_struct_protocol,   &array_interface_protocol};
+const std::array<const Protocol *, 8> protocols{&usm_memory_protocol,   &numpy_protocol,          &c_exchange_api_protocol,
+                                                &suai_protocol,         &dlpack_protocol,         &buffer_protocol,
+                                                &array_struct_protocol, &array_interface_protocol};
 
 // The attributes' names, interned: looking them up is a matter of identity.
 std::array<PyObject *, protocols.size()> attribute_names{};
@@ -35,7 +36,7 @@ Candidates probe(PyTypeObject *type) {
 
 // Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it.
 class RouteCache {
-  public:
+public:
     Candidates find(PyTypeObject *type) {
         Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
         if (entry.type != type) [[unlikely]]
@@ -43,7 +44,7 @@ class RouteCache {
         return entry.candidates;
     }
 
-  private:
+private:
     struct Entry {
         PyTypeObject *type = nullptr;
         Candidates candidates = 0;

@@ -299,27 +299,32 @@ PyGetSetDef usm_memory_attributes[] = {
 
 PyMethodDef usm_memory_methods[] = {
     {"get_usm_type", with_keywords(get_usm_type), METH_VARARGS | METH_KEYWORDS,
-     "get_usm_type($self, syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a context or a "
+     "get_usm_type($self, syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a "
+     "context or a "
      "queue, does not\n"
      "know the memory. Raises TypeError for other objects."},
     {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_VARARGS | METH_KEYWORDS,
      "get_usm_type_enum($self, syclobj=None)\n--\n\nThe same as a number: 0 unknown, 1 device, 2 shared, 3 host."},
     {"copy_to_host", with_keywords(copy_to_host), METH_VARARGS | METH_KEYWORDS,
-     "copy_to_host($self, obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns it; "
+     "copy_to_host($self, obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns "
+     "it; "
      "without one, to a new\n"
      "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too "
      "small."},
     {"copy_from_host", with_keywords(copy_from_host), METH_VARARGS | METH_KEYWORDS,
-     "copy_from_host($self, obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete on "
+     "copy_from_host($self, obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete "
+     "on "
      "return.\n\n"
      "Raises ValueError where the memory is too small or read-only."},
     {"copy_from_device", with_keywords(copy_from_device), METH_VARARGS | METH_KEYWORDS,
-     "copy_from_device($self, sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an Array, "
+     "copy_from_device($self, sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an "
+     "Array, "
      "spans to the front of the\n"
      "memory; through the host where the contexts differ. Complete on return.\n\n"
      "Raises ValueError where the memory is too small or read-only, and for other objects."},
     {"memset", with_keywords(memset), METH_VARARGS | METH_KEYWORDS,
-     "memset($self, val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, ValueError for "
+     "memset($self, val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, "
+     "ValueError for "
      "read-only memory."},
     {"tobytes", tobytes, METH_NOARGS, "tobytes($self, /)\n--\n\nA copy as bytes."},
     {"__bytes__", tobytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nA copy as bytes."},

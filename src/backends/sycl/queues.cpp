@@ -67,8 +67,8 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
            (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
 }
 
-// The queues that have a handle, by the runtime's own object: a native queue that comes again, ours included, has the same handle.
-// One without references stays here until its releaser has the lock.
+// The queues that have a handle, by the runtime's own object: a native queue that comes again, ours included, has the same
+// handle. One without references stays here until its releaser has the lock.
 class Known {
 public:
     static Known &only() {

@@ -41,7 +41,7 @@ class TestRefusals:
             ep.fill(frozen, 0)
 
     def test_dtypes_differ(self) -> None:
-        with pytest.raises(ValueError, match="float32.*int32"):
+        with pytest.raises(ValueError, match=r"float32.*int32"):
             ep.copy(ep.zeros(3, "float32"), ep.zeros(3, "int32"))
 
     def test_shapes_do_not_broadcast(self) -> None:

@@ -6,9 +6,9 @@ import ctypes
 import time
 
 import pytest
-from places import SYCL, Place
 
 import entrepot as ep
+from places import SYCL, Place
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.numpy, pytest.mark.sycl]
@@ -119,7 +119,7 @@ class TestRefusals:
     def test_memory_of_another_context(self, program: ep.Program) -> None:
         part = ep.device("opencl:cpu").sub_devices(equally=1)[0]
         stranger = ep.empty(8, "float32", kind="device", queue=ep.Queue(part, context=ep.Context([part])))
-        with pytest.raises(ep.KernelError, match="argument 1.*compute follows data"):
+        with pytest.raises(ep.KernelError, match=r"argument 1.*compute follows data"):
             program.kernel("axpy")[8](ep.zeros(8, "float32", device="opencl:cpu"), stranger, np.float32(1))
 
     @pytest.mark.parametrize("count", [0, 2, 4])
@@ -135,7 +135,7 @@ class TestRefusals:
 
     def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
         y = ep.zeros(10, "float32", device="opencl:cpu")
-        with pytest.raises((ep.KernelError, ValueError), match="10.*4|4.*10"):
+        with pytest.raises((ep.KernelError, ValueError), match=r"10.*4|4.*10"):
             program.kernel("axpy")[10, 4](y, y, np.float32(1))
 
     def test_an_unknown_kernel(self, program: ep.Program) -> None:
@@ -143,5 +143,5 @@ class TestRefusals:
             program.kernel("nothing")
 
     def test_source_that_does_not_compile(self) -> None:
-        with pytest.raises(ep.KernelError, match="undeclared|error"):
+        with pytest.raises(ep.KernelError, match=r"undeclared|error"):
             ep.Program("__kernel void f(__global int *p) { p[0] = nonsense; }", ep.device("opencl:cpu"))

@@ -11,10 +11,10 @@ import time
 import weakref
 
 import pytest
-from places import HOST, SYCL, Place, every_place
 
 import entrepot as ep
 from entrepot import memory
+from places import HOST, SYCL, Place, every_place
 
 pytestmark = pytest.mark.host
 
@@ -66,7 +66,9 @@ class TestResources:
         limit = memory.limit(10_000, memory.direct())
         with memory.use_resource(limit):
             kept = place.empty(6000, "uint8")
-            with pytest.raises(ep.USMAllocationError, match=r"5000 bytes .*limit is 10000 bytes, of which 6000 are in use") as refused:
+            with pytest.raises(
+                ep.USMAllocationError, match=r"5000 bytes .*limit is 10000 bytes, of which 6000 are in use"
+            ) as refused:
                 place.empty(5000, "uint8")
             assert isinstance(refused.value, MemoryError)
             assert limit.used_bytes == 6000
