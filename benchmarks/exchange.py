@@ -60,7 +60,10 @@ def dlpack_pairs() -> list[Pair]:
     }
     keywords = "stream=None, max_version=(1, 0), dl_device=None, copy=None"
     return [
-        Pair("__dlpack__ with all keywords, against dpnp", f"ours.__dlpack__({keywords})", f"theirs.__dlpack__({keywords})", 60, names),
+        Pair(
+            "__dlpack__ with all keywords, against dpnp", f"ours.__dlpack__({keywords})", f"theirs.__dlpack__({keywords})",
+            60, names,
+        ),
         Pair(
             'np.from_dlpack(shared USM, device="cpu"), against of NumPy', 'np.from_dlpack(ours, device="cpu")',
             'np.from_dlpack(plain, device="cpu")', 1 / 1.2, names,
