@@ -1,4 +1,7 @@
-"""What only a process of its own can show: imports, variables, fork, and which library came first."""
+"""What only a process of its own can show: imports, variables, and which library came first.
+
+Fork and the process's end are in tests/robustness.
+"""
 
 from __future__ import annotations
 
@@ -142,69 +145,6 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert f"another OpenCL loader ({library}) was mapped first" in out
         assert "OCL_ICD_VENDORS=" in out
-
-
-FORK = """
-import os, signal, sys, threading
-import entrepot as ep
-device = ep.device({device!r})
-queue = ep.Queue(device)
-target = ep.empty(1 << 16, "uint8", queue=queue)
-ep.fill(target, 1)
-event = queue.record()
-{before}
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
-    {child}
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-{after}
-"""
-
-REFUSED = """
-    for ask in (queue.wait, queue.record, lambda: queue.is_idle, lambda: ep.Queue(device), lambda: queue.wait_for(event),
-                lambda: device.sub_devices(equally=1), lambda: ep.empty(4, "uint8", device=device)):
-        try:
-            ask()
-        except ep.DeviceError as error:
-            assert "'spawn'" in str(error), error
-        else:
-            os._exit(3)
-    host = ep.full(4, 7, dtype="int32", device="host")
-    assert host.numpy().tolist() == [7, 7, 7, 7]
-    del queue, event, target
-"""
-
-
-class TestFork:
-    @pytest.mark.sycl
-    @pytest.mark.numpy
-    def test_a_device_is_refused_in_the_child_and_the_host_works(self):
-        out = run(FORK.format(device="opencl:cpu", before="", child=REFUSED, after="queue.wait(); print('alive')"))
-        assert out.splitlines() == ["0", "alive"]
-
-    @pytest.mark.sycl
-    @pytest.mark.numpy
-    def test_with_another_thread_submitting(self):
-        before = """
-stop = False
-def submit():
-    mine = ep.empty(1 << 16, "uint8", queue=ep.Queue(device))
-    while not stop:
-        ep.fill(mine, 1)
-        mine.queue.wait()
-thread = threading.Thread(target=submit)
-thread.start()
-"""
-        out = run(
-            FORK.format(device="opencl:cpu", before=before, child=REFUSED, after="stop = True; thread.join(); print('alive')")
-        )
-        assert out.splitlines() == ["0", "alive"]
-
-    def test_the_host_alone_is_not_refused(self):
-        child = "ep.Queue('host').wait(); event.wait(); queue.wait()"
-        assert run(FORK.format(device="host", before="", child=child, after="")) == "0"
 
 
 class TestCommand:

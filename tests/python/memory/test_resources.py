@@ -7,14 +7,13 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import weakref
 
 import pytest
 
 import entrepot as ep
 from entrepot import memory
-from places import HOST, SYCL, Place, every_place
+from places import HOST, Place, every_place
 
 pytestmark = pytest.mark.host
 
@@ -263,53 +262,6 @@ class TestCurrent:
             ep.empty(5 << 20, "uint8", device="host")
         assert memory.trim() >= 5 << 20
         assert pool.reserved_bytes == 0
-
-
-SLOW = """
-__kernel void slow(__global int *data, long turns) {
-    int x = data[0];
-    for (long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
-    data[1] = x;
-    data[0] = 42;
-}
-"""
-
-
-@pytest.mark.sycl
-class TestWorkInFlight:
-    @pytest.mark.parametrize("resource", [memory.direct, memory.pool], ids=["direct", "pool"])
-    @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_memory_dropped_while_a_kernel_uses_it(self, place: Place, resource: type[memory.Resource]) -> None:
-        queue = ep.Queue(place.device)
-        kernel = ep.Program(SLOW, place.device).kernel("slow")
-        statistics = memory.statistics(resource())
-        with memory.use_resource(statistics):
-            array = place.empty(1 << 20, "int32")
-        done = kernel[1](array, ep.Scalar(800_000_000, "int64"), queue=queue)
-        begin = time.perf_counter()
-        del array
-        assert time.perf_counter() - begin < 0.1, "letting go does not block"
-        assert not done.done, "the kernel must be slow enough for the test to mean anything"
-        if isinstance(statistics.upstream, memory.pool) and place.host_accessible:
-            assert statistics.upstream.waiting_bytes > 0
-        done.wait()
-        memory.trim()
-        if isinstance(statistics.upstream, memory.pool):
-            assert statistics.upstream.reserved_bytes == 0
-
-    def test_a_borrowed_owner_stays_until_the_kernel_is_done(self) -> None:
-        np = pytest.importorskip("numpy")
-        place = SYCL[0]
-        queue = ep.Queue(place.device)
-        kernel = ep.Program(SLOW, place.device).kernel("slow")
-        owner = np.zeros(16, "int32")
-        gone = weakref.ref(owner)
-        event = kernel[1](ep.asarray(owner), ep.Scalar(400_000_000, "int64"), queue=queue)
-        del owner
-        assert not event.done, "the kernel must be slow enough for the test to mean anything"
-        assert gone() is not None
-        queue.wait()
-        assert gone() is None, "whoever waits for the queue sees its owners released"
 
 
 def test_eight_threads_on_every_resource() -> None:

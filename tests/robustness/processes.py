@@ -1,0 +1,25 @@
+"""Programs that run in an interpreter of their own, and have to end by themselves: well, soon and without a word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+
+def run(source: str, *, timeout: float = 60) -> str:
+    """What the program prints. It must end with status 0 within ``timeout`` seconds, and say nothing on its standard error."""
+    found = os.pathsep.join([str(TESTS), str(TESTS / "python"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "PYTHONPATH": found},
+    )
+    assert (done.returncode, done.stderr) == (0, ""), f"status {done.returncode}, after\n{done.stdout}\n{done.stderr}"
+    return done.stdout.strip()

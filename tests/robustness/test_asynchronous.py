@@ -1,0 +1,292 @@
+"""What happens after the call that asked for it: errors of work, memory that goes while kernels use it, deleters anywhere."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import entrepot as ep
+from entrepot import memory
+from malformed import Speaker
+from places import SYCL, Place
+from robustness.kernels import launch
+from robustness.settling import settles
+from tensors import Versioned, content
+
+pytestmark = pytest.mark.sycl
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.fixture(scope="module")
+def fail_later(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ep.Queue, str], None]:
+    """Submits work to a queue that will fail with the given words."""
+    tool = [sys.executable, REPOSITORY / "cmake" / "sycl_prefix.py"]
+    prefix = subprocess.run(tool, capture_output=True, text=True, check=True).stdout.strip()
+    if not prefix:
+        pytest.skip("the SYCL headers are not installed: pip install intel-sycl-rt")
+    ep.devices()  # so that the library finds the runtime that is there
+    library = tmp_path_factory.mktemp("failing") / "failing_work.so"
+    subprocess.run(
+        [
+            *("c++", "-std=c++17", "-shared", "-fPIC", "-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"),
+            *(f"-I{prefix}/include", f"-I{prefix}/include/sycl", f"-L{prefix}/lib"),
+            *("-o", library, Path(__file__).with_name("failing_work.cpp"), "-lsycl"),
+        ],
+        check=True,
+    )
+    submit = ctypes.CDLL(str(library)).fail_later
+    submit.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    return lambda queue, words: submit(queue.addressof_ref(), words.encode())
+
+
+class TestErrors:
+    """The OpenCL CPU device itself reports nothing late: what depends on a failed command runs all the same."""
+
+    def waits(self, queue: ep.Queue) -> dict[str, Callable[[], object]]:
+        device = ep.zeros(1 << 20, "uint8", kind="device", queue=queue)
+        shared = ep.zeros(1 << 20, "uint8", kind="shared", queue=queue)
+        return {
+            "queue.wait": queue.wait,
+            "event.wait": lambda: queue.record().wait(),
+            "copy_to_host": lambda: (ep.fill(device, 1), device.copy_to_host()),
+            "memoryview": lambda: (ep.fill(shared, 1), memoryview(shared)),
+            "numpy": lambda: (ep.fill(shared, 1), shared.numpy()),
+        }
+
+    def test_arrive_at_the_next_wait_once(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+        queue = ep.Queue("opencl:cpu")
+        for name, wait in self.waits(queue).items():
+            queue.wait()
+            fail_later(queue, f"the reactor is on fire: {name}")
+            with pytest.raises(ep.DeviceError, match=f"the reactor is on fire: {name}"):
+                wait()
+                pytest.fail(f"{name} reported nothing")
+            queue.wait()
+            assert memoryview(ep.full(4, 7, "uint8", kind="shared", queue=queue)).tolist() == [7] * 4
+
+    def test_name_no_other_queue(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+        guilty, innocent = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
+        fail_later(guilty, "mine")
+        innocent.wait()
+        with pytest.raises(ep.DeviceError, match="mine"):
+            guilty.wait()
+
+    def test_of_queues_that_nobody_waits_for_are_nobodys(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+        forgotten = ep.Queue("opencl:cpu")
+        for _ in range(3):
+            fail_later(forgotten, "lost")
+        del forgotten
+        gc.collect()
+        time.sleep(0.1)
+        ep.Queue("opencl:cpu").wait()
+
+    def test_several_at_once(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+        queue = ep.Queue("opencl:cpu")
+        for number in range(5):
+            fail_later(queue, f"number {number}")
+        with pytest.raises(ep.DeviceError, match="number"):
+            queue.wait()
+        queue.wait()
+
+    def test_memory_of_failed_work_is_freed(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+        statistics = memory.statistics(memory.direct())
+        queue = ep.Queue("opencl:cpu")
+        with memory.use_resource(statistics):
+            array = ep.zeros(1000, "uint8", kind="device", queue=queue)
+        fail_later(queue, "again")
+        ep.fill(array, 2)
+        del array
+        with pytest.raises(ep.DeviceError, match="again"):
+            queue.wait()
+        assert statistics.current_bytes == 0
+
+
+# ---------------------------------------------------------------- memory that goes while a kernel uses it
+
+every_place = pytest.mark.parametrize("place", SYCL, ids=str)
+SOON = 0.05  # seconds; a free that waits takes as long as the kernel
+RESOURCES = pytest.mark.parametrize(
+    "make_resource",
+    [pytest.param(memory.direct, id="direct"), pytest.param(lambda: memory.pool(memory.direct()), id="pool")],
+)
+
+
+def drop_soon(arrays: list[ep.Array]) -> None:
+    begin = time.perf_counter()
+    arrays.clear()
+    assert time.perf_counter() - begin < SOON, "letting go has waited"
+
+
+def is_allocated(address: int) -> bool:
+    """Whether the driver knows the address as USM."""
+    interface = {"shape": (1,), "typestr": "|u1", "data": (address, False), "version": 1, "syclobj": "opencl:cpu"}
+    try:
+        ep.asarray(Speaker("__sycl_usm_array_interface__", interface))
+    except ep.InterfaceError:
+        return False
+    return True
+
+
+class TestDropped:
+    @RESOURCES
+    @every_place
+    def test_returns_at_once_and_is_freed_afterwards(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
+        queue = ep.Queue(place.device)
+        with memory.use_resource(memory.statistics(make_resource())) as statistics:
+            arrays = [place.empty(1 << 20, "int32")]
+        address = arrays[0].__sycl_usm_array_interface__["data"][0]
+        done = launch("slow", arrays[0], queue=queue)
+        drop_soon(arrays)
+        memory.trim()
+        assert not done.done, "nor does trimming wait"
+        assert is_allocated(address), "it was freed under the kernel"
+        assert statistics.current_bytes == 0, "it is nobody's any more"
+        done.wait()
+        assert settles(lambda: is_allocated(address), False)
+
+    @RESOURCES
+    @every_place
+    def test_reached_through_a_table(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
+        """The kernel finds the address in memory; no argument of it says so."""
+        queue, other = ep.Queue(place.device), ep.Queue(place.device)
+        with memory.use_resource(make_resource()):
+            arrays = [place.empty(1 << 18, "int32")]
+            table = ep.empty(2, "uint64", kind="shared", queue=queue)
+            address = arrays[0].data_ptr
+            table.copy_from_host(memoryview((ctypes.c_uint64 * 2)(address, 0)))
+            done = launch("indirect", table, queue=queue)
+            drop_soon(arrays)
+            neighbours = [ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)]
+            memory.trim()
+            assert not done.done, "nothing of this waits for the kernel"
+            assert address not in [each.data_ptr for each in neighbours], "it was given to somebody else under the kernel"
+            assert is_allocated(address), "it was freed under the kernel"
+            del table, neighbours
+        done.wait()
+        assert settles(lambda: is_allocated(address), False)
+
+    @every_place
+    def test_what_the_last_of_many_views_leaves(self, place: Place) -> None:
+        queue = ep.Queue(place.device)
+        with memory.use_resource(memory.direct()):
+            arrays = [place.empty((1000, 1000), "int32")]
+        address = arrays[0].data_ptr
+        arrays += [arrays[0].T, arrays[0][::2], ep.asarray(arrays[0].__dlpack__(max_version=(1, 0), stream=-1))]
+        done = launch("slow", arrays[0], queue=queue)
+        drop_soon(arrays)
+        assert not done.done
+        assert is_allocated(address)
+        done.wait()
+        assert settles(lambda: is_allocated(address), False)
+
+    def test_a_queue_that_goes_first(self) -> None:
+        with memory.use_resource(memory.direct()):
+            arrays = [ep.empty(1000, "int32", kind="shared", queue=ep.Queue("opencl:cpu"))]
+        address = arrays[0].data_ptr
+        queues = [ep.Queue("opencl:cpu")]
+        done = launch("slow", arrays[0], queue=queues[0])
+        begin = time.perf_counter()
+        queues.clear()
+        assert time.perf_counter() - begin < SOON, "letting go of the queue has waited"
+        drop_soon(arrays)
+        assert not done.done
+        assert is_allocated(address)
+        done.wait()
+        assert settles(lambda: is_allocated(address), False)
+
+    @pytest.mark.numpy
+    def test_what_is_borrowed_stays_until_the_kernel_is_done(self) -> None:
+        import numpy as np
+
+        owner = np.zeros(16, "int32")
+        gone = weakref.ref(owner)
+        arrays = [ep.asarray(owner)]
+        done = launch("slow", arrays[0], queue=ep.Queue("opencl:cpu"))
+        del owner
+        drop_soon(arrays)
+        assert not done.done
+        assert gone() is not None
+        done.wait()
+        assert gone() is None
+
+
+# ---------------------------------------------------------------- deleters on threads without the GIL
+
+libc = ctypes.CDLL(None)
+Thread = ctypes.c_ulong
+
+
+def call_on_a_new_thread(function: int, argument: int) -> None:
+    """On a thread that Python knows nothing of, and waits for it."""
+    thread = Thread()
+    assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)) == 0
+    assert libc.pthread_join(thread, None) == 0  # ctypes gives the GIL up meanwhile
+
+
+def call_without_the_gil(function: int, argument: int) -> None:
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
+
+
+class Source(bytearray):
+    pass
+
+
+@pytest.mark.parametrize("call", [call_on_a_new_thread, call_without_the_gil])
+class TestDeleters:
+    def export(self, source: object) -> tuple[int, int]:
+        """The deleter and the tensor of an export that its capsule has given away."""
+        capsule = ep.asarray(source).__dlpack__(max_version=(1, 0))
+        managed = content(capsule, Versioned)
+        ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+        return managed.deleter, ctypes.addressof(managed)
+
+    def test_python_objects_are_dropped_by_a_thread_that_may(self, call: Callable[[int, int], None]) -> None:
+        source = Source(100)
+        gone = weakref.ref(source)
+        deleter, tensor = self.export(source)
+        del source
+        assert gone() is not None
+        call(deleter, tensor)
+        for _ in range(100):
+            pass  # a pending call of the interpreter comes between two instructions
+        assert gone() is None
+
+    def test_of_device_memory(self, call: Callable[[int, int], None]) -> None:
+        statistics = memory.statistics(memory.direct())
+        with memory.use_resource(statistics):
+            array = ep.zeros(1000, "uint8", device="opencl:cpu", kind="device")
+        deleter, tensor = self.export(array)
+        del array
+        assert statistics.current_bytes == 1000
+        call(deleter, tensor)
+        assert settles(lambda: statistics.current_bytes, 0)
+
+    def test_many_at_once(self, call: Callable[[int, int], None]) -> None:
+        sources = [Source(10) for _ in range(400)]
+        gone = [weakref.ref(source) for source in sources]
+        exports = [self.export(source) for source in sources]
+        del sources
+
+        def work(part: list[tuple[int, int]]) -> None:
+            for deleter, tensor in part:
+                call(deleter, tensor)
+
+        threads = [threading.Thread(target=work, args=(exports[number::8],)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert settles(lambda: sum(reference() is not None for reference in gone), 0)

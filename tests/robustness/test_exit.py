@@ -1,0 +1,190 @@
+"""The interpreter's end: whatever is alive or under way then, the process ends well, soon and without a word."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from robustness.processes import run
+
+SECONDS = 15  # a machine with much else to do included; a program that waits for something else never ends
+
+BEGIN = """
+import atexit, ctypes, gc, sys, threading, time
+import entrepot as ep
+from entrepot import memory
+"""
+SLOW = """
+from robustness.kernels import launch
+def start(seconds=1, kind="shared"):
+    queue = ep.Queue("opencl:cpu")
+    array = ep.empty(1 << 16, "int64", kind=kind, queue=queue)
+    return queue, array, launch("slow", array, seconds=seconds, queue=queue)
+"""
+
+
+def ends(body: str) -> float:
+    """How long the program takes, which must end well; the start and the end of the runtime are in it."""
+    begin = time.perf_counter()
+    run(BEGIN + body, timeout=60)
+    return time.perf_counter() - begin
+
+
+@pytest.mark.sycl
+class TestWorkInFlight:
+    @pytest.mark.parametrize("kind", ["host", "device", "shared"])
+    def test_held_by_globals(self, kind: str) -> None:
+        assert ends(SLOW + f"queue, array, done = start(kind={kind!r})") < SECONDS
+
+    def test_held_by_nobody(self) -> None:
+        assert ends(SLOW + "start()") < SECONDS
+
+    @pytest.mark.parametrize("resource", ["direct()", "pool()", "statistics(memory.log(sink=lambda line: None))", "track()"])
+    def test_dropped_just_before(self, resource: str) -> None:
+        body = f"with memory.use_resource(memory.{resource}):\n    queue, array, done = start()\n    del array"
+        assert ends(SLOW + body) < SECONDS
+
+    def test_on_the_host(self) -> None:
+        body = """
+array = ep.zeros(1 << 24, "uint8", device="host")
+for _ in range(50):
+    ep.fill(array, 1)
+"""
+        assert ends(body) < SECONDS
+
+    @pytest.mark.numpy
+    def test_borrowed_memory(self) -> None:
+        body = """
+import numpy as np
+from robustness.kernels import launch
+queue = ep.Queue("opencl:cpu")
+array = ep.asarray(np.zeros(16, "int64"))
+launch("slow", array, queue=queue)
+del array
+"""
+        assert ends(SLOW + body) < SECONDS
+
+
+PLACES = pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("device='host'", id="host"),
+        *(
+            pytest.param(f"device='opencl:cpu', kind={kind!r}", id=kind, marks=pytest.mark.sycl)
+            for kind in ("host", "device", "shared")
+        ),
+    ],
+)
+
+
+@pytest.mark.host
+class TestAlive:
+    @PLACES
+    def test_arrays_capsules_and_views(self, place: str) -> None:
+        body = f"""
+array = ep.full((100, 100), 3, "int32", {place})
+kept = [array, array.T, array[::2], array.__dlpack__(max_version=(1, 0)), ep.from_dlpack(array.__dlpack__())]
+if array.kind != "device":
+    kept += [memoryview(array), array.__array_interface__, array.__array_struct__, memoryview(memoryview(array))]
+if array.device != ep.device("host"):
+    kept += [array.__sycl_usm_array_interface__, array.queue._get_capsule(), array.context, memory.as_usm_memory(array)]
+kept.append(kept)  # a cycle, which only the end breaks
+sys.kept = kept
+"""
+        assert ends(body) < SECONDS
+
+    @PLACES
+    def test_finalisers_that_come_late(self, place: str) -> None:
+        body = f"""
+class Late:
+    def __init__(self):
+        self.array = ep.zeros(100, "int32", {place})
+    def __del__(self):
+        del self.array
+late = Late()
+late.me = late
+sys.late = Late()
+atexit.register(lambda held=Late(): ep.zeros(3, "int32", {place}))
+"""
+        assert ends(body) < SECONDS
+
+    @PLACES
+    def test_other_threads_hold_memory(self, place: str) -> None:
+        body = f"""
+started = threading.Barrier(5)
+def hold():
+    mine = [ep.zeros(1000, "int32", {place}) for _ in range(10)]
+    started.wait()
+    while True:
+        mine[0] = ep.zeros(1000, "int32", {place})
+        ep.fill(mine[0], 5)
+for _ in range(4):
+    threading.Thread(target=hold, daemon=True).start()
+started.wait()
+time.sleep(0.05)
+"""
+        assert ends(body) < SECONDS
+
+    def test_owners_that_are_python_objects(self) -> None:
+        body = """
+class Owner(bytearray):
+    def __del__(self):
+        pass
+array = ep.asarray(Owner(100))
+sys.view = memoryview(array)
+threading.local().array = array
+"""
+        assert ends(body) < SECONDS
+
+    @PLACES
+    def test_resources_and_scopes(self, place: str) -> None:
+        body = f"""
+memory.set_resource(ep.device("host"), memory.statistics(memory.pool(memory.limit(1 << 30))))
+scope = memory.use_resource(memory.log(sink=lambda line: None))
+scope.__enter__()
+array = ep.zeros(100, "int32", {place})
+"""
+        assert ends(body) < SECONDS
+
+
+@pytest.mark.host
+class TestDeletersAfterTheEnd:
+    """Consumers in C let go whenever they like: after the interpreter is gone, or while it goes."""
+
+    GIVEN = """
+from tensors import Versioned, content
+libc = ctypes.CDLL(None)
+def give_away(array):
+    capsule = array.__dlpack__(max_version=(1, 0))
+    managed = content(capsule, Versioned)
+    ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+    return ctypes.c_void_p(managed.deleter), ctypes.c_void_p(ctypes.addressof(managed))
+"""
+
+    @pytest.mark.parametrize(
+        "array",
+        [
+            pytest.param("ep.asarray(bytearray(100))", id="a Python object's"),
+            pytest.param("ep.zeros(100, 'int32', device='host')", id="host"),
+            *(
+                pytest.param(f"ep.zeros(100, 'int32', device='opencl:cpu', kind={kind!r})", id=kind, marks=pytest.mark.sycl)
+                for kind in ("host", "device", "shared")
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("when", ["after", "while"])
+    def test_are_harmless(self, array: str, when: str) -> None:
+        called = {
+            # By exit(), when the interpreter is no more.
+            "after": "libc.__cxa_atexit(*give_away(array), None)",
+            # By threads that Python knows nothing of, the last of them while the interpreter ends.
+            "while": """
+given = [give_away(array) for _ in range(3000)]
+for deleter, tensor in given:
+    thread = ctypes.c_ulong()
+    assert libc.pthread_create(ctypes.byref(thread), None, deleter, tensor) == 0
+    libc.pthread_detach(thread)
+""",
+        }[when]
+        assert ends(self.GIVEN + f"array = {array}\n{called}\ndel array") < SECONDS

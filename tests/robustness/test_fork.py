@@ -1,0 +1,188 @@
+"""Fork in a process that has used a device: every entry to it in the child is an error at once, and host memory works."""
+
+from __future__ import annotations
+
+import pytest
+
+from robustness.processes import run
+
+PROGRAM = """
+import gc, os, signal, sys, threading, time
+import entrepot as ep
+from entrepot import memory
+
+SECONDS = 10  # a child that takes longer hangs
+
+def in_child(body):
+    '''What the child's body returns, "hangs", or how the child died. A body may raise SystemExit to end as programs do.'''
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(3 * SECONDS)  # for children of children, which nobody would kill
+        try:
+            result = body() or "fine"
+        except SystemExit:
+            os.write(writing, b"fine")
+            raise
+        except BaseException as error:
+            result = f"{{type(error).__name__}}: {{error}}"
+        os.write(writing, str(result).encode())
+        os._exit(0)
+    os.close(writing)
+    end = time.monotonic() + SECONDS
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "hangs"
+        time.sleep(0.002)
+    result = os.read(reading, 10000).decode()
+    os.close(reading)
+    status = os.waitstatus_to_exitcode(ended[1])
+    return result if status == 0 else f"died with {{status}}: {{result}}"
+
+device = ep.device({selector!r})
+queue = ep.Queue(device)
+target = ep.empty(1 << 16, "uint8", queue=queue, kind={kind!r})
+ep.fill(target, 1)
+event = queue.record()
+capsule = target.__dlpack__(max_version=(1, 0), stream=-1)
+{before}
+def body():
+{body}
+print(in_child(body))
+{after}
+queue.wait()
+print("the parent lives")
+"""
+
+REFUSED = """
+    asks = [
+        queue.wait, queue.record, lambda: queue.is_idle, lambda: queue.wait_for(event), event.wait, lambda: event.done,
+        lambda: ep.Queue(device), lambda: ep.Context([device]), lambda: device.sub_devices(equally=1),
+        lambda: ep.empty(4, "uint8", device=device), lambda: ep.empty(4, "uint8", kind="shared", queue=queue),
+        lambda: ep.empty(1 << 24, "uint8", queue=queue), lambda: ep.zeros(4, "uint8", device=device),
+        lambda: ep.fill(target, 2), lambda: ep.copy(target[:8], target[8:16]), lambda: target.to("host"),
+        lambda: target.copy_to_host(), lambda: ep.full(4, 1, "uint8", device="host").to(device),
+        lambda: ep.Program("__kernel void f(void) {}", device), lambda: memory.MemoryUSMShared(64),
+    ]
+    for number, ask in enumerate(asks):
+        try:
+            ask()
+        except ep.DeviceError as error:
+            assert "'spawn'" in str(error), error
+        else:
+            return f"question {number} was answered"
+    for each in ("queue", "event", "target", "capsule", "device"):
+        globals().pop(each)
+    gc.collect()
+    memory.trim()
+"""
+
+HOST_WORKS = """
+    host = ep.full((100, 100), 7, dtype="int32", device="host")
+    assert set(host.to("host").numpy().ravel().tolist()) == {7}
+    source = bytearray(b"abc")
+    view = ep.asarray(source)
+    assert bytes(memoryview(ep.asarray(view.__dlpack__()))) == b"abc"
+    mine = ep.Queue("host")
+    ep.fill(host, 8, queue=mine)
+    mine.wait()
+    assert memoryview(host)[99, 99] == 8
+    with memory.use_resource(memory.statistics(memory.pool())) as statistics:
+        ep.empty(1000, "uint8", device="host")
+    assert statistics.current_bytes == 0
+"""
+
+IN_FLIGHT = """
+from robustness.kernels import launch
+busy = ep.zeros(16, "int64", device=device, kind="shared")
+done = launch("slow", busy, seconds=1, queue=queue)
+"""
+
+SUBMITTING = """
+stop = False
+def submit():
+    mine = ep.empty(1 << 16, "uint8", queue=ep.Queue(device))
+    while not stop:
+        ep.fill(mine, 1)
+        ep.empty(1 << 16, "uint8", queue=mine.queue)
+        mine.queue.wait()
+threads = [threading.Thread(target=submit) for _ in range(3)]
+for thread in threads:
+    thread.start()
+"""
+STOP = """
+stop = True
+for thread in threads:
+    thread.join()
+"""
+
+STATES = [
+    pytest.param("", "", id="idle"),
+    pytest.param(IN_FLIGHT, "", id="with work in flight"),
+    pytest.param(SUBMITTING, STOP, id="with other threads submitting"),
+]
+KINDS = pytest.mark.parametrize("kind", ["device", "shared", "host"])
+
+
+def fork(body: str, *, before: str = "", after: str = "", selector: str = "opencl:cpu", kind: str = "device") -> list[str]:
+    """What the child's body says, and what the parent says afterwards."""
+    return run(PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
+
+
+@pytest.mark.sycl
+@pytest.mark.numpy
+class TestSycl:
+    @pytest.mark.parametrize(("before", "after"), STATES)
+    def test_every_question_is_refused(self, before: str, after: str) -> None:
+        assert fork(REFUSED + HOST_WORKS, before=before, after=after) == ["fine", "the parent lives"]
+
+    @pytest.mark.parametrize(("before", "after"), STATES)
+    def test_again_and_again(self, before: str, after: str) -> None:
+        """Locks that other threads hold at the moment of the fork are free in the child, whichever they are."""
+        again = "\nfor _ in range(15):\n    assert in_child(body) == 'fine'\n"
+        assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
+
+    @KINDS
+    def test_a_child_that_ends_as_usual(self, kind: str) -> None:
+        """Through the interpreter's end, with everything still held."""
+        assert fork("    sys.exit(0)", kind=kind, before=IN_FLIGHT) == ["fine", "the parent lives"]
+
+    def test_multiprocessing_by_fork(self) -> None:
+        program = """
+            import multiprocessing
+            import entrepot as ep
+
+            array = ep.full(4, 3, "int32", device="opencl:cpu", kind="shared")
+
+            def work(number):
+                try:
+                    ep.empty(4, "uint8", device="opencl:cpu")
+                except ep.DeviceError:
+                    return ep.full(4, number, "int32", device="host").to("host").numpy().tolist()
+
+            if __name__ == "__main__":
+                with multiprocessing.get_context("fork").Pool(2) as pool:
+                    print(pool.map_async(work, range(3)).get(10))
+        """
+        assert run(program) == "[[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2]]"
+
+    def test_the_child_of_a_child(self) -> None:
+        body = "    def inner():\n" + "\n".join("    " + line for line in (REFUSED + HOST_WORKS).splitlines())
+        assert fork(body + "\n    return in_child(inner)") == ["fine", "the parent lives"]
+
+
+@pytest.mark.host
+@pytest.mark.numpy
+class TestHost:
+    def test_is_not_refused(self) -> None:
+        body = "    queue.wait()\n    event.wait()\n    ep.fill(target, 5)\n    assert memoryview(target)[9] == 5\n" + HOST_WORKS
+        assert fork(body, selector="host", kind="host") == ["fine", "the parent lives"]
+
+    def test_with_other_threads_submitting(self) -> None:
+        again = "\nfor _ in range(15):\n    assert in_child(body) == 'fine'\n"
+        assert fork(HOST_WORKS, selector="host", kind="host", before=SUBMITTING, after=again + STOP) == [
+            "fine",
+            "the parent lives",
+        ]

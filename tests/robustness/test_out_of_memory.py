@@ -1,0 +1,157 @@
+"""Out of memory: tidied up first, then refused with what was asked and what there is; everything works afterwards."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import entrepot as ep
+from entrepot import memory
+from places import HOST, SYCL, Place, every_place
+from robustness.processes import run
+from robustness.settling import settles
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def limit() -> Iterator[memory.limit]:
+    """No more than 8 MiB, under a pool; all of it comes back."""
+    limit = memory.limit(8 * MIB, memory.direct())
+    with memory.use_resource(memory.pool(limit)):
+        yield limit
+    assert settles(lambda: limit.used_bytes, 0), limit
+
+
+def works(place: Place) -> bool:
+    array = place.empty(1000, "int32")
+    ep.fill(array, 3)
+    return set(array.to("host").numpy().tolist()) == {3}
+
+
+class TestLimit:
+    @every_place
+    def test_is_refused_with_both_numbers(self, place: Place, limit: memory.limit) -> None:
+        kept = [place.empty(3 * MIB, "uint8"), place.empty(3 * MIB, "uint8")]
+        for _ in range(3):
+            with pytest.raises(ep.USMAllocationError) as refused:
+                place.empty(4 * MIB, "uint8")
+        words = str(refused.value)
+        assert isinstance(refused.value, MemoryError)
+        assert f"{4 * MIB} bytes" in words, "what was asked for"
+        assert f"limit is {8 * MIB} bytes" in words, "what there is"
+        assert place.kind in words
+        del kept, refused
+        gc.collect()
+        assert works(place)
+        place.empty(4 * MIB, "uint8")
+
+    @every_place
+    def test_what_is_cached_is_given_back_first(self, place: Place, limit: memory.limit) -> None:
+        for size in (6, 5, 7, 3, 8):
+            array = place.empty(size * MIB, "uint8")
+            ep.fill(array, 1)
+            array.queue.wait()
+            del array
+        assert limit.used_bytes <= limit.limit
+
+    @every_place
+    def test_what_is_cached_in_another_pool_too(self, place: Place, limit: memory.limit) -> None:
+        with memory.use_resource(memory.pool(limit)) as other:
+            place.empty(6 * MIB, "uint8")
+            assert other.cached_bytes == 6 * MIB
+        place.empty(6 * MIB, "uint8")
+        assert other.cached_bytes == 0
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("place", SYCL, ids=str)
+    def test_what_a_kernel_still_uses_is_waited_for(self, place: Place, limit: memory.limit) -> None:
+        from robustness.kernels import launch
+
+        array = place.empty(6 * MIB, "uint8")
+        done = launch("slow", array.view("int64"), seconds=0.3, queue=ep.Queue(place.device))
+        del array
+        place.empty(6 * MIB, "uint8")
+        assert done.done or place.kind == "device", "only there may the next owner's queue do the waiting"
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda big: ep.zeros(9 * MIB, "uint8", device="opencl:cpu"),
+            lambda big: ep.full((3, 3 * MIB), 1, "uint8", device="host"),
+            lambda big: big.to("opencl:cpu"),
+            lambda big: big.to("opencl:cpu", kind="shared"),
+            lambda big: ep.asarray(big, copy=True),
+            lambda big: ep.asarray(memoryview(big), copy=True),
+            lambda big: ep.asarray(memoryview(big), copy=True, device="opencl:cpu"),
+            lambda big: big[::-1].copy_to_host(),
+            lambda big: big.__dlpack__(copy=True),
+            lambda big: big.__dlpack__(dl_device=ep.zeros(1, "uint8", device="opencl:cpu").__dlpack_device__(), copy=True),
+            lambda big: memory.MemoryUSMShared(9 * MIB),
+            lambda big: memory.MemoryUSMDevice(9 * MIB, alignment=4096),
+        ],
+    )
+    def test_whoever_asks(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
+        big = ep.asarray(bytearray(9 * MIB))
+        for _ in range(2):
+            with pytest.raises(ep.USMAllocationError, match=str(9 * MIB)):
+                ask(big)
+        assert works(HOST)
+        assert works(SYCL[2])
+
+    @pytest.mark.sycl
+    def test_memory_that_is_pickled_back(self, limit: memory.limit) -> None:
+        kept = memory.MemoryUSMShared(5 * MIB)
+        words = pickle.dumps(kept)
+        with pytest.raises(ep.USMAllocationError, match=str(5 * MIB)):
+            pickle.loads(words)
+        del kept
+        assert pickle.loads(words).nbytes == 5 * MIB
+
+
+class TestDriver:
+    @every_place
+    @pytest.mark.parametrize("bytes_asked", [1 << 45, 1 << 62], ids=["2**45", "2**62"])
+    def test_refuses_more_than_there_is(self, place: Place, bytes_asked: int) -> None:
+        for _ in range(2):
+            with pytest.raises(ep.USMAllocationError) as refused:
+                place.empty(bytes_asked, "uint8")
+        assert f"{bytes_asked} bytes" in str(refused.value)
+        assert works(place)
+
+    @every_place
+    def test_sizes_that_no_integer_holds(self, place: Place) -> None:
+        for shape in ((1 << 62, 4), (1 << 40, 1 << 40), (1 << 63,)):
+            with pytest.raises((OverflowError, ValueError, ep.USMAllocationError)):
+                place.empty(shape, "float64")
+        assert works(place)
+
+    def test_the_machine_says_no(self) -> None:
+        """An address space that is full: malloc itself fails, here and there."""
+        program = """
+            import resource
+            import entrepot as ep
+            import numpy
+            from entrepot import memory
+
+            ep.zeros(10, "uint8", device="host")
+            used = int(open("/proc/self/statm").read().split()[0]) * 4096
+            resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), resource.RLIM_INFINITY))
+            kept, refused = [], 0
+            while refused < 5:
+                try:
+                    kept.append(ep.zeros(24 << 20, "uint8", device="host"))
+                except ep.USMAllocationError as error:
+                    assert str(24 << 20) in str(error), error
+                    refused += 1
+            assert 3 < len(kept) < 11, len(kept)
+            kept.clear()
+            assert ep.full(24 << 20, 7, "uint8", device="host").numpy()[-1] == 7
+        """
+        assert run(program) == ""

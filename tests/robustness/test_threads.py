@@ -1,0 +1,182 @@
+"""Eight threads at once, on objects of their own and on the same ones: contents stay right, nothing hangs, counts come back."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import queue
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import entrepot as ep
+from entrepot import memory
+from malformed import Speaker
+from places import Place, every_host_accessible_place, every_place
+from robustness.settling import settles
+from tensors import Producer
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+THREADS = 8
+SECONDS = 1.0
+
+
+@pytest.fixture(autouse=True)
+def often() -> Iterator[None]:
+    """Threads take turns a hundred times as often as usual."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def run_threads(work: Callable[[random.Random], None]) -> None:
+    """Calls ``work`` again and again for a bounded time, on every thread; their exceptions are the test's."""
+    end = time.monotonic() + SECONDS
+    problems: list[BaseException] = []
+
+    def body(number: int) -> None:
+        chance = random.Random(number)
+        try:
+            while time.monotonic() < end and not problems:
+                work(chance)
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        if thread.is_alive():
+            faulthandler.dump_traceback()
+            pytest.fail("a thread hangs; its stack is above")
+    if problems:
+        raise problems[0]
+
+
+@pytest.fixture
+def balanced() -> Iterator[memory.statistics]:
+    """Whatever is allocated from it comes back."""
+    statistics = memory.statistics(memory.pool(memory.direct()))
+    yield statistics
+    assert settles(lambda: (statistics.current_count, statistics.current_bytes), (0, 0)), statistics
+    assert settles(lambda: statistics.upstream.reserved_bytes, 0), statistics
+
+
+def values(array: ep.Array) -> set[int]:
+    return set(array.to("host").numpy().ravel().tolist())
+
+
+@every_place
+def test_allocate_fill_and_drop(place: Place, balanced: memory.statistics) -> None:
+    def work(chance: random.Random) -> None:
+        with memory.use_resource(balanced):
+            value = chance.randrange(1 << 30)
+            array = place.empty(chance.choice([1, 7, 300, 5000, 300_000]), "int32")
+            ep.fill(array, value)
+            assert values(array) == {value}
+
+    run_threads(work)
+
+
+@every_place
+def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.statistics) -> None:
+    with memory.use_resource(balanced):
+        array = place.empty((30, 40), "int32")
+        ep.fill(array, 77)
+    exports: list[Callable[[], object]] = [lambda: array, lambda: array.__dlpack__(max_version=(1, 3)), array.__dlpack__]
+    if place.host_accessible:
+        exports += [lambda: memoryview(array), lambda: Speaker("__array_interface__", array.__array_interface__, array)]
+    if place.selector != "host":
+        exports.append(lambda: Speaker("__sycl_usm_array_interface__", array.__sycl_usm_array_interface__, array))
+    references = sys.getrefcount(array)
+
+    def work(chance: random.Random) -> None:
+        view = ep.asarray(chance.choice(exports)())
+        part = view[chance.randrange(30) :, :: chance.choice([1, 2, -1])]
+        del view
+        assert values(part) == {77}
+
+    run_threads(work)
+    gc.collect()
+    assert sys.getrefcount(array) == references
+
+
+@every_host_accessible_place
+def test_what_one_thread_makes_another_drops(place: Place, balanced: memory.statistics) -> None:
+    mailbox: queue.SimpleQueue[tuple[object, int]] = queue.SimpleQueue()
+
+    def work(chance: random.Random) -> None:
+        value = chance.randrange(1 << 30)
+        with memory.use_resource(balanced):
+            array = place.empty(chance.choice([1, 100, 40_000]), "int32")
+        ep.fill(array, value)
+        mailbox.put((array.__dlpack__(max_version=(1, 3)), value))
+        mailbox.put((memoryview(array), value))
+        for _ in range(2):
+            other, expected = mailbox.get()
+            assert values(ep.asarray(other)) == {expected}
+
+    run_threads(work)
+    assert mailbox.empty()
+
+
+def test_producers_are_let_go_once_each() -> None:
+    data = (ctypes.c_int * 12)(*([7] * 12))
+
+    class Counting(Producer):
+        def _delete(self, address: int) -> None:
+            deleted.append(address)  # from any thread
+
+    deleted: list[int] = []
+    producer = Counting(ctypes.addressof(data), data, dtype=(0, 32, 1))
+
+    def work(chance: random.Random) -> None:
+        views = [ep.asarray(producer, protocol="dlpack") for _ in range(chance.randrange(1, 5))]
+        assert all(values(view) == {7} for view in views)
+
+    run_threads(work)
+    gc.collect()
+    assert sorted(deleted) == sorted(ctypes.addressof(managed) for managed, _ in producer.made)
+
+
+@every_place
+def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.statistics) -> None:
+    """Each thread copies a shared array into one of its own on a queue of its own, while others do the same."""
+    with memory.use_resource(balanced):
+        source = place.empty(50_000, "int32")
+    ep.fill(source, 5)
+    queues = threading.local()
+
+    def work(chance: random.Random) -> None:
+        if not hasattr(queues, "own"):
+            queues.own = ep.Queue(place.device)
+        with memory.use_resource(balanced):
+            target = ep.empty(50_000, "int32", kind=place.kind, queue=queues.own)
+            ep.fill(target, 0)
+            ep.copy(target, source)
+            assert values(target) == {5}
+
+    run_threads(work)
+
+
+@pytest.mark.sycl
+def test_queues_contexts_and_devices_come_and_go() -> None:
+    device = ep.device("opencl:cpu")
+
+    def work(chance: random.Random) -> None:
+        own = ep.Queue(device, context=ep.Context([device])) if chance.random() < 0.2 else ep.Queue(device)
+        array = ep.full(64, 9, "int32", kind="shared", queue=own)
+        own.record().wait()
+        assert values(array) == {9}
+        part = chance.choice(device.sub_devices(equally=1))
+        assert part.parent == device or str(part).startswith("opencl:cpu:0/")
+
+    run_threads(work)
