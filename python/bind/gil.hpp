@@ -3,6 +3,8 @@
 #pragma once
 #include <Python.h>
 
+#include <unistd.h>
+
 // Of state that the GIL guards: where there is none, each thread has its own.
 #ifdef Py_GIL_DISABLED
 #define ENTREPOT_GIL_GUARDED thread_local
@@ -12,15 +14,53 @@
 
 namespace entrepot::python {
 
+// Around a call that takes the GIL. Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it
+// unwinds the stack, and the process dies at the first C++ function that lets nothing through. Such a thread rests here
+// instead, as it does in CPython itself from 3.14 on.
+class RestAfterTheEnd {
+  public:
+    RestAfterTheEnd() noexcept = default;
+    ~RestAfterTheEnd() {
+        while (!came_back_)
+            pause();
+    }
+    RestAfterTheEnd(const RestAfterTheEnd &) = delete;
+    RestAfterTheEnd &operator=(const RestAfterTheEnd &) = delete;
+    void came_back() noexcept { came_back_ = true; }
+
+  private:
+    bool came_back_ = false;
+};
+
 class ReleaseGil {
-public:
+  public:
     ReleaseGil() noexcept : state_(PyEval_SaveThread()) {}
-    ~ReleaseGil() { PyEval_RestoreThread(state_); }
+    ~ReleaseGil() noexcept(false) {
+        RestAfterTheEnd rest;
+        PyEval_RestoreThread(state_);
+        rest.came_back();
+    }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
 
-private:
+  private:
     PyThreadState *state_;
+};
+
+// On any thread, also one that Python knows nothing of. The interpreter must exist.
+class AcquireGil {
+  public:
+    AcquireGil() {
+        RestAfterTheEnd rest;
+        state_ = PyGILState_Ensure();
+        rest.came_back();
+    }
+    ~AcquireGil() { PyGILState_Release(state_); }
+    AcquireGil(const AcquireGil &) = delete;
+    AcquireGil &operator=(const AcquireGil &) = delete;
+
+  private:
+    PyGILState_STATE state_;
 };
 
 template <class Body> auto without_gil(Body &&body) {

@@ -77,7 +77,7 @@ LogResource::Sink sink_of(nb::object callable) {
     return [kept = std::make_shared<Owner>(keep(callable.ptr()))](std::string_view line) {
         if (!Py_IsInitialized())
             return;
-        const nb::gil_scoped_acquire held;
+        const AcquireGil held;
         const nb::handle sink(static_cast<PyObject *>(kept->handle()));
         try {
             sink(nb::str(line.data(), line.size()));
@@ -97,7 +97,7 @@ std::string frame_text(PyFrameObject *frame) {
 std::string python_stack(std::size_t frames) {
     if (!Py_IsInitialized())
         return {};
-    const nb::gil_scoped_acquire held;
+    const AcquireGil held;
     std::string text;
     nb::object frame = nb::borrow(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
     for (std::size_t i = 0; i < frames && frame.is_valid(); ++i) {
