@@ -9,6 +9,7 @@ import os
 import sys
 
 _CPU_DEVICE = "libintelocl.so"  # of intel-opencl-rt
+_SYSTEM_DRIVERS = "/etc/OpenCL/vendors"
 
 
 def library_directories() -> list[str]:
@@ -21,10 +22,18 @@ def library_directories() -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _system_has_drivers() -> bool:
+    try:
+        return any(name.endswith(".icd") for name in os.listdir(_SYSTEM_DRIVERS))
+    except OSError:
+        return False
+
+
 def prepare() -> None:
     """Name the OpenCL CPU device to the OpenCL loader, which does not look where the package puts it.
 
-    The loader reads the variable when platforms are listed for the first time in the process; later is too late.
+    The loader reads the variable when platforms are listed for the first time in the process; later is too late. The system's
+    loader, which MPI brings along, reads another one; that is set where no driver is registered that it would hide.
     ``ENTREPOT_OPENCL_CPU=0`` turns this off, and a variable that is set already stays as it is.
     """
     if "OCL_ICD_FILENAMES" in os.environ or os.environ.get("ENTREPOT_OPENCL_CPU") == "0":
@@ -33,4 +42,6 @@ def prepare() -> None:
         path = os.path.join(directory, _CPU_DEVICE)
         if os.path.exists(path):
             os.environ["OCL_ICD_FILENAMES"] = path  # reaches C's getenv as well
+            if not _system_has_drivers():
+                os.environ.setdefault("OCL_ICD_VENDORS", path)
             return

@@ -129,8 +129,9 @@ std::string foreign_opencl(const std::string &runtime_directory) {
     if (!loader || same_directory(directory_of(loader->path), runtime_directory))
         return {};
     return "another OpenCL loader (" + loader->path +
-           ") was mapped first, which does not read OCL_ICD_FILENAMES: set OCL_ICD_VENDORS=" + runtime_directory +
-           "/../etc/OpenCL/vendors before the program starts";
+           ") was mapped first, which does not read OCL_ICD_FILENAMES: import entrepot or dpctl and list the devices before what "
+           "brings it, or set OCL_ICD_VENDORS=" +
+           runtime_directory + "/libintelocl.so before the program starts";
 }
 
 }  // namespace
