@@ -24,8 +24,10 @@ target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-
                                                    $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)
 
 if(ENTREPOT_SANITIZE)
-    add_compile_options(-fsanitize=${ENTREPOT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+    add_compile_options(-fsanitize=${ENTREPOT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${ENTREPOT_SANITIZE})
+    # GCC's manual: together with sanitizers this one warns of what is not so.
+    add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 find_package(Threads REQUIRED)
