@@ -1,7 +1,10 @@
 #include "errors.hpp"
 
 #include "exchange/protocol.hpp"
+#include "gil.hpp"
 #include "init.hpp"
+
+#include <cxxabi.h>
 
 #include <array>
 #include <cstring>
@@ -53,6 +56,8 @@ int raise_current() noexcept {
     try {
         throw;
     } catch (const PythonError &) {
+    } catch (const abi::__forced_unwind &) {
+        rest_for_ever();
     } catch (const Error &error) {
         set_exception(class_of(error.kind()), error.what());
     } catch (nb::python_error &error) {

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <exception>
+
 // Of state that the GIL guards: where there is none, each thread has its own.
 #ifdef Py_GIL_DISABLED
 #define ENTREPOT_GIL_GUARDED thread_local
@@ -14,15 +16,20 @@
 
 namespace entrepot::python {
 
-// Around a call that takes the GIL. Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it
-// unwinds the stack, and the process dies at the first C++ function that lets nothing through. Such a thread rests here
-// instead, as it does in CPython itself from 3.14 on.
+// Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it unwinds the stack, and the process
+// dies at the first C++ function that lets nothing through. Such a thread rests instead, as in CPython itself from 3.14 on.
+[[noreturn]] inline void rest_for_ever() noexcept {
+    for (;;)
+        pause();
+}
+
+// Around calls that may take the GIL, or run Python code, where no C++ function above may be unwound.
 class RestAfterTheEnd {
   public:
     RestAfterTheEnd() noexcept = default;
     ~RestAfterTheEnd() {
-        while (!came_back_)
-            pause();
+        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // then it is no exception that unwinds
+            rest_for_ever();
     }
     RestAfterTheEnd(const RestAfterTheEnd &) = delete;
     RestAfterTheEnd &operator=(const RestAfterTheEnd &) = delete;
@@ -30,6 +37,7 @@ class RestAfterTheEnd {
 
   private:
     bool came_back_ = false;
+    int exceptions_ = std::uncaught_exceptions();
 };
 
 class ReleaseGil {

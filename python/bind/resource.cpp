@@ -78,12 +78,14 @@ LogResource::Sink sink_of(nb::object callable) {
         if (!Py_IsInitialized())
             return;
         const AcquireGil held;
+        RestAfterTheEnd rest;
         const nb::handle sink(static_cast<PyObject *>(kept->handle()));
         try {
             sink(nb::str(line.data(), line.size()));
         } catch (nb::python_error &error) {
             error.discard_as_unraisable(sink);
         }
+        rest.came_back();
     };
 }
 

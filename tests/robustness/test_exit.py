@@ -126,6 +126,29 @@ time.sleep(0.05)
 """
         assert ends(body) < SECONDS
 
+    def test_other_threads_are_in_python_code_that_we_have_called(self) -> None:
+        body = """
+import array
+class Producer(array.array):
+    def __dlpack__(self, **_):
+        for _ in range(100):
+            pass
+        raise AttributeError
+def produce():
+    producer = Producer("i", range(100))
+    while True:
+        ep.asarray(producer)
+def log():
+    with memory.use_resource(memory.log(memory.direct(), sink=lambda line: [None for _ in range(100)])):
+        while True:
+            ep.empty(100, "int32", device="host")
+for work in (produce, log) * 2:
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+"""
+        for _ in range(3):
+            assert ends(body) < SECONDS
+
     def test_owners_that_are_python_objects(self) -> None:
         body = """
 class Owner(bytearray):
