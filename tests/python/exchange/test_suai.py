@@ -334,13 +334,24 @@ class TestReadOnly:
         producer.flags.writable = writable
         assert ep.asarray(producer, protocol="suai").read_only is not writable
 
-    @pytest.mark.parametrize("module", ["onedal._onedal_py_dpc", "onedal._onedal_py_spmd_dpc.data_management"])
+    @pytest.mark.parametrize(
+        ("module", "name"),
+        [
+            ("onedal._onedal_py_dpc", "table"),
+            ("onedal._onedal_py_spmd_dpc.data_management", "table"),
+            ("dpctl.memory._memory", "_Memory"),
+        ],
+    )
     @pytest.mark.parametrize("is_mutable", [False, True])
-    def test_onedal_inverts_it(self, module: str, is_mutable: bool, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_rows_of_the_table_are_inverted(
+        self, module: str, name: str, is_mutable: bool, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         interface = valid | {"data": [memory.data_ptr, is_mutable]}
-        table = type("table", (), {"__module__": module, ATTRIBUTE: property(lambda self: interface)})
-        assert ep.asarray(table()).read_only is not is_mutable
-        stranger = type("table", (), {"__module__": "onedalike", ATTRIBUTE: property(lambda self: interface)})
+        body = {ATTRIBUTE: property(lambda self: interface)}
+        producer = type(name, (), body | {"__module__": module})
+        assert ep.asarray(producer()).read_only is not is_mutable
+        assert ep.asarray(type("Sub", (producer,), {})()).read_only is not is_mutable
+        stranger = type(name, (), body | {"__module__": module.partition(".")[0] + "like"})
         assert ep.asarray(stranger()).read_only is is_mutable
 
 
