@@ -141,7 +141,7 @@ class TestSycl:
     @pytest.mark.parametrize(("before", "after"), STATES)
     def test_again_and_again(self, before: str, after: str) -> None:
         """Locks that other threads hold at the moment of the fork are free in the child, whichever they are."""
-        again = "\nfor _ in range(15):\n    assert in_child(body) == 'fine'\n"
+        again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
     @KINDS
@@ -181,7 +181,7 @@ class TestHost:
         assert fork(body, selector="host", kind="host") == ["fine", "the parent lives"]
 
     def test_with_other_threads_submitting(self) -> None:
-        again = "\nfor _ in range(15):\n    assert in_child(body) == 'fine'\n"
+        again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, selector="host", kind="host", before=SUBMITTING, after=again + STOP) == [
             "fine",
             "the parent lives",

@@ -24,7 +24,7 @@ from tensors import Producer
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 THREADS = 8
-SECONDS = 1.0
+SECONDS = 0.7
 
 
 @pytest.fixture(autouse=True)
