@@ -25,7 +25,7 @@ namespace entrepot::python {
 
 // Around calls that may take the GIL, or run Python code, where no C++ function above may be unwound.
 class RestAfterTheEnd {
-  public:
+public:
     RestAfterTheEnd() noexcept = default;
     ~RestAfterTheEnd() {
         if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // then it is no exception that unwinds
@@ -35,13 +35,13 @@ class RestAfterTheEnd {
     RestAfterTheEnd &operator=(const RestAfterTheEnd &) = delete;
     void came_back() noexcept { came_back_ = true; }
 
-  private:
+private:
     bool came_back_ = false;
     int exceptions_ = std::uncaught_exceptions();
 };
 
 class ReleaseGil {
-  public:
+public:
     ReleaseGil() noexcept : state_(PyEval_SaveThread()) {}
     ~ReleaseGil() noexcept(false) {
         RestAfterTheEnd rest;
@@ -51,13 +51,13 @@ class ReleaseGil {
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
 
-  private:
+private:
     PyThreadState *state_;
 };
 
 // On any thread, also one that Python knows nothing of. The interpreter must exist.
 class AcquireGil {
-  public:
+public:
     AcquireGil() {
         RestAfterTheEnd rest;
         state_ = PyGILState_Ensure();
@@ -67,7 +67,7 @@ class AcquireGil {
     AcquireGil(const AcquireGil &) = delete;
     AcquireGil &operator=(const AcquireGil &) = delete;
 
-  private:
+private:
     PyGILState_STATE state_;
 };
 
