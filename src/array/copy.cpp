@@ -74,7 +74,7 @@ const Queue &host_copy_queue() {
 }
 
 // One piece of work of a queue whose device reaches both sides; where both are contiguous, one may be the host's.
-Event enqueue(const Queue &queue, const Array &to, const Array &from) {
+Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     from.memory().before(Access::read, queue);
     to.memory().before(Access::write, queue);
     const Backend &backend = queue.backend();
@@ -89,13 +89,13 @@ Event enqueue(const Queue &queue, const Array &to, const Array &from) {
     const Queue::Position position = queue.submitted();
     from.memory().after(Access::read, queue, position);
     to.memory().after(Access::write, queue, position);
-    return queue.event_at(position);
+    return {queue, position};
 }
 
-Event copy_between(const Array &to, const Array &from, const Queue &wanted);
+Submitted copy_between(const Array &to, const Array &from, const Queue &wanted);
 
 // Host elements into memory that only the device reaches.
-Event upload(const Array &to, const Array &from, const Queue &queue) {
+Submitted upload(const Array &to, const Array &from, const Queue &queue) {
     if (!from.layout().is_c_contiguous())
         return upload(to, copy_to(from, UsmKind::host, host_copy_queue()), queue);
     if (to.layout().is_c_contiguous())
@@ -106,7 +106,7 @@ Event upload(const Array &to, const Array &from, const Queue &queue) {
 }
 
 // The device's elements into host memory that the device does not reach. Blocks where the host's side is strided.
-Event download(const Array &to, const Array &from, const Queue &queue) {
+Submitted download(const Array &to, const Array &from, const Queue &queue) {
     if (!from.layout().is_c_contiguous())
         return download(to, copy_to(from, UsmKind::device, queue), queue);
     if (to.layout().is_c_contiguous())
@@ -117,7 +117,7 @@ Event download(const Array &to, const Array &from, const Queue &queue) {
 }
 
 // Two contexts that know nothing of each other: through the host, a part at a time. Blocks.
-Event stage(const Array &to, const Array &from) {
+Submitted stage(const Array &to, const Array &from) {
     const auto longest = std::ranges::max_element(to.shape());
     if (to.nbytes() > staging_limit && *longest > 1) {
         std::vector<IndexEntry> whole(to.ndim(), {IndexEntry::Kind::slice, 0, INT64_MAX, 1});
@@ -129,13 +129,13 @@ Event stage(const Array &to, const Array &from) {
     }
     const Array landed = copy_to(from, UsmKind::host, host_copy_queue());
     landed.memory().wait_for_host(Access::read);
-    const Event done = copy_between(to, landed, {});
+    const Submitted done = copy_between(to, landed, {});
     done.wait();
     return done;
 }
 
 // Picks the way between the two places. Shapes agree and are not empty.
-Event copy_between(const Array &to, const Array &from, const Queue &wanted) {
+Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) {
     const bool host_only = is_host_memory(to) && is_host_memory(from);
     if (to.is_host_accessible() && from.is_host_accessible() && (host_only || to.nbytes() <= host_copy_limit) &&
         to.memory().is_ready_for_host(Access::write) && from.memory().is_ready_for_host(Access::read))
@@ -153,7 +153,7 @@ Event copy_between(const Array &to, const Array &from, const Queue &wanted) {
 
 }  // namespace
 
-Event copy(const Array &to, const Array &from, const Queue &queue) {
+Submitted copy(const Array &to, const Array &from, const Queue &queue) {
     if (!std::ranges::equal(to.shape(), from.shape()))
         return copy(to, from.broadcast_to(to.shape()), queue);
     if (to.size() == 0) {
@@ -164,7 +164,7 @@ Event copy(const Array &to, const Array &from, const Queue &queue) {
     return copy_between(to, from, queue);
 }
 
-Event fill(const Array &to, const void *item, const Queue &wanted) {
+Submitted fill(const Array &to, const void *item, const Queue &wanted) {
     check_writable("fill", to);
     if (to.size() == 0)
         return {};
@@ -186,7 +186,7 @@ Event fill(const Array &to, const void *item, const Queue &wanted) {
     }
     const Queue::Position position = queue.submitted();
     to.memory().after(Access::write, queue, position);
-    return queue.event_at(position);
+    return {queue, position};
 }
 
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue) {

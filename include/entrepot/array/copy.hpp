@@ -4,16 +4,28 @@
 
 namespace entrepot {
 
+// Work that a queue has been given. To wait for it takes no event; one is recorded for those who ask for it.
+struct Submitted {
+    Queue queue;  // none: there was nothing to do
+    Queue::Position position = 0;
+
+    Event event() const { return queue ? queue.event_at(position) : Event(); }
+    void wait() const {
+        if (queue)
+            queue.wait_at(position);
+    }
+};
+
 // Copies `from` into `to`, element by element; `from` is broadcast to the shape of `to`. Runs on `queue` (none: the queue of the
-// side that is on a device). The event is done when `to` has all elements; both memories stay alive until then. Small copies
+// side that is on a device). It is done when `to` has all elements; both memories stay alive until then. Small copies
 // between host-accessible, idle memories are done at once, by the calling thread. Between two contexts the bytes are staged
 // through the host, and the call blocks.
 // Throws ValueError: `to` is read-only, the dtypes differ, the shapes do not broadcast, the two overlap;
 // the destination overlaps itself.
-Event copy(const Array &to, const Array &from, const Queue &queue = {});
+Submitted copy(const Array &to, const Array &from, const Queue &queue = {});
 
 // Sets every element to `item`, which has the itemsize of `to`. Throws ValueError where `to` is read-only.
-Event fill(const Array &to, const void *item, const Queue &queue = {});
+Submitted fill(const Array &to, const void *item, const Queue &queue = {});
 
 // The same elements in new memory of another place, C-contiguous.
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue);

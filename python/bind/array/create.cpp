@@ -65,14 +65,14 @@ Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
     const Scalar item = scalar_from(value.ptr(), to.dtype());
     const Queue where = queue_or_none(queue);
     const ReleaseGil released;
-    return fill(to, item.bytes.data(), where);
+    return fill(to, item.bytes.data(), where).event();
 }
 
 Event copy_arrays(nb::handle to, nb::handle from, nb::handle queue) {
     const Array destination = operand(to), source = operand(from);
     const Queue where = queue_or_none(queue);
     const ReleaseGil released;
-    return copy(destination, source, where);
+    return copy(destination, source, where).event();
 }
 
 constexpr const char *placement_doc =

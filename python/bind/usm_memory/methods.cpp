@@ -147,9 +147,15 @@ Array first_bytes(const Array &array, std::size_t count) {
     return static_cast<std::size_t>(array.size()) == count ? array : array.select({&part, 1});
 }
 
+// Where work that is waited for runs: a queue out of order, which promises no order anyway, would need a barrier to wait for.
+const Queue &prompt_queue(const UsmMemory &memory) {
+    const Queue &own = memory.memory.device().default_queue();
+    return memory.queue.is_in_order() || own.context() != memory.queue.context() ? memory.queue : own;
+}
+
 // Copies the first `count` bytes, complete on return.
-void copy_bytes(const Array &to, const Array &from, std::size_t count) {
-    without_gil([&] { copy(first_bytes(to, count), first_bytes(from, count)).wait(); });
+void copy_bytes(const Array &to, const Array &from, std::size_t count, const Queue &queue) {
+    without_gil([&] { copy(first_bytes(to, count), first_bytes(from, count), queue).wait(); });
 }
 
 void check_room(const char *what, const Array &to, std::size_t count) {
@@ -162,7 +168,7 @@ void read_into(const UsmMemory &memory, PyObject *target) {
     const HostBuffer buffer(target, PyBUF_CONTIG);
     const Array to = bytes_of(buffer.view());
     check_room("copy_to_host", to, memory.bytes);
-    copy_bytes(to, bytes_of(memory), memory.bytes);
+    copy_bytes(to, bytes_of(memory), memory.bytes, prompt_queue(memory));
 }
 
 // uninitialised: what is read into it covers it all.
@@ -201,7 +207,7 @@ PyObject *copy_from_host(PyObject *self, PyObject *args, PyObject *kwargs) {
         const Array to = bytes_of(memory);
         const auto count = static_cast<std::size_t>(buffer.view().len);
         check_room("copy_from_host", to, count);
-        copy_bytes(to, bytes_of(buffer.view()), count);
+        copy_bytes(to, bytes_of(buffer.view()), count, prompt_queue(memory));
         return Py_NewRef(Py_None);
     });
 }
@@ -218,7 +224,7 @@ PyObject *copy_from_device(PyObject *self, PyObject *args, PyObject *kwargs) {
                         " has no __sycl_usm_array_interface__ and is no Array; copy_from_host takes buffers of the host");
         const Array to = bytes_of(memory);
         check_room("copy_from_device", to, found->bytes);
-        copy_bytes(to, bytes_of(*found), found->bytes);
+        copy_bytes(to, bytes_of(*found), found->bytes, prompt_queue(memory));
         return Py_NewRef(Py_None);
     });
 }
@@ -236,7 +242,7 @@ PyObject *memset(PyObject *self, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::overflow, "memset: ", given, " is no value of a byte, which are 0 to 255");
         const auto byte = static_cast<std::uint8_t>(given);
         const Array to = bytes_of(memory);
-        without_gil([&] { fill(to, &byte).wait(); });
+        without_gil([&] { fill(to, &byte, prompt_queue(memory)).wait(); });
         return Py_NewRef(Py_None);
     });
 }
@@ -247,7 +253,7 @@ PyObject *tobytes(PyObject *self, PyObject *) {
         Py_buffer content{};
         content.buf = PyBytes_AS_STRING(bytes.get());  // nobody else has seen the object yet, so it may still be written
         content.len = PyBytes_GET_SIZE(bytes.get());
-        copy_bytes(bytes_of(content), bytes_of(memory), memory.bytes);
+        copy_bytes(bytes_of(content), bytes_of(memory), memory.bytes, prompt_queue(memory));
         return bytes.release();
     });
 }
