@@ -7,7 +7,7 @@
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
-#   make sanitize   C++ tests and Python tests under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
+#   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
 SHELL := /bin/bash
