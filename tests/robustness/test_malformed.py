@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import entrepot as ep
+from array_structs import ArrayStruct
 from buffers import Exporter
 from entrepot import memory
 from malformed import INTEGERS, JUNK, TYPESTRS, Speaker, bent, references_stay
@@ -168,26 +169,10 @@ class TestDicts:
 # ---------------------------------------------------------------- structs
 
 
-class Struct(ctypes.Structure):
-    """struct PyArrayInterface."""
-
-    _fields_ = (
-        ("two", ctypes.c_int),
-        ("nd", ctypes.c_int),
-        ("typekind", ctypes.c_char),
-        ("itemsize", ctypes.c_int),
-        ("flags", ctypes.c_int),
-        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
-        ("data", ctypes.c_void_p),
-        ("descr", ctypes.c_void_p),
-    )
-
-
 def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] | None = (12, 4), **lie: Any) -> Speaker:
     numbers = [None if values is None else (ctypes.c_ssize_t * len(values))(*values) for values in (shape, strides)]
     fields = {"two": 2, "nd": 2, "typekind": b"f", "itemsize": 4, "flags": 0x700, "data": ADDRESS} | lie
-    made = Struct(**fields)
+    made = ArrayStruct(**fields)
     made.shape, made.strides = (ctypes.cast(values, ctypes.POINTER(ctypes.c_ssize_t)) for values in numbers)
     return Speaker("__array_struct__", new_capsule(ctypes.addressof(made), None), keep=(made, numbers))
 
