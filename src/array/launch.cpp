@@ -34,8 +34,7 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
             (*array)->memory().before(access_of(**array), queue);
         }
     }
-    kernel.launch(queue, range, given);
-    const Queue::Position position = queue.submitted();
+    const Queue::Position position = kernel.launch(queue, range, given);
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
             (*array)->memory().after(access_of(**array), queue, position);

@@ -265,7 +265,7 @@ bool Queue::ask_done(Position position) const {
         if (position <= record_->completed.load(std::memory_order_acquire))
             return true;
     }
-    if (is_idle())
+    if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
     mark(locked);
     return false;
