@@ -23,6 +23,27 @@ namespace entrepot::python {
         pause();
 }
 
+inline bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// Whether this thread may let go of objects. One that is unwound as above has no GIL: what it holds leaks, like everything at the
+// interpreter's end. (PyGILState_Check() says yes to it, once the interpreter has let go of its threads.)
+inline bool may_let_go() noexcept {
+#if PY_VERSION_HEX < 0x030D0000
+    if (is_finalizing()) [[unlikely]]
+        return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
+#elif PY_VERSION_HEX < 0x030E0000
+    if (is_finalizing()) [[unlikely]]
+        return PyThreadState_GetUnchecked() != nullptr;
+#endif
+    return true;
+}
+
 // Around calls that may take the GIL, or run Python code, where no C++ function above may be unwound.
 class RestAfterTheEnd {
 public:

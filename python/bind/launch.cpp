@@ -12,6 +12,7 @@
 
 #include <entrepot/array/launch.hpp>
 
+#include <atomic>
 #include <deque>
 #include <vector>
 
@@ -101,9 +102,11 @@ private:
 
     // ctypes instances are sent by value, as C passes them.
     static bool is_ctypes(PyObject *argument) {
-        static PyObject *const base =
-            nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
-        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base));
+        // Not by the initialiser: an import may lose the GIL to a thread that would wait here for its end.
+        static std::atomic<PyObject *> base{nullptr};
+        if (!base.load(std::memory_order_acquire)) [[unlikely]]
+            base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
+        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base.load(std::memory_order_acquire)));
     }
 
     void add_bytes(PyObject *argument) {
@@ -118,7 +121,7 @@ private:
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
-        imported_.push_back(import_array(argument, {}));
+        imported_.push_back(import_operand(argument));
         given_.emplace_back(&imported_.back());
     }
 

@@ -101,6 +101,13 @@ Array import_array(PyObject *object, const ImportRequest &request) {
                 names_of_protocols(), "; make an array of it with the library that should own it");
 }
 
+Array import_operand(PyObject *object) {
+    RestAfterTheEnd rest;
+    Array array = is_array(object) ? array_of(object) : import_array(object, {});
+    rest.came_back();
+    return array;
+}
+
 Array import_array(PyObject *object, const ImportRequest &request, std::string_view name) {
     drain_released();
     const auto protocol = std::ranges::find(protocols, name, [](const Protocol *p) { return std::string_view(p->name); });
