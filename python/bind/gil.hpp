@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <mutex>
 
 // Of state that the GIL guards: where there is none, each thread has its own.
 #ifdef Py_GIL_DISABLED
@@ -15,6 +16,16 @@
 #endif
 
 namespace entrepot::python {
+
+// The lock of state that the GIL guards and all threads share: none where there is a GIL.
+#ifdef Py_GIL_DISABLED
+using GilMutex = std::mutex;
+#else
+struct GilMutex {
+    void lock() noexcept {}
+    void unlock() noexcept {}
+};
+#endif
 
 // Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it unwinds the stack, and the process
 // dies at the first C++ function that lets nothing through. Such a thread rests instead, as in CPython itself from 3.14 on.

@@ -73,7 +73,9 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
 // By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
 std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
     for (std::size_t i = 0; i < protocols.size(); ++i) {
-        if (tried >> i & 1 || !protocols[i]->attribute || !find_attribute(object, attribute_names[i]))
+        if (tried >> i & 1 || !protocols[i]->attribute)
+            continue;
+        if (protocols[i]->probe && !find_attribute(object, attribute_names[i]))
             continue;
         if (std::optional<Array> array = protocols[i]->read(object, request))
             return array;
