@@ -5,8 +5,16 @@
 #pragma once
 #include "../boundary.hpp"
 
+// By name: all of <sycl/sycl.hpp> takes twice as long, and GCC 16 refuses parts of it (2026.2) that nobody here uses.
 #include <sycl/backend.hpp>
-#include <sycl/sycl.hpp>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/event.hpp>
+#include <sycl/ext/oneapi/experimental/enqueue_functions.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 
 #include <atomic>
 #include <map>
