@@ -1,6 +1,7 @@
 // Owners that are Python objects, and the list of those that were let go on threads without the GIL.
 #include "owner.hpp"
 
+#include "errors.hpp"
 #include "exchange/held_buffer.hpp"
 #include "gil.hpp"
 
@@ -54,15 +55,16 @@ PyObject *kept_object(const Owner &owner) noexcept {
 void release_with_gil(void *handle, void (*release)(void *)) noexcept {
     if (!Py_IsInitialized() || is_finalizing())
         return;
-    if (PyGILState_Check())
-        release(handle);
-    else
-        enqueue(handle, release);
+    if (!PyGILState_Check())
+        return enqueue(handle, release);
+    const SetErrorAside aside;
+    release(handle);
 }
 
 void drain_released() noexcept {
     if (!released_list.load(std::memory_order_relaxed)) [[likely]]
         return;
+    const SetErrorAside aside;
     Released *entry = released_list.exchange(nullptr, std::memory_order_acquire);
     while (entry) {
         Released *next = entry->next;
