@@ -1,4 +1,4 @@
-"""Letting go of memory at bad moments: while an exception unwinds."""
+"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another."""
 
 from __future__ import annotations
 
@@ -82,3 +82,43 @@ class TestWhileAnExceptionUnwinds:
                 print(reported[0].__name__)
         """
         assert runs(source) == "KeyError"
+
+
+class TestDeepInsideOneAnother:
+    @pytest.mark.parametrize(
+        "around",
+        ["ep.asarray(memoryview(a))", "ep.asarray(a.__dlpack__(max_version=(1, 0)))", "ep.asarray(a.__dlpack__())"],
+        ids=["memoryview", "capsule", "legacy capsule"],
+    )
+    def test_arrays(self, around: str) -> None:
+        source = f"""
+            gone = []
+            a = ep.asarray(telling(lambda: gone.append(True)).capsule())
+            for _ in range(200_000):
+                a = {around}
+            assert not gone
+            del a
+            assert gone == [True], "all of them at once, as Python's own containers do it"
+            print("well")
+        """
+        assert runs(source) == "well"
+
+    @pytest.mark.sycl
+    def test_usm_memory(self) -> None:
+        source = """
+            class Speaker:
+                def __init__(self, memory):
+                    self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+                    self.memory = memory
+
+            statistics = memory.statistics(memory.direct())
+            with memory.use_resource(statistics):
+                m = memory.MemoryUSMShared(64)
+            for _ in range(50_000):
+                m = memory.as_usm_memory(Speaker(m))
+            assert statistics.current_count == 1
+            del m
+            assert statistics.current_count == 0
+            print("well")
+        """
+        assert runs(source, timeout=120) == "well"
