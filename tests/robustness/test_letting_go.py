@@ -1,4 +1,4 @@
-"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another."""
+"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another, half way through a collection."""
 
 from __future__ import annotations
 
@@ -122,3 +122,26 @@ class TestDeepInsideOneAnother:
             print("well")
         """
         assert runs(source, timeout=120) == "well"
+
+
+class TestHalfWayThroughACollection:
+    def test_an_array_that_is_asked_while_it_is_cleared(self) -> None:
+        source = """
+            address, seen = [], []
+
+            def look():
+                array = ctypes.cast(address[0], ctypes.py_object).value
+                seen.append((array.shape, array.data_ptr, str(array.device), array.owner, len(memoryview(array)), repr(array)))
+
+            producer = telling(look)
+
+            def leave_garbage():
+                ring = [ep.asarray(producer.capsule())]
+                ring.append(ring)
+                address.append(id(ring[0]))
+
+            leave_garbage()
+            gc.collect()
+            print(len(seen), seen[0][0])
+        """
+        assert runs(source) == "1 (0,)"
