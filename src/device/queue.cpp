@@ -2,8 +2,11 @@
 
 #include "device/live_table.hpp"
 
+#include <array>
 #include <chrono>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace entrepot {
 
@@ -148,6 +151,39 @@ Queue Queue::create(const Context &context, const Device &device, Options option
     ep_queue handle;
     device.backend().call(&ep_backend::queue_create, context.handle(), device.handle(), flags, &handle);
     return adopt(device.backend(), handle, false);
+}
+
+namespace {
+
+// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its
+// consumers.
+class ContextQueues {
+public:
+    Queue find(const Context &context, const Device &device) {
+        Queue displaced;  // let go of without the lock
+        const std::lock_guard locked(mutex_);
+        for (const Queue &queue : queues_)
+            if (queue && queue.context() == context && queue.device() == device)
+                return queue;
+        Queue &slot = queues_[next_++ % queues_.size()];
+        displaced = std::exchange(slot, Queue::create(context, device, {}));
+        return slot;
+    }
+
+private:
+    std::mutex mutex_;
+    std::array<Queue, 8> queues_;
+    std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Queue Queue::in(const Context &context, const Device &device) {
+    const Queue &usual = device.default_queue();
+    if (usual.context() == context) [[likely]]
+        return usual;
+    static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
+    return others->find(context, device);
 }
 
 Queue Queue::from_native(const Backend &backend, void *native) {

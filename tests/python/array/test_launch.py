@@ -142,6 +142,11 @@ class TestRefusals:
         with pytest.raises((TypeError, ValueError)):
             program.kernel("axpy")[index]
 
+    @pytest.mark.parametrize("extents", [(2**32, 2**32), (2**62, 2**62, 4)])
+    def test_more_work_items_than_can_be_counted(self, program: ep.Program, extents: tuple[int, ...]) -> None:
+        with pytest.raises(ep.KernelError, match=r"2\*\*64 work-items or more"):
+            program.kernel("axpy")[extents, None](*[ep.zeros(4, "float32", device="opencl:cpu")] * 2, np.float32(1))
+
     def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
         y = ep.zeros(10, "float32", device="opencl:cpu")
         with pytest.raises((ep.KernelError, ValueError), match=r"10.*4|4.*10"):
