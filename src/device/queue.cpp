@@ -119,6 +119,8 @@ void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position)
     }
 }
 
+std::atomic<std::uint64_t> queues_made{0};
+
 Event record_event(const Backend &backend, ep_queue queue) {
     ep_event event;
     backend.call(&ep_backend::event_record, queue, &event);
@@ -206,6 +208,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool i
     try {
         record->backend = &backend;
         record->handle = handle;
+        record->number = ++queues_made;
         record->immortal = immortal;
         record->foreign.store(foreign, std::memory_order_relaxed);
         ep_context context;
@@ -314,8 +317,9 @@ bool Queue::ask_done(Position position) const {
 
 void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
-    // The last submission of a queue that is all ours: waiting for the queue is cheaper than an event.
-    if (!is_foreign() && position == this->position()) {
+    // Our last submission: waiting for the queue is cheaper than an event. What others have in it meanwhile is before ours, or a
+    // moment's worth behind, where it is in order.
+    if ((!is_foreign() || is_in_order()) && position == this->position()) {
         wait();
         return;
     }
