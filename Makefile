@@ -89,7 +89,7 @@ system-test:
 peer-suites: install $(call group,test $(peers))
 	$(PY) tests/peers/dpctl_suite.py
 
-conformance: install $(call group,test $(peers))
+conformance: install $(call group,test peers-all)
 	$(PY) tests/peers/conformance.py
 
 bench: install $(call group,test bench $(peers))

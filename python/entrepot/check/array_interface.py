@@ -8,7 +8,7 @@ import entrepot as ep
 
 from .clauses import require, skip
 from .interfaces import Fabrication, Interface, exports_of, imports_of, reader, steps_of
-from .subjects import PLAIN, Exporter, Importer, Layout, attempt, refuses
+from .subjects import PLAIN, SHIFTED, Exporter, Importer, Layout, attempt, refuses
 
 NAME = "array_interface"
 SOURCE = "NumPy, The array interface protocol: Python side"
@@ -69,8 +69,7 @@ def later_version(importer: Importer) -> None:
 def buffer(importer: Importer) -> None:
     floats = memoryview(importer.ground.floats()).cast("B")
     result = importer.take(fabricate(importer, PLAIN, data=floats, offset=64, strides=None))
-    layout = Layout(PLAIN.shape, PLAIN.strides, first=16)
-    difference = importer.shows(result, layout)
+    difference = importer.shows(result, SHIFTED)
     require(not difference, "the elements that begin 64 bytes into the buffer", difference)
 
 

@@ -17,6 +17,7 @@ from .subjects import (
     PLAIN,
     REVERSED,
     SCALAR,
+    SHIFTED,
     TRANSPOSED,
     Exporter,
     Importer,
@@ -422,7 +423,7 @@ IMPORTS.add("zero size", "a tensor without elements is taken, its data null", TA
 
 @IMPORTS.clause("byte_offset", "the elements begin byte_offset bytes after data", TABLE)
 def byte_offset(importer: Importer) -> None:
-    takes(Layout(PLAIN.shape, PLAIN.strides, first=16), data=importer.ground.address, byte_offset=64)(importer)
+    takes(SHIFTED, data=importer.ground.address, byte_offset=64)(importer)
 
 
 @IMPORTS.clause("read-only", "what is flagged as read-only cannot be written afterwards", FROM_OBJECT)

@@ -20,6 +20,7 @@ from .subjects import (
     PLAIN,
     REVERSED,
     SCALAR,
+    SHIFTED,
     STEPPED,
     TRANSPOSED,
     Exporter,
@@ -779,8 +780,7 @@ IMPORTS.add(
 
 @IMPORTS.clause("byte_offset", "the elements begin byte_offset bytes after data", f"{HEADER}: DLTensor.byte_offset")
 def byte_offset(importer: Importer) -> None:
-    layout = Layout(PLAIN.shape, PLAIN.strides, first=16)
-    takes(layout, data=importer.ground.address, byte_offset=64)(importer)
+    takes(SHIFTED, data=importer.ground.address, byte_offset=64)(importer)
 
 
 IMPORTS.add(

@@ -218,6 +218,21 @@ def steps_of(interface: Interface, layout: Layout, item: int) -> tuple[int, ...]
     return tuple(stride * (item if interface.strides_in_bytes else 1) for stride in layout.strides)
 
 
+# What no importer may take: the clause, what is wrong in words, and in the dict.
+MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("refuses no shape", "a dict without a shape", {"shape": MISSING}),
+    ("refuses no typestr", "a dict without a type string", {"typestr": MISSING}),
+    ("refuses objects", "memory of Python objects, '|O8'", {"typestr": "|O8"}),
+    ("refuses other typestrs", "float of 3 bytes, '<f3',", {"typestr": "<f3"}),
+    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", {"typestr": ">f4"}),
+    ("refuses extents", "a negative extent", {"shape": (-3, 4), "strides": None}),
+    ("refuses an overflow", "more elements than there are addresses", {"shape": (2**62, 2**62), "strides": None}),
+    ("refuses short strides", "one stride for two dimensions", {"strides": (4,)}),
+    ("refuses a lone address", "data that is an int, and no pair", {"data": 4096}),
+    ("refuses null data", "a null pointer, where there are elements", {"data": (0, False)}),
+)
+
+
 def imports_of(fabricate: Fabrication) -> Table:
     """The clauses that every importer of a dict has to keep; the protocol's own come after them."""
     interface = fabricate.interface
@@ -243,18 +258,3 @@ def imports_of(fabricate: Fabrication) -> Table:
 
 def without_strides(fabricate: Fabrication, instead: object) -> Callable[[Importer, Layout, bool], Speaker]:
     return lambda importer, layout, read_only: fabricate(importer, layout, strides=instead)
-
-
-# What no importer may take: the clause, what is wrong in words, and in the dict.
-MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("refuses no shape", "a dict without a shape", {"shape": MISSING}),
-    ("refuses no typestr", "a dict without a type string", {"typestr": MISSING}),
-    ("refuses objects", "memory of Python objects, '|O8'", {"typestr": "|O8"}),
-    ("refuses other typestrs", "float of 3 bytes, '<f3',", {"typestr": "<f3"}),
-    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", {"typestr": ">f4"}),
-    ("refuses extents", "a negative extent", {"shape": (-3, 4), "strides": None}),
-    ("refuses an overflow", "more elements than there are addresses", {"shape": (2**62, 2**62), "strides": None}),
-    ("refuses short strides", "one stride for two dimensions", {"strides": (4,)}),
-    ("refuses a lone address", "data that is an int, and no pair", {"data": 4096}),
-    ("refuses null data", "a null pointer, where there are elements", {"data": (0, False)}),
-)

@@ -11,7 +11,7 @@ from . import structs
 from .buffer import Fabricated as BufferFabricated
 from .clauses import Failed, require, skip, words_of
 from .interfaces import MISSING, Fabrication, Interface, Speaker, bend, exports_of, imports_of, item_of, reader, steps_of
-from .subjects import PLAIN, Exporter, Importer, Layout, attempt, refuses
+from .subjects import PLAIN, SHIFTED, Exporter, Importer, Layout, attempt, refuses
 
 NAME = "suai"
 SOURCE = "dpctl, __sycl_usm_array_interface__ attribute"
@@ -140,9 +140,8 @@ IMPORTS = imports_of(fabricate)
 
 @IMPORTS.clause("offset", "the first element is offset elements behind the address", SOURCE)
 def imported_offset(importer: Importer) -> None:
-    layout = Layout(PLAIN.shape, PLAIN.strides, first=16)
-    given = fabricate(importer, layout, data=(importer.ground.address, False), offset=16)
-    difference = importer.shows(attempt(importer, given), layout)
+    given = fabricate(importer, SHIFTED, data=(importer.ground.address, False), offset=16)
+    difference = importer.shows(attempt(importer, given), SHIFTED)
     require(not difference, "the elements from the 16th", difference)
 
 

@@ -336,9 +336,6 @@ class Importer:
         wanted = [float(value) for value in layout.elements()]
         return None if found == wanted else f"elements {found[:6]}…, and not {wanted[:6]}…"
 
-    def first_address(self, layout: Layout) -> int:
-        return self.ground.address + self.ground.ITEM * layout.first
-
 
 def attempt(importer: Importer, given: Any) -> Any:
     """What the importer makes of something well-formed; one that it refuses in words is outside of what it does."""
