@@ -92,7 +92,7 @@ std::vector<Use> Memory::Ordering::take_all() {
     return uses;
 }
 
-void Memory::before(Access access, const Queue &queue) const {
+void Memory::before(Access access, const Queue &queue, Wait wait) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
@@ -104,8 +104,13 @@ void Memory::before(Access access, const Queue &queue) const {
     }
     if (uses.empty())
         return;
-    for (const Use &use : uses)
-        queue.wait_for(use.queue.event_at(use.position));
+    for (const Use &use : uses) {
+        const Event event = use.queue.event_at(use.position);
+        if (&use.queue.backend() == &queue.backend()) [[likely]]
+            queue.wait_for(event);
+        else
+            wait(event);
+    }
     const std::lock_guard lock(ordering->mutex());
     ordering->mark_waited(uses, queue);
 }
