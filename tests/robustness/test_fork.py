@@ -134,6 +134,21 @@ for thread in threads:
     thread.start()
 """
 
+LOADING = """
+loading = threading.Thread(target=ep.devices)
+def body():
+    try:
+        ep.devices()
+    except ep.DeviceError as error:
+        assert "'spawn'" in str(error), error
+    assert bytes(memoryview(ep.full(3, 7, "uint8", device="host"))) == bytes([7, 7, 7])
+loading.start()
+while loading.is_alive():
+    assert in_child(body) == "fine"
+loading.join()
+print(len(ep.devices()) > 1)
+"""
+
 STATES = [
     pytest.param("", "", id="idle"),
     pytest.param(IN_FLIGHT, "", id="with work in flight"),
@@ -164,6 +179,10 @@ class TestSycl:
         """A queue that ends takes locks, of ours and the driver's, which must not be those that the fork waits for."""
         again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
         assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
+
+    def test_while_another_thread_loads_the_backends(self) -> None:
+        """The first use of a device takes a moment; children that are forked meanwhile are refused it, too."""
+        assert run(IN_CHILD + LOADING) == "True"
 
     @KINDS
     def test_a_child_that_ends_as_usual(self, kind: str) -> None:
