@@ -8,7 +8,20 @@
 #include <sycl/queue.hpp>
 #include <sycl/usm.hpp>
 
+#include <dlfcn.h>
+
 #include <set>
+
+// Whether the device of every queue is lost. The plugin asks this process's own definition below, before the runtime's.
+static std::atomic<bool> is_lost{false};
+
+bool sycl::queue::ext_oneapi_empty() const {
+    if (is_lost)
+        throw sycl::exception(sycl::make_error_code(sycl::errc::runtime), "the device is lost");
+    static const auto of_the_runtime =
+        reinterpret_cast<bool (*)(const sycl::queue *)>(dlsym(RTLD_NEXT, "_ZNK4sycl3_V15queue16ext_oneapi_emptyEv"));
+    return of_the_runtime(this);
+}
 
 namespace entrepot::contract {
 namespace {
@@ -363,6 +376,23 @@ TEST_CASE("an asynchronous error is reported by the next wait, once, and ends no
         });
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    bench.wait(bench.queue());
+}
+
+TEST_CASE("a lost device's queue that nobody has any more keeps no other from being made") {
+    const Bench bench = first_device();
+    {
+        const Queue forgotten = bench.queue();
+        native_queue(bench, forgotten).submit([](sycl::handler &handler) {
+            handler.host_task([] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); });
+        });
+    }
+    is_lost = true;
+    ep_queue made = nullptr;
+    const ep_status status = bench.table.queue_create(bench.context.get(), bench.device, 0, &made);
+    is_lost = false;
+    CHECK_MESSAGE(status == EP_OK, last_error());
+    bench.table.queue_release(made);
     bench.wait(bench.queue());
 }
 
