@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,32 @@ EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
 )
 def test_every_public_name_is_in_the_reference(name):
     assert re.search(rf"^\.\. auto\w+:: {name}$", REFERENCE, re.MULTILINE), f"docs/reference.md does not list {name}"
+
+
+MEMORY_PAGE = (ROOT / "docs" / "concepts" / "memory.md").read_text(encoding="utf-8")
+STUB = ast.parse((ROOT / "python" / "entrepot" / "_core.pyi").read_text(encoding="utf-8"))
+RESOURCES = re.findall(r"^\| `(\w+)(\(.*?\))` \|", MEMORY_PAGE, re.MULTILINE)
+
+
+def parameters(function: ast.FunctionDef) -> str:
+    """Names, defaults and the star, without the types and self."""
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        argument.annotation = None
+    function.args.args = [argument for argument in function.args.args if argument.arg != "self"]
+    return ast.unparse(function.args)
+
+
+@pytest.mark.parametrize(("name", "shown"), RESOURCES, ids=[name for name, _ in RESOURCES])
+def test_resources_are_shown_with_the_parameters_that_they_have(name, shown):
+    (kind,) = (each for each in STUB.body if isinstance(each, ast.ClassDef) and each.name == name)
+    (made,) = (each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)
+
+
+def test_every_resource_is_shown():
+    resource = entrepot.memory.Resource
+    made = {name for name in entrepot.memory.__all__ if resource in getattr(getattr(entrepot.memory, name), "__bases__", ())}
+    assert {name for name, _ in RESOURCES} == made
 
 
 def words_of_sources() -> str:
