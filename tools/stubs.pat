@@ -229,7 +229,16 @@ entrepot._core.asarray$:
         \doc
 
 entrepot._core.from_dlpack$:
-    def from_dlpack(x: object, /, *, device: object | None = None, copy: bool | None = False) -> Array:
+    def from_dlpack(
+        x: object,
+        /,
+        *,
+        dtype: object | None = None,
+        copy: bool | None = False,
+        device: object | None = None,
+        kind: str | None = None,
+        queue: object | None = None,
+    ) -> Array:
         \doc
 
 entrepot._core.(empty|zeros)$:

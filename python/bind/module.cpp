@@ -26,9 +26,10 @@ void init_array(nb::module_ &m) {
          "objects\n"
          "that hold no memory."},
         {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
-         "from_dlpack($module, x, /, *, device=None, copy=False)\n--\n\n"
+         "from_dlpack($module, x, /, *, dtype=None, copy=False, device=None, kind=None, queue=None)\n--\n\n"
          "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack "
          "1.3).\n\n"
+         "The keywords are those of ``asarray``.\n\n"
          "Raises ExchangeError (a BufferError) with the reason where that cannot be done."},
         {},
     };

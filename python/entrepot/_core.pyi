@@ -654,9 +654,20 @@ def asarray(
     that hold no memory.
     """
 
-def from_dlpack(x: object, /, *, device: object | None = None, copy: bool | None = False) -> Array:
+def from_dlpack(
+    x: object,
+    /,
+    *,
+    dtype: object | None = None,
+    copy: bool | None = False,
+    device: object | None = None,
+    kind: str | None = None,
+    queue: object | None = None,
+) -> Array:
     """
     View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack 1.3).
+
+    The keywords are those of ``asarray``.
 
     Raises ExchangeError (a BufferError) with the reason where that cannot be done.
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import subprocess
 import threading
 import weakref
@@ -199,6 +200,16 @@ class TestImport:
         values(view)
         memoryview(view)[2] = 9
         assert source[2] == 9
+
+
+def test_from_dlpack_shows_the_keywords_that_it_takes() -> None:
+    def keywords(function: object) -> list[tuple[str, object]]:
+        return [(p.name, p.default) for p in inspect.signature(function).parameters.values() if p.kind == p.KEYWORD_ONLY]
+
+    assert keywords(ep.from_dlpack) == [(name, default) for name, default in keywords(ep.asarray) if name != "protocol"]
+    producer = floats()
+    for name, default in keywords(ep.from_dlpack):
+        assert ep.from_dlpack(producer, **{name: default}).shape == (4, 3)
 
 
 class TestProducersOfAllAges:
