@@ -85,6 +85,16 @@ PyObject *copy_from_host(PyObject *self, PyObject *source) {
     });
 }
 
+// The scalar type of ml_dtypes for elements that NumPy itself has no name for.
+nb::object ml_dtype(Dtype dtype) {
+    const nb::object named = nb::getattr(nb::module_::import_("ml_dtypes"), name_of(dtype).c_str(), nb::none());
+    if (named.is_none())
+        throw Error(ErrorKind::exchange, "NumPy: neither NumPy nor ml_dtypes has a type for ", dtype,
+                    "; see the elements as another one, as array.view('",
+                    dtype.lanes > 1 ? name_of({dtype.code, dtype.bits}) : "uint8", "') does");
+    return named;
+}
+
 // NumPy's array over the same memory. Types that only ml_dtypes names travel as bits and are viewed there.
 nb::object as_numpy(PyObject *self, const Array &array) {
     if (!array.is_host_accessible())
@@ -94,9 +104,9 @@ nb::object as_numpy(PyObject *self, const Array &array) {
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     if (typestr_of(array.dtype()))
         return asarray(nb::handle(self));
+    const nb::object named = ml_dtype(array.dtype());
     const char *bits = array.itemsize() == 1 ? "uint8" : array.itemsize() == 2 ? "uint16" : "uint32";
     const nb::object carrier = nb::steal(wrap(array.viewed_as(*dtype_from_name(bits))));
-    const nb::object named = nb::module_::import_("ml_dtypes").attr(name_of(array.dtype()).c_str());
     return asarray(carrier).attr("view")(named);
 }
 

@@ -31,6 +31,15 @@ def test_types_of_ml_dtypes_are_theirs():
         np.asarray(array, "float32", copy=False)
 
 
+@pytest.mark.ml_dtypes
+@pytest.mark.parametrize("call", [np.asarray, lambda a: a.numpy()])
+def test_a_type_that_nobody_names_is_refused(call):
+    array = ep.zeros(3, "float32x4")
+    with pytest.raises(ep.ExchangeError, match=r"float32x4.*view\('float32'\)"):
+        call(array)
+    assert array.view("float32").numpy().tolist() == [0] * 12
+
+
 def test_numpy_converts_what_it_was_given_without_a_copy():
     array = ep.full(3, 2, "int32")
     assert np.asarray(array).ctypes.data == array.numpy().ctypes.data == array.data_ptr
