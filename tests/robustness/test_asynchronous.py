@@ -346,8 +346,9 @@ class TestOtherThreads:
         [
             lambda array: array.__dlpack__(stream=ep.Queue(array.device)),
             lambda array: array.__sycl_usm_array_interface__,
+            lambda array: memory.as_usm_memory(array.host()),
         ],
-        ids=["dlpack", "suai"],
+        ids=["dlpack", "suai", "memory"],
     )
     def test_work_of_the_host_is_handed_over(
         self, host_kernel: ep.Kernel, standstill: Callable[[], float], hand_over: Callable[[ep.Array], object]

@@ -40,13 +40,13 @@ bool is_minus_one(PyObject *stream) {
     return PyLong_Check(stream) && PyLong_AsLongLongAndOverflow(stream, &overflow) == -1 && !overflow;
 }
 
+}  // namespace
+
 // What the consumer will submit there is not known yet; its place in the queue is claimed now, so that freeing waits for it.
 void hand_to(const Queue &queue, const Array &array) {
     array.memory().before(access_of(array), queue, wait_without_gil);
     array.memory().after(access_of(array), queue, queue.submitted());
 }
-
-}  // namespace
 
 void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     array.memory().mark_escaped();

@@ -23,6 +23,10 @@ const Queue &current_work_queue(const Device &device);
 // has no such queue, so there the calling thread waits.
 void order_current_work(const Array &array, dlpack::DLDevice device);
 
+// Of an export to somebody who will submit work to `queue`, in a context of the memory: it waits for the array's work, and later
+// work on the array for what is submitted there.
+void hand_to(const Queue &queue, const Array &array);
+
 // Of an import: the producer's work is in `queue`, or the producer has made it wait there. To everybody else, the memory was
 // written there just now.
 void order_behind_producer(const Array &array, const Queue &queue);

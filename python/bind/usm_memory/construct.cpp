@@ -5,14 +5,13 @@
 #include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
-#include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
+#include "../exchange/stream.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
-#include <entrepot/exchange/suai.hpp>
 #include <entrepot/memory/release.hpp>
 
 #include <cstdint>
@@ -140,8 +139,13 @@ std::size_t count_from(PyObject *number) {
 
 // A queue in the memory's own context, in which others order their work behind what happens to the array.
 Queue queue_for(const Array &array) {
-    const Queue &queue = array.queue();
-    return queue.context() == array.memory().context() ? queue : suai::hand_over(array, wait_without_gil);
+    const Context &context = array.memory().context();
+    Queue queue = array.queue();
+    if (queue.context() == context)
+        return queue;
+    queue = Queue::in(context, array.memory().device());
+    hand_to(queue, array);
+    return queue;
 }
 
 // What a pointer without elements is: nobody has asked the driver yet.

@@ -390,6 +390,17 @@ class TestWrapping:
         assert memory.tobytes() == part.tobytes() == bytes(range(100))
         cls(part, copy=True).memset(0)
 
+    def test_an_array_that_the_host_sees(self, cls: type[Memory]) -> None:
+        memory = counted(cls, 100)
+        if cls is MemoryUSMDevice:
+            pytest.skip("the host does not see it")
+        queue = ep.Queue(ep.device("host"))
+        for seen in (ep.asarray(memory).host(), ep.asarray(memory, queue=queue)):
+            for view in (as_usm_memory(seen), cls(seen)):
+                assert type(view) is cls
+                assert (view._pointer, view.nbytes) == (memory._pointer, 100)
+                assert view.sycl_queue.context == memory.sycl_queue.context
+
 
 class TestRefusedInterfaces:
     @pytest.mark.parametrize("entries", [
