@@ -2,23 +2,61 @@
 #pragma once
 #include <Python.h>
 
+#include "gil.hpp"
+
 #include <entrepot/memory/memory.hpp>
+
+#include <atomic>
 
 namespace entrepot::python {
 
-// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack bears;
-// elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter is finalising, it is leaked.
+// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack
+// bears; elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter
+// is finalising, it is leaked.
 Owner keep(PyObject *object);
 
 // The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else.
 PyObject *kept_object(const Owner &owner) noexcept;
 
-// For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
-// at once or queued as above.
-void release_with_gil(void *handle, void (*release)(void *)) noexcept;
-
 // Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there
 // is nothing.
-void drain_released() noexcept;
+struct Released;
+extern std::atomic<Released *> released_list;
+void drop_released() noexcept;
+inline void drain_released() noexcept {
+    if (released_list.load(std::memory_order_relaxed)) [[unlikely]]
+        drop_released();
+}
+
+// Releases that run inside one another, by one letting go of the next. Beyond the deepest, the rest waits for the first to
+// return.
+class Release {
+public:
+    Release() noexcept { ++depth; }
+    ~Release() {
+        if (--depth == 0)
+            drain_released();
+    }
+    Release(const Release &) = delete;
+    Release &operator=(const Release &) = delete;
+
+    static bool is_deepest() noexcept { return depth >= 50; }  // as in CPython's own containers
+
+private:
+    static inline ENTREPOT_GIL_GUARDED unsigned depth = 0;
+};
+
+void enqueue_release(void *handle, void (*release)(void *)) noexcept;
+
+// For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
+// at once or queued as above.
+template <auto release> void release_with_gil(void *handle) noexcept {
+    if (!Py_IsInitialized() || is_finalizing())
+        return;
+    if (!PyGILState_Check() || Release::is_deepest()) [[unlikely]]
+        return enqueue_release(handle, release);
+    const Release inside;
+    release(handle);
+}
 
 }  // namespace entrepot::python

@@ -39,8 +39,6 @@ void release(void *handle) {
     blocks.give(view);
 }
 
-void release_held(void *handle) { release_with_gil(handle, release); }
-
 }  // namespace
 
 HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int flags) {
@@ -49,11 +47,11 @@ HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int f
         blocks.give(view);
         throw speaker.refusal("a ", Py_TYPE(object)->tp_name, " does not give its buffer: ", take_words_about_value());
     }
-    return {Owner(view, release_held), view};
+    return {Owner(view, release_with_gil<release>), view};
 }
 
 const Py_buffer *held_view(const Owner &owner) noexcept {
-    return owner.release_function() == release_held ? static_cast<const Py_buffer *>(owner.handle()) : nullptr;
+    return owner.release_function() == release_with_gil<release> ? static_cast<const Py_buffer *>(owner.handle()) : nullptr;
 }
 
 }  // namespace entrepot::python
