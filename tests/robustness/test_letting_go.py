@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import textwrap
+import weakref
+from collections.abc import Callable
 
 import pytest
 
+import entrepot as ep
 from robustness.processes import run
 
 pytestmark = pytest.mark.host
@@ -122,6 +126,40 @@ class TestDeepInsideOneAnother:
             print("well")
         """
         assert runs(source, timeout=120) == "well"
+
+
+class Owner(bytearray):
+    pass
+
+
+class TestCycles:
+    def made(self) -> tuple[weakref.ref[Owner], ep.Array]:
+        """An owner that has an array of itself."""
+        owner = Owner(16)
+        owner.whole = ep.asarray(owner)
+        return weakref.ref(owner), owner.whole
+
+    def test_through_the_owner_of_one_array(self) -> None:
+        gone = self.made()[0]
+        gc.collect()
+        assert gone() is None
+
+    def test_an_owner_that_is_shared_and_needed_is_left_alone(self) -> None:
+        owner = Owner(b"memory")
+        owner.whole = ep.asarray(owner)
+        owner.part = owner.whole[:4]
+        gc.collect()
+        assert bytes(memoryview(owner.part)) == b"memo"
+
+    @pytest.mark.parametrize("share", [lambda array: array[:4], lambda array: array.__dlpack__()], ids=["view", "export"])
+    def test_as_documented_stays_until_it_is_broken(self, share: Callable[[ep.Array], object]) -> None:
+        gone = self.made()[0]
+        gone().part = share(gone().whole)
+        gc.collect()
+        assert gone() is not None, "docs/concepts/memory.md says otherwise"
+        del gone().part
+        gc.collect()
+        assert gone() is None
 
 
 class TestHalfWayThroughACollection:
