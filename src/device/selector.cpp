@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <sstream>
 
 namespace entrepot {
 namespace {
@@ -124,19 +123,16 @@ Selector parse_selector(std::string_view text, bool (*knows)(std::string_view)) 
 }
 
 std::string selector_of(const Backend &backend, const ep_device_info &info, const Device &parent) {
-    std::ostringstream out;
-    if (parent) {
-        out << parent.selector() << '/' << info.number;
-        return std::move(out).str();
-    }
+    if (parent)
+        return sentence_of(parent.selector(), '/', info.number);
     const WordRow *row = find_word(info.backend);
     const Style style = row && row->backends.front() == backend.name() ? row->style : Style::full;
-    out << info.backend;
+    std::string selector = info.backend;
     if (style == Style::full)
-        out << ':' << types[info.type].word;
+        selector += sentence_of(':', types[info.type].word);
     if (style != Style::bare)
-        out << ':' << info.number;
-    return std::move(out).str();
+        selector += sentence_of(':', info.number);
+    return selector;
 }
 
 std::vector<std::string_view> backends_of_word(std::string_view word) {

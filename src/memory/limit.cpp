@@ -30,8 +30,7 @@ void LimitResource::deallocate(const Place &place, Block block, Pending pending)
 }
 
 std::string LimitResource::report() const {
-    return text::sentence("the limit is ", limit_, " bytes, of which ", used(), " are in use") +
-           text::continued(Resource::report());
+    return sentence_of("the limit is ", limit_, " bytes, of which ", used(), " are in use") + text::continued(Resource::report());
 }
 
 }  // namespace entrepot

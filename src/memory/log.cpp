@@ -1,7 +1,7 @@
 // LogResource: the lines, and where they go without a sink.
 #include <entrepot/memory/log.hpp>
 
-#include <memory/text.hpp>
+#include <entrepot/core/text.hpp>
 
 #include <cstdio>
 
@@ -20,7 +20,7 @@ LogResource::LogResource(Resource *upstream, Sink sink) : Resource(upstream), si
 
 template <class... Parts> void LogResource::write(const Parts &...parts) const noexcept {
     try {
-        sink_(text::sentence(parts...));
+        sink_(sentence_of(parts...));
     } catch (...) {  // a log that fails must not fail the allocation
     }
 }

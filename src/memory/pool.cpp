@@ -407,8 +407,8 @@ PoolResource::Statistics PoolResource::statistics() const {
 
 std::string PoolResource::report() const {
     const Statistics sum = statistics();
-    return text::sentence("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached,
-                          " free and ", sum.waiting, " wait for work to end") +
+    return sentence_of("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached, " free and ",
+                       sum.waiting, " wait for work to end") +
            text::continued(Resource::report());
 }
 

@@ -44,8 +44,8 @@ void StatisticsResource::reset_peaks() noexcept {
 
 std::string StatisticsResource::report() const {
     const Numbers now = numbers();
-    return text::sentence(now.current_bytes, " bytes in ", now.current_count, " blocks are in use, at most ", now.peak_bytes,
-                          " were") +
+    return sentence_of(now.current_bytes, " bytes in ", now.current_count, " blocks are in use, at most ", now.peak_bytes,
+                       " were") +
            text::continued(Resource::report());
 }
 

@@ -1,17 +1,8 @@
-// Text for messages, in the classic locale: a program's own would group the digits of sizes and addresses.
+// Text of reports, each of which continues with its upstream's.
 #pragma once
-#include <locale>
-#include <sstream>
-#include <string>
+#include <entrepot/core/text.hpp>
 
 namespace entrepot::text {
-
-template <class... Parts> std::string sentence(const Parts &...parts) {
-    std::ostringstream out;
-    out.imbue(std::locale::classic());
-    (out << ... << parts);
-    return std::move(out).str();
-}
 
 // What an upstream adds to a report.
 inline std::string continued(const std::string &further) { return further.empty() ? further : "; " + further; }

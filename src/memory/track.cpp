@@ -1,8 +1,8 @@
 // TrackResource: a table of what is out.
 #include <entrepot/memory/track.hpp>
 
+#include <entrepot/core/text.hpp>
 #include <memory/fork_safe_mutex.hpp>
-#include <memory/text.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -96,12 +96,11 @@ std::string TrackResource::leak_report() const {
     std::size_t bytes = 0;
     for (const Allocation &each : all)
         bytes += each.block.bytes;
-    std::string report = all.size() == 1
-                             ? text::sentence("1 allocation, of ", bytes, " bytes, is still live")
-                             : text::sentence(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
+    std::string report = all.size() == 1 ? sentence_of("1 allocation, of ", bytes, " bytes, is still live")
+                                         : sentence_of(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
     for (const Allocation &each : all) {
-        report += text::sentence("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind, " memory of ", each.device,
-                                 " at ", Hex(each.block.data), each.stack.empty() ? "" : ", allocated at\n");
+        report += sentence_of("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind, " memory of ", each.device,
+                              " at ", Hex(each.block.data), each.stack.empty() ? "" : ", allocated at\n");
         report += each.stack;
         while (!report.empty() && report.back() == '\n')
             report.pop_back();

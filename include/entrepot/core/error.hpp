@@ -1,13 +1,11 @@
 // Errors: one exception type whose kind is a row of a table; the Python exceptions are made from the same table.
 #pragma once
+#include <entrepot/core/text.hpp>
+
 #include <array>
 #include <cstdint>
-#include <locale>
 #include <ostream>
-#include <sstream>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace entrepot {
 
@@ -65,18 +63,11 @@ class Error : public std::runtime_error {
 public:
     // The message is the parts streamed one after the other.
     template <class... Parts>
-    explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(join(parts...)), kind_(kind) {}
+    explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(sentence_of(parts...)), kind_(kind) {}
 
     ErrorKind kind() const noexcept { return kind_; }
 
 private:
-    template <class... Parts> static std::string join(const Parts &...parts) {
-        std::ostringstream out;
-        out.imbue(std::locale::classic());  // a program's locale would group the digits of sizes and addresses
-        (out << ... << parts);
-        return std::move(out).str();
-    }
-
     ErrorKind kind_;
 };
 

@@ -3,12 +3,13 @@
 #include "backends/boundary.hpp"
 #include "backends/host/executor.hpp"
 
+#include <entrepot/core/text.hpp>
+
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,9 +33,7 @@ inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_
 inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
 
 template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
-    std::ostringstream sentence;
-    (sentence << ... << parts);
-    throw Refusal(status, sentence.str());
+    throw Refusal(status, sentence_of(parts...));
 }
 
 // A handle that lives until its last reference is released.

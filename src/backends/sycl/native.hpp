@@ -5,6 +5,8 @@
 #pragma once
 #include "../boundary.hpp"
 
+#include <entrepot/core/text.hpp>
+
 // By name: all of <sycl/sycl.hpp> takes twice as long, and GCC 16 refuses parts of it (2026.2) that nobody here uses.
 #include <sycl/backend.hpp>
 #include <sycl/context.hpp>
@@ -21,7 +23,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -32,9 +33,7 @@ namespace entrepot::backends::sycl {
 namespace syclex = ::sycl::ext::oneapi::experimental;
 
 template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
-    std::ostringstream sentence;
-    (sentence << ... << parts);
-    throw Refusal(status, sentence.str());
+    throw Refusal(status, sentence_of(parts...));
 }
 
 ep_status status_of(const ::sycl::exception &error);

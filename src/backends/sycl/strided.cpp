@@ -162,10 +162,8 @@ constexpr Verb copy_verb = {"copy", "GLOBAL const char *from", "*(GLOBAL const U
 constexpr Verb fill_verb = {"fill", "UNIT item", "item"};
 
 std::string source_of(const Verb &verb, std::size_t unit, std::size_t depth, ep_dialect dialect) {
-    std::ostringstream source;
-    source << (dialect == EP_OPENCL_C ? opencl_words : sycl_words) << "#define DEPTH " << depth << "\n#define UNIT Unit" << unit
-           << "\n#define ARGUMENT " << verb.argument << "\n#define VALUE(offset) " << verb.value << kernel_text;
-    return source.str();
+    return sentence_of(dialect == EP_OPENCL_C ? opencl_words : sycl_words, "#define DEPTH ", depth, "\n#define UNIT Unit", unit,
+                       "\n#define ARGUMENT ", verb.argument, "\n#define VALUE(offset) ", verb.value, kernel_text);
 }
 
 ::sycl::kernel kernel_for(ep_queue queue, const Verb &verb, std::size_t unit, std::size_t depth) {

@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/grouped_digits.hpp"
+
 namespace entrepot::contract {
 
 // ---------------------------------------------------------------- what a backend brings
@@ -420,6 +422,15 @@ inline void queues_know_who_they_are(const Subject &subject) {
         table.queue_retain(queue.get());
         table.queue_release(queue.get());
         bench.wait(queue);
+    });
+}
+
+inline void refusals_do_not_speak_the_programs_locale(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const GroupedDigits grouped;
+        ep_queue queue = nullptr;
+        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.queue_create(bench.context.get(), bench.device, 4096, &queue));
+        CHECK_MESSAGE(last_error().find("4096") != std::string::npos, last_error());
     });
 }
 
@@ -1057,6 +1068,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                                              \
     CONTRACT_CASE(NAME, SUBJECT, contexts_know_who_they_are)                                                                     \
     CONTRACT_CASE(NAME, SUBJECT, queues_know_who_they_are)                                                                       \
+    CONTRACT_CASE(NAME, SUBJECT, refusals_do_not_speak_the_programs_locale)                                                      \
     CONTRACT_CASE(NAME, SUBJECT, a_submission_returns_before_its_work_is_done)                                                   \
     CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)                                        \
     CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                                                          \

@@ -1,11 +1,12 @@
 // Errors: the table is in the order of its kinds, and messages print numbers plainly.
 #include <doctest/doctest.h>
 
-#include <locale>
 #include <string>
 #include <string_view>
 
 #include <entrepot/core/error.hpp>
+
+#include "core/grouped_digits.hpp"
 
 using namespace entrepot;
 
@@ -30,12 +31,7 @@ TEST_CASE("a message is its parts in order, and an error keeps its kind") {
 }
 
 TEST_CASE("a program's locale does not group digits") {
-    struct Grouping : std::numpunct<char> {
-        char do_thousands_sep() const override { return '.'; }
-        std::string do_grouping() const override { return "\3"; }
-    };
-    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new Grouping));
+    const GroupedDigits grouped;
     const Error error(ErrorKind::allocation, 1234567, " bytes");
-    std::locale::global(before);
     CHECK(std::string(error.what()) == "1234567 bytes");
 }

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "core/grouped_digits.hpp"
 #include "core/refusal.hpp"
+#include "fake_backend.hpp"
 
 using namespace entrepot;
 
@@ -36,6 +38,14 @@ TEST_CASE("case does not matter") {
 TEST_CASE("sub-devices follow a slash each") {
     CHECK(parse("opencl:cpu:0/1").path == std::vector<std::uint32_t>{1});
     CHECK(parse("cpu/0/12").path == std::vector<std::uint32_t>{0, 12});
+}
+
+TEST_CASE("a program's locale does not group a device's number") {
+    const GroupedDigits grouped;
+    ep_device_info info = fake::device().info();
+    info.number = 1234;
+    CHECK(selector_of(fake::backend(), info, Device()) == "opencl:cpu:1234");
+    CHECK(selector_of(fake::backend(), info, fake::device()) == "opencl:cpu:0/1234");
 }
 
 TEST_CASE("what is not a selector is refused with the part that was not understood") {

@@ -1,0 +1,18 @@
+// Text for messages, in the classic locale: a program's own would group the digits of sizes and addresses.
+#pragma once
+#include <locale>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace entrepot {
+
+// The parts streamed one after the other.
+template <class... Parts> std::string sentence_of(const Parts &...parts) {
+    std::ostringstream out;
+    out.imbue(std::locale::classic());
+    (out << ... << parts);
+    return std::move(out).str();
+}
+
+}  // namespace entrepot
