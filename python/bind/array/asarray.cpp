@@ -21,6 +21,7 @@ namespace {
 
 // What the caller asked for; borrowed references, nullptr where nothing was said.
 struct Options {
+    const char *function;  // that was called, for messages
     PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr, *kind = nullptr, *queue = nullptr,
              *protocol = nullptr;
 };
@@ -46,8 +47,7 @@ Options parse(const char *function, PyObject *const *args, Py_ssize_t nargs, PyO
     if (nargs != 1)
         throw Error(ErrorKind::type, function, "() takes 1 positional argument, the object to view, but ", nargs,
                     " were given; the others are keywords");
-    Options options;
-    options.object = args[0];
+    Options options{function, args[0]};
     const Py_ssize_t count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *&option = option_named(options, function, PyTuple_GET_ITEM(kwnames, i));
@@ -74,10 +74,10 @@ Array view(const Options &options, const ImportRequest &request) {
     return import_array(options.object, request, name);
 }
 
-void check_dtype(const Array &array, PyObject *wanted) {
-    const Dtype dtype = dtype_from(wanted);
+void check_dtype(const Array &array, const Options &options) {
+    const Dtype dtype = dtype_from(options.dtype);
     if (array.dtype() != dtype)
-        throw Error(ErrorKind::exchange, "asarray: dtype ", dtype, " was asked for and the object has ", array.dtype(),
+        throw Error(ErrorKind::exchange, options.function, ": dtype ", dtype, " was asked for and the object has ", array.dtype(),
                     "; a view never converts: convert with the object's own library, or reinterpret the bits with .view(dtype)");
 }
 
@@ -101,7 +101,7 @@ Array placed(const Array &array, const Options &options, const Queue &queue) {
     }
     if (std::optional<Array> there = in_place(array, device, kind))
         return *std::move(there);
-    throw Error(ErrorKind::exchange, "asarray: the memory is ", array.kind(), " memory of ", array.device(),
+    throw Error(ErrorKind::exchange, options.function, ": the memory is ", array.kind(), " memory of ", array.device(),
                 " and cannot become ", kind ? name_of(*kind) : "memory", " of ",
                 device ? device->selector() : array.device().selector(),
                 " without a copy; pass copy=True, or use .to(device, kind=…)");
@@ -114,12 +114,12 @@ Array with_options(const Options &options) {
     request.copy_allowed = is_true(options.copy);
     Array array = view(options, request);
     if (options.dtype)
-        check_dtype(array, options.dtype);
+        check_dtype(array, options);
     if (options.device || options.kind || request.copy_allowed)
         array = placed(array, options, request.queue);
     if (request.queue) {
         if (!array.is_host_accessible() && array.context() != request.queue.context())
-            throw Error(ErrorKind::exchange, "asarray: the memory is of ", array.context(), " and the queue of ",
+            throw Error(ErrorKind::exchange, options.function, ": the memory is of ", array.context(), " and the queue of ",
                         request.queue.context(),
                         ", so no work of the queue can use it; copy it there with device= and copy=True");
         array = array.on(std::move(request.queue));
