@@ -1,8 +1,9 @@
+#include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
+#include <string>
 
 namespace entrepot {
 
@@ -77,10 +78,10 @@ std::optional<std::uint64_t> items_of(const std::uint64_t (&extents)[3], std::ui
 }
 
 std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
-    std::ostringstream out;
+    std::string text;
     for (std::uint32_t axis = 0; axis < ndim; ++axis)
-        out << (axis ? " x " : "") << extents[axis];
-    return std::move(out).str();
+        text += sentence_of(axis ? " x " : "", extents[axis]);
+    return text;
 }
 
 void check_group(const Kernel &kernel, const ep_range &range) {
