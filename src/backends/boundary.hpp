@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -14,6 +15,12 @@ struct Refusal : std::runtime_error {
     Refusal(ep_status code, const std::string &message) : std::runtime_error(message), status(code) {}
     ep_status status;
 };
+
+template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
+    std::ostringstream sentence;
+    (sentence << ... << parts);
+    throw Refusal(status, sentence.str());
+}
 
 // What the loader lent to this backend; set once by its entry function, before any other function runs.
 inline const ep_loader *loader = nullptr;

@@ -12,7 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,12 +21,6 @@
 namespace entrepot::backends::sycl {
 
 namespace syclex = ::sycl::ext::oneapi::experimental;
-
-template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
-    std::ostringstream sentence;
-    (sentence << ... << parts);
-    throw Refusal(status, sentence.str());
-}
 
 ep_status status_of(const ::sycl::exception &error);
 
@@ -85,8 +79,9 @@ struct ep_device_s {
     bool builds_sycl_source = false, builds_spirv = false;
 
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
-    std::mutex mutex;                                            // guards the two below
+    std::mutex mutex;                                            // guards the three below
     std::map<Partition, std::vector<ep_device_s *>> partitions;  // those that were asked for
+    std::set<ep_device_s *> peers;                               // whose memory work here may use, as somebody asked
     std::uint32_t sub_device_count = 0;                          // sub-devices are numbered as they appear
 };
 
