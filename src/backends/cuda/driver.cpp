@@ -38,18 +38,13 @@ std::string path_of(const void *function) {
 
 #define ENTREPOT_CUDA_EXPANDED(name) #name
 
-std::unique_ptr<Driver> functions_of(void *library) {
-    auto made = std::make_unique<Driver>();
-#define ENTREPOT_CUDA_REQUIRE(function) require(library, made->function, ENTREPOT_CUDA_EXPANDED(function));
-#define ENTREPOT_CUDA_LOOK_UP(function) look_up(library, made->function, ENTREPOT_CUDA_EXPANDED(function));
+void look_up_all(void *library, Driver &made) {
+#define ENTREPOT_CUDA_REQUIRE(function) require(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
+#define ENTREPOT_CUDA_LOOK_UP(function) look_up(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_REQUIRE, ENTREPOT_CUDA_LOOK_UP)
 #undef ENTREPOT_CUDA_REQUIRE
 #undef ENTREPOT_CUDA_LOOK_UP
-    require(library, made->event_elapsed_time, "cuEventElapsedTime");
-    require(library, made->error_name, "cuGetErrorName");
-    require(library, made->error_text, "cuGetErrorString");
-    made->path = path_of(reinterpret_cast<const void *>(made->cuDriverGetVersion));
-    return made;
+    require(library, made.event_elapsed_time, "cuEventElapsedTime");
 }
 
 // What a failed cuInit means, where its code alone does not tell.
@@ -99,20 +94,34 @@ ep_status status_of(CUresult code) {
     }
 }
 
+std::string text_of(const Driver &of, CUresult code) {
+    const char *name = nullptr, *text = nullptr;
+    if (of.error_name(code, &name) != CUDA_SUCCESS || of.error_text(code, &text) != CUDA_SUCCESS)
+        return "the unknown error " + std::to_string(static_cast<int>(code));
+    return std::string(name) + " (" + text + ")";
+}
+
+// Before anything else is looked up: what is wrong with the machine is said first, and what with the version after that.
+void initialise(void *library, Driver &made) {
+    CUresult (*function)(unsigned flags);
+    require(library, function, "cuInit");
+    require(library, made.error_name, "cuGetErrorName");
+    require(library, made.error_text, "cuGetErrorString");
+    made.path = path_of(reinterpret_cast<const void *>(function));
+    if (const CUresult code = function(0); code != CUDA_SUCCESS)
+        refuse(EP_UNAVAILABLE, "cuInit of ", made.path, " failed with ", text_of(made, code), advice_for(code));
+}
+
 }  // namespace
 
 void open_driver() {
     // Never freed: memory and queues may be let go until the very end of the process.
     static const Driver *const made = [] {
         void *const library = open_library();
-        CUresult (*initialise)(unsigned flags);
-        require(library, initialise, "cuInit");
-        auto functions = functions_of(library);
-        opened_driver = functions.get();
-        if (const CUresult code = initialise(0); code != CUDA_SUCCESS)
-            refuse(EP_UNAVAILABLE, "cuInit of ", functions->path, " failed with ", text_of(code), advice_for(code));
-        check(functions->cuDriverGetVersion(&functions->version), "cuDriverGetVersion");
-        if (functions->version < oldest_version)
+        auto functions = std::make_unique<Driver>();
+        initialise(library, *functions);
+        look_up_all(library, *functions);
+        if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS || functions->version < oldest_version)
             refuse(EP_UNAVAILABLE, functions->path, " is of CUDA ", version_text(functions->version), ", and ",
                    version_text(oldest_version), " is the oldest that will do: update NVIDIA's driver");
         return functions.release();
@@ -120,12 +129,7 @@ void open_driver() {
     opened_driver = made;
 }
 
-std::string text_of(CUresult code) {
-    const char *name = nullptr, *text = nullptr;
-    if (driver().error_name(code, &name) != CUDA_SUCCESS || driver().error_text(code, &text) != CUDA_SUCCESS)
-        return "the unknown error " + std::to_string(static_cast<int>(code));
-    return std::string(name) + " (" + text + ")";
-}
+std::string text_of(CUresult code) { return text_of(driver(), code); }
 
 void fail(CUresult code, const char *function) {
     refuse(status_of(code), function, " failed with ", text_of(code),
