@@ -12,7 +12,7 @@ package=$PWD/$build/package
 parts=(${@:-build cpp python})
 mkdir -p "$results"
 
-build() {
+part_build() {
     cmake -S . -B "$build" -G Ninja -DPython_EXECUTABLE="$(command -v "$python")" -DENTREPOT_SYCL=OFF -DENTREPOT_TESTS=ON \
         ${GPU_CMAKE_ARGS:-} --log-level=NOTICE || return
     cmake --build "$build" || return
@@ -22,11 +22,11 @@ build() {
     cmake --install "$build" --prefix "$package" >"$build/install.log"
 }
 
-cpp() {
+part_cpp() {
     ENTREPOT_REQUIRE=cuda ctest --test-dir "$build" --output-on-failure -R "cuda${GPU_CTEST:-}"
 }
 
-python() {
+part_python() {
     PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} "$python" -m pytest -o minversion=7 -q \
         ${PYTEST_ARGS:-tests/contract/test_places.py tests/python/device tests/python/array/test_copy.py tests/robustness/test_threads.py}
 }
@@ -34,7 +34,7 @@ python() {
 failed=()
 for part in "${parts[@]}"; do
     start=$SECONDS
-    "$part" 2>&1 | tee "$results/$part.log" || failed+=("$part")
+    "part_$part" 2>&1 | tee "$results/$part.log" || failed+=("$part")
     summary=$(grep -E "tests passed|tests failed| passed| failed|error:" "$results/$part.log" | tail -n 1)
     printf '%s\t%s s\t%s\n' "$part" "$((SECONDS - start))" "${summary:-done}" >"$results/$part.row"
 done
