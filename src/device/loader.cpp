@@ -164,7 +164,8 @@ Loaded load_cuda() {
     const ep_backend *api = nullptr;
     if (entrepot_cuda_backend(&lent, &api) != EP_OK)
         return {nullptr, error_sentence};
-    return {api, mapped_library("libcuda.so.1")->path};
+    const std::optional<MappedLibrary> driver = mapped_library("libcuda.so.1");
+    return {api, driver ? driver->path : "libcuda.so.1"};
 }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {

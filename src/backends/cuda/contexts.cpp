@@ -111,6 +111,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&] {
         const Current current(native);
+        chunks->free_all();
         for (const CUevent event : events_)
             driver().cuEventDestroy(event);
         for (const Leaving &leaving : leaving_)

@@ -202,30 +202,37 @@ void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to
     });
 }
 
-ep_status memory_copy(ep_queue handle, void *to, const void *from, std::size_t bytes) {
+// What the driver would do at once, and hold the caller up until all earlier work is done.
+bool is_synchronous(const PointerAttributes &to, const PointerAttributes &from) {
+    return to.is_pageable() || from.is_pageable() || (to.is_of_host() && from.is_of_host());
+}
+
+void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
+    const PointerAttributes of_to = attributes_of(to), of_from = attributes_of(from);
+    if (of_to.is_of_device() && of_from.is_of_device() && of_to.ordinal != of_from.ordinal)
+        return copy_between_devices(queue, to, of_to, from, of_from, bytes);
+    if (is_synchronous(of_to, of_from) && !queue.is_idle())
+        return copy_in_turn(queue, to, of_to, from, of_from, bytes);
+    queue.submit(
+        [&](CUstream stream) { check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync"); });
+}
+
+ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
-        if (bytes == 0)
-            return;
-        Queue &queue = object(handle);
-        const PointerAttributes of_to = attributes_of(to), of_from = attributes_of(from);
-        if (of_to.is_of_device() && of_from.is_of_device() && of_to.ordinal != of_from.ordinal)
-            return copy_between_devices(queue, to, of_to, from, of_from, bytes);
-        // From and to ordinary memory the driver copies by itself, but holds the caller up until all earlier work is done.
-        if ((of_to.is_pageable() || of_from.is_pageable()) && !queue.is_idle())
-            return copy_in_turn(queue, to, of_to.is_pageable(), from, of_from.is_pageable(), bytes);
-        queue.submit([&](CUstream stream) {
-            check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync");
-        });
+        if (bytes != 0)
+            copy_bytes(object(queue), to, from, bytes);
     });
 }
 
-ep_status memory_copy_strided(ep_queue handle, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
         const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
         if (walk.is_empty)
             return;
-        object(handle).submit([&](CUstream stream) { submit_copy(object(handle), stream, walk); });
+        if (walk.is_contiguous())
+            return copy_bytes(object(queue), walk.to, walk.from, walk.bytes());
+        object(queue).submit([&](CUstream stream) { submit_copy(object(queue), stream, walk); });
     });
 }
 

@@ -72,6 +72,22 @@ Device &device_of(CUdevice ordinal);
 
 // ---------------------------------------------------------------- contexts
 
+// Pinned chunks for copies from and to ordinary host memory; see staging.cpp. A chunk serves one copy at a time, all parts of it:
+// they follow each other in the stream.
+class Chunks {
+public:
+    static constexpr std::size_t bytes = std::size_t{4} << 20;
+
+    void *take();  // with the context current
+    void give_back(void *chunk) noexcept;
+    void free_all() noexcept;  // with the context current
+
+private:
+    std::mutex mutex_;
+    std::vector<void *> free_;
+    std::size_t made_ = 0;
+};
+
 // Interned: while a handle lives, the same CUcontext has the same handle, so comparing handles is comparing contexts.
 class Context : public Counted<Context> {
 public:
@@ -83,6 +99,7 @@ public:
     Device &device;
     const CUcontext native;
     const bool is_primary;
+    const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
 
     // Events without time, ready to be recorded again: making one costs more than recording it.
     CUevent take_event();
@@ -188,6 +205,7 @@ struct PointerAttributes {
     std::size_t size = 0;
 
     bool is_pageable() const noexcept { return static_cast<int>(type) == 0; }
+    bool is_of_host() const noexcept { return is_pageable() || (type == CU_MEMORYTYPE_HOST && !is_managed); }
     bool is_of_device() const noexcept { return type == CU_MEMORYTYPE_DEVICE && !is_managed; }
 };
 PointerAttributes attributes_of(const void *pointer);

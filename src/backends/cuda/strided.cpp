@@ -240,10 +240,10 @@ CUfunction Context::strided_kernel(const std::string &name) {
 }
 
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk) {
-    if (walk.is_contiguous())
-        return check(driver().cuMemcpyAsync(address(walk.to), address(walk.from), walk.bytes(), stream), "cuMemcpyAsync");
     const auto longest_pitch = static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
-    if (const std::optional<Rows> rows = rows_of(walk, longest_pitch))
+    // Where no side is the device's, the driver would do it at once, with the caller waiting.
+    const std::optional<Rows> rows = rows_of(walk, longest_pitch);
+    if (rows && (attributes_of(walk.to).is_of_device() || attributes_of(walk.from).is_of_device()))
         return copy_rows(stream, walk, *rows);
     for_each_part(walk, [&](const Walk &part) {
         const char *from = part.from;

@@ -5,7 +5,7 @@
 
 namespace entrepot::backends::cuda {
 
-// Hand a walk to the stream, whose context is current.
+// Hand a walk to the stream, whose context is current; a copy is not contiguous.
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk);
 void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value);
 
