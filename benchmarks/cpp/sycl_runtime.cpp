@@ -5,7 +5,14 @@
 // Build: it needs include/, the SYCL headers and libsycl (see src/backends/sycl/CMakeLists.txt for the flags).
 #include <entrepot/device/backend.h>
 
-#include <sycl/sycl.hpp>
+#include <sycl/backend.hpp>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/ext/oneapi/experimental/enqueue_functions.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 
 #include <dlfcn.h>
 

@@ -3,6 +3,7 @@
 #include "exchange/foreign_error.hpp"
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
+#include "gil.hpp"
 #include "peers.hpp"
 
 #include <nanobind/nanobind.h>
@@ -64,7 +65,7 @@ private:
         Queue queue;
     };
 
-    std::mutex mutex_;
+    GilMutex mutex_;
     std::array<Entry, 8> entries_;
     std::size_t next_ = 0;
 };
@@ -165,16 +166,15 @@ Device known_device(PyObject *object) {
 }
 
 Queue known_queue(PyObject *object) {
+    if (Queue queue = RecentQueues::only().find(object))
+        return queue;
     if (const Queue *queue = ours<Queue>(object))
         return *queue;
     void *const native = dpctl_queue(object);
     if (!native)
         return {};
-    Queue queue = RecentQueues::only().find(object);
-    if (!queue) {
-        queue = Queue::from_native(sycl(), native);
-        RecentQueues::only().keep(object, queue);
-    }
+    Queue queue = Queue::from_native(sycl(), native);
+    RecentQueues::only().keep(object, queue);
     return queue;
 }
 

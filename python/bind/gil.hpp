@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <mutex>
 
 // Of state that the GIL guards: where there is none, each thread has its own.
 #ifdef Py_GIL_DISABLED
@@ -16,11 +17,42 @@
 
 namespace entrepot::python {
 
+// The lock of state that the GIL guards and all threads share: none where there is a GIL.
+#ifdef Py_GIL_DISABLED
+using GilMutex = std::mutex;
+#else
+struct GilMutex {
+    void lock() noexcept {}
+    void unlock() noexcept {}
+};
+#endif
+
 // Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it unwinds the stack, and the process
 // dies at the first C++ function that lets nothing through. Such a thread rests instead, as in CPython itself from 3.14 on.
 [[noreturn]] inline void rest_for_ever() noexcept {
     for (;;)
         pause();
+}
+
+inline bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// Whether this thread may let go of objects. One that is unwound as above has no GIL: what it holds leaks, like everything at the
+// interpreter's end. (PyGILState_Check() says yes to it, once the interpreter has let go of its threads.)
+inline bool may_let_go() noexcept {
+#if PY_VERSION_HEX < 0x030D0000
+    if (is_finalizing()) [[unlikely]]
+        return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
+#elif PY_VERSION_HEX < 0x030E0000
+    if (is_finalizing()) [[unlikely]]
+        return PyThreadState_GetUnchecked() != nullptr;
+#endif
+    return true;
 }
 
 // Around calls that may take the GIL, or run Python code, where no C++ function above may be unwound.

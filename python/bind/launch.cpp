@@ -13,6 +13,7 @@
 #include <entrepot/array/launch.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -103,9 +104,11 @@ private:
 
     // ctypes instances are sent by value, as C passes them.
     static bool is_ctypes(PyObject *argument) {
-        static PyObject *const base =
-            nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
-        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base));
+        // Not by the initialiser: an import may lose the GIL to a thread that would wait here for its end.
+        static std::atomic<PyObject *> base{nullptr};
+        if (!base.load(std::memory_order_acquire)) [[unlikely]]
+            base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
+        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base.load(std::memory_order_acquire)));
     }
 
     void add_bytes(PyObject *argument) {
@@ -120,7 +123,7 @@ private:
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
-        imported_.push_back(import_array(argument, {}));
+        imported_.push_back(import_operand(argument));
         given_.emplace_back(&imported_.back());
     }
 
@@ -189,7 +192,8 @@ void init_launch(nb::module_ &m) {
             "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as "
             "the range:\n"
             "those of a cluster share their local memory. Both are CUDA's.\n\n"
-            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError "
+            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, "
+            "DeviceError "
             "where\n"
             "groups of the device cannot work together in that way.");
     nb::setattr(nb::type<Kernel>(), "__getitem__",

@@ -2,6 +2,7 @@
 #include "owner.hpp"
 
 #include "exchange/held_buffer.hpp"
+#include "gil.hpp"
 
 #include <atomic>
 
@@ -16,14 +17,6 @@ struct Released {
 
 // Pushed by any thread, taken whole by the thread that holds the GIL.
 std::atomic<Released *> released_list{nullptr};
-
-bool is_finalizing() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsFinalizing() != 0;
-#else
-    return _Py_IsFinalizing() != 0;
-#endif
-}
 
 int drain_pending_call(void *) {
     drain_released();

@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include "gil.hpp"
+
 #include <utility>
 
 namespace entrepot::python {
@@ -16,7 +18,10 @@ public:
         std::swap(object_, other.object_);
         return *this;
     }
-    ~Reference() { Py_XDECREF(object_); }
+    ~Reference() {
+        if (object_ && may_let_go())
+            Py_DECREF(object_);
+    }
 
     PyObject *get() const noexcept { return object_; }
     PyObject *release() noexcept { return std::exchange(object_, nullptr); }
@@ -25,5 +30,11 @@ public:
 private:
     PyObject *object_ = nullptr;
 };
+
+// The items of a list or tuple as they are now, in a tuple: a list may change while Python code runs between two of them. Empty,
+// with an exception set, where there is no memory left.
+inline Reference items_of(PyObject *list_or_tuple) noexcept {
+    return PyList_Check(list_or_tuple) ? Reference(PyList_AsTuple(list_or_tuple)) : Reference::borrow(list_or_tuple);
+}
 
 }  // namespace entrepot::python

@@ -3,6 +3,7 @@
 #include "gil.hpp"
 #include "init.hpp"
 #include "owner.hpp"
+#include "reference.hpp"
 
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -78,14 +79,13 @@ LogResource::Sink sink_of(nb::object callable) {
         if (!Py_IsInitialized())
             return;
         const AcquireGil held;
+        auto *const sink = static_cast<PyObject *>(kept->handle());
+        const Reference text(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
         RestAfterTheEnd rest;
-        const nb::handle sink(static_cast<PyObject *>(kept->handle()));
-        try {
-            sink(nb::str(line.data(), line.size()));
-        } catch (nb::python_error &error) {
-            error.discard_as_unraisable(sink);
-        }
+        const Reference answer(text ? PyObject_CallOneArg(sink, text.get()) : nullptr);
         rest.came_back();
+        if (!answer)
+            PyErr_WriteUnraisable(sink);
     };
 }
 

@@ -35,8 +35,7 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
             (*array)->memory().before(access_of(**array), queue);
         }
     }
-    kernel.launch(queue, range, given, cooperation);
-    const Queue::Position position = queue.submitted();
+    const Queue::Position position = kernel.launch(queue, range, given, cooperation);
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
             (*array)->memory().after(access_of(**array), queue, position);

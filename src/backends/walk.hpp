@@ -58,7 +58,8 @@ inline void require_box(const ep_box &box) {
 }
 
 // The loops over whole items, outermost first by the steps of `to`, each of them forwards and of more than one round.
-inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
+inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+                          const std::int64_t *from_steps) {
     require_box(box);
     Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
     for (std::size_t i = 0; i < box.ndim; ++i) {
@@ -138,7 +139,8 @@ inline std::size_t Walk::bytes() const noexcept {
     return all;
 }
 
-inline Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
+inline Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+                      const std::int64_t *from_steps) {
     Walk walk = walks::walk_of_items(box, to, to_steps, from, from_steps);
     if (box.itemsize > 1)
         walk.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});

@@ -19,6 +19,38 @@ template <class Match> constexpr const DtypeRow *find_row(Match match) noexcept 
     return row == dtype_table.end() ? nullptr : &*row;
 }
 
+// A typestr of the table as one number, so that finding it is a comparison of numbers. Every import of a dict pays for that.
+constexpr std::size_t longest_typestr = 4;
+constexpr std::uint64_t packed(std::string_view typestr) noexcept {
+    std::uint64_t number = typestr.size();
+    for (const char each : typestr)
+        number = number << 8 | static_cast<unsigned char>(each);
+    return number;
+}
+constexpr auto packed_typestrs = [] {
+    std::array<std::uint64_t, dtype_table.size()> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = packed(dtype_table[i].typestr);
+    return numbers;
+}();
+static_assert(std::ranges::all_of(dtype_table, [](const DtypeRow &row) { return row.typestr.size() <= longest_typestr; }));
+
+const DtypeRow *find_typestr(std::string_view typestr) noexcept {
+    if (typestr.empty() || typestr.size() > longest_typestr)
+        return nullptr;
+    const auto found = std::find(packed_typestrs.begin(), packed_typestrs.end(), packed(typestr));
+    return found == packed_typestrs.end() ? nullptr : &dtype_table[static_cast<std::size_t>(found - packed_typestrs.begin())];
+}
+
+// Where the rows of each type code begin.
+constexpr auto first_rows = [] {
+    std::array<std::uint8_t, 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn)> first;
+    first.fill(dtype_table.size());
+    for (std::size_t i = dtype_table.size(); i-- > 0;)
+        first[static_cast<std::size_t>(dtype_table[i].dtype.code)] = static_cast<std::uint8_t>(i);
+    return first;
+}();
+
 const DtypeRow *find_format(std::string_view format) noexcept {
     return format.empty() ? nullptr : find_row([&](const DtypeRow &row) { return row.format == format; });
 }
@@ -111,7 +143,12 @@ Error format_refusal(std::string_view format, std::string_view reason) {
 }  // namespace
 
 const DtypeRow *find_dtype(Dtype dtype) noexcept {
-    return find_row([&](const DtypeRow &row) { return row.dtype == dtype; });
+    const auto code = static_cast<std::size_t>(dtype.code);
+    if (code >= first_rows.size())
+        return nullptr;
+    const auto found = std::find_if(dtype_table.begin() + first_rows[code], dtype_table.end(),
+                                    [&](const DtypeRow &row) { return row.dtype == dtype; });
+    return found == dtype_table.end() ? nullptr : &*found;
 }
 
 std::string name_of(Dtype dtype) {
@@ -149,8 +186,7 @@ std::optional<std::string_view> typestr_of(Dtype dtype) noexcept {
 
 Dtype dtype_from_typestr(std::string_view typestr) {
     // Nearly everybody writes the table's spelling, and an import should not pay for the others.
-    if (const DtypeRow *const row =
-            typestr.empty() ? nullptr : find_row([&](const DtypeRow &each) { return each.typestr == typestr; }))
+    if (const DtypeRow *const row = find_typestr(typestr))
         return row->dtype;
     const bool has_order = typestr.size() >= 2 && std::string_view("<>=|").find(typestr[0]) != std::string_view::npos;
     const char order = has_order ? typestr[0] : '\0', kind = has_order ? typestr[1] : '\0';

@@ -165,8 +165,8 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
     if (items_of(range.global, range.ndim) == 0)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     fork_guard::require_usable(queue.backend());
-    const ep_status status =
-        queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, cooperation, arguments.data(), arguments.size());
+    const ep_status status = queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, cooperation,
+                                                                 arguments.data(), arguments.size());
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
     queue.backend().check(status);

@@ -256,19 +256,24 @@ Event Queue::event_at(Position position) const {
 bool Queue::ask_done(Position position) const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
-    if (record_->last_event) {
+    const auto is_past_last_event = [&] {
         if (!record_->last_event.is_done())
             return false;
         raise_to(record_->completed, record_->last_event_position);
         record_->last_event = Event();
+        return true;
+    };
+    // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
+    if (record_->last_event) {
+        if (!is_past_last_event())
+            return false;
         if (position <= record_->completed.load(std::memory_order_acquire))
             return true;
     }
-    if (is_idle())
+    if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
     mark(locked);
-    return false;
+    return is_past_last_event();
 }
 
 void Queue::wait_until(Position position) const {

@@ -108,8 +108,9 @@ Array verify(Descriptor descriptor, Owner owner) {
     if (found.contained == 0)
         refuse_outside(descriptor, reach, layout);
 
-    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device_of(descriptor, found),
-                                   descriptor.context, std::move(owner));
+    const Device device = device_of(descriptor, found);
+    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device,
+                                   std::move(descriptor.context), std::move(owner));
     // The producer's queue holds work that we have not counted: one more submission stands for all of it.
     if (descriptor.queue)
         memory.after_producer(descriptor.queue);

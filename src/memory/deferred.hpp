@@ -212,7 +212,7 @@ private:
             if (!may_call(context.backend()))
                 return false;
             for (const Queue &queue : live_queues(context))
-                if (!queue.is_idle())
+                if (queue.is_foreign() || !queue.is_idle())
                     guards.push_back(queue.record());
             return true;
         } catch (...) {

@@ -179,7 +179,7 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
 
 namespace {
 
-inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context,
+inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context,
                                        Owner &owner) {
     release_finished_owners();
     Memory::Record &record = *new_record();
@@ -187,7 +187,7 @@ inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind ki
     record.data = data;
     record.bytes = bytes;
     record.device = device;
-    record.context = context;
+    record.context = std::move(context);
     record.resource = nullptr;
     record.owner = std::move(owner);
     return &record;
@@ -231,8 +231,8 @@ void give_back(Memory::Record *record) noexcept {
 
 }  // namespace
 
-Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
-    return Memory(borrowed_record(data, bytes, kind, device, context, owner));
+Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner) {
+    return Memory(borrowed_record(data, bytes, kind, device, std::move(context), owner));
 }
 
 Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {

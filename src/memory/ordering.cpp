@@ -118,8 +118,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
 }
 
 void Memory::after_producer(const Queue &queue) const {
-    Ordering *const ordering = made_ordering(*record_);
-    const std::lock_guard lock(ordering->mutex());
+    Ordering *const ordering = made_ordering(*record_);  // nobody else has the memory yet: no lock
     ordering->entries.push_back({queue, queue.submitted(), Access::write, nullptr, true});
     ordering->count.store(ordering->entries.size(), std::memory_order_release);
 }

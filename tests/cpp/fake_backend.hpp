@@ -591,8 +591,8 @@ inline void enter_programs(ep_backend &table) {
             }
         });
     };
-    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_cooperation *, const ep_argument *arguments,
-                             std::size_t count) {
+    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_cooperation *,
+                             const ep_argument *arguments, std::size_t count) {
         return guarded([&](World &w) {
             hand_over(w, queue, [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
                 if (world().kernel)

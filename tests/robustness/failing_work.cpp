@@ -1,5 +1,5 @@
 // Work that fails after it was submitted, on a queue of ours, as nothing in Python can make it: an exception in a host task.
-#include <sycl/sycl.hpp>
+#include <sycl/queue.hpp>
 
 #include <chrono>
 #include <stdexcept>

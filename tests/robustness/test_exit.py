@@ -136,8 +136,10 @@ class Producer(array.array):
         raise AttributeError
 def produce():
     producer = Producer("i", range(100))
+    target = ep.empty(100, "int32", device="host")
     while True:
         ep.asarray(producer)
+        ep.copy(target, producer)
 def log():
     with memory.use_resource(memory.log(memory.direct(), sink=lambda line: [None for _ in range(100)])):
         while True:

@@ -7,9 +7,12 @@ import pytest
 from robustness.processes import run
 
 PROGRAM = """
-import gc, os, signal, sys, threading, time
+import gc, os, signal, sys, threading, time, warnings
 import entrepot as ep
 from entrepot import memory
+
+# Since 3.12 CPython warns of any fork while there are threads, and every device has some.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 
 SECONDS = 10  # a child that takes longer hangs
 

@@ -481,6 +481,16 @@ class TestBuffers:
 # ---------------------------------------------------------------- consumers that ask for nonsense
 
 
+def test_a_shape_whose_item_empties_it_while_it_is_read() -> None:
+    class Emptying:
+        def __index__(self) -> int:
+            shape.clear()
+            return 3
+
+    shape = [Emptying(), *range(2, 9)]
+    assert ep.empty(shape, "uint8", device="host").shape == (3, 2, 3, 4, 5, 6, 7, 8)
+
+
 class TestQuestions:
     @lies
     @given(

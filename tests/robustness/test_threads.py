@@ -18,6 +18,7 @@ import entrepot as ep
 from entrepot import memory
 from malformed import Speaker
 from places import Place, every_host_accessible_place, every_place
+from robustness.processes import run
 from robustness.settling import settles
 from tensors import Producer
 
@@ -165,6 +166,37 @@ def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.sta
             assert values(target) == {5}
 
     run_threads(work)
+
+
+def test_the_first_tensors_of_a_process_come_in_on_all_threads() -> None:
+    """What is found out with the first tensor, by Python code that gives other threads their turn, stops none of them."""
+    run("""
+        import ctypes, threading, time
+        import entrepot as ep
+        from tables import publish, table_of
+        from tensors import DLTensor, Producer
+
+        data = (ctypes.c_float * 12)()
+        kind, table = publish(lambda: Producer(ctypes.addressof(data), data))
+
+        def lend(tensor, out):
+            managed = tensor.producer.tensor()
+            ctypes.memmove(out, ctypes.addressof(managed.dl_tensor), ctypes.sizeof(DLTensor))
+            return 0
+
+        lending = table.Lend(lend)
+        table.lend = lending
+        kind.__module__ = "torch"  # whose tensors are asked what their bytes do not say
+        kind._cdata = property(lambda self: time.sleep(0.1) or 0)
+        kind.requires_grad = kind.is_neg = False
+
+        threads = [threading.Thread(target=ep.asarray, args=(kind(),), daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    """)
 
 
 @pytest.mark.sycl

@@ -233,7 +233,7 @@ typedef struct ep_backend {
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */
-    ep_status (*event_native)(ep_event event, void **native); /* sycl::event *, CUevent */
+    ep_status (*event_native)(ep_event event, void **native);                /* sycl::event *, CUevent */
     ep_status (*event_from_native)(void *native, ep_event *event);
     void (*event_retain)(ep_event event);
     void (*event_release)(ep_event event);
@@ -267,7 +267,7 @@ typedef struct ep_backend {
 
     /* peer */
     ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can); /* once access is enabled */
-    ep_status (*peer_enable_access)(ep_context context, ep_device peer); /* for all work of `context` from now on */
+    ep_status (*peer_enable_access)(ep_context context, ep_device peer);          /* for all work of `context` from now on */
 } ep_backend;
 
 /* What a plugin exports. On EP_OK *backend lives as long as the process. */

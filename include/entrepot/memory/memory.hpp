@@ -61,7 +61,7 @@ public:
                            Resource *resource = nullptr);
 
     // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
-    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
+    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner);
 
     // Ordinary host memory of somebody else's: the shortest way in, for the buffers and arrays of the host.
     static Memory borrow_host(void *data, std::size_t bytes, Owner owner);

@@ -7,6 +7,7 @@
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "../placement.hpp"
+#include "../reference.hpp"
 #include "../scalar.hpp"
 #include "array.hpp"
 
@@ -56,12 +57,10 @@ nb::object full(nb::handle shape, nb::handle value, nb::handle dtype, nb::handle
     return filled(new_array(shape, dtype, device, kind, queue), item);
 }
 
-Array operand(nb::handle object) { return is_array(object.ptr()) ? array_of(object.ptr()) : import_array(object.ptr(), {}); }
-
 Queue queue_or_none(nb::handle queue) { return queue.is_none() ? Queue{} : queue_from(queue.ptr()); }
 
 Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
-    const Array to = operand(array);
+    const Array to = import_operand(array.ptr());
     const Scalar item = scalar_from(value.ptr(), to.dtype());
     const Queue where = queue_or_none(queue);
     const ReleaseGil released;
@@ -69,7 +68,7 @@ Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
 }
 
 Event copy_arrays(nb::handle to, nb::handle from, nb::handle queue) {
-    const Array destination = operand(to), source = operand(from);
+    const Array destination = import_operand(to.ptr()), source = import_operand(from.ptr());
     const Queue where = queue_or_none(queue);
     const ReleaseGil released;
     return copy(destination, source, where).event();
@@ -85,12 +84,15 @@ constexpr const char *placement_doc =
 std::vector<std::int64_t> extents_from(PyObject *shape) {
     if (PyIndex_Check(shape))
         return {extent_from(shape)};
-    const nb::object sequence = nb::steal(PySequence_Fast(shape, "a shape is an int or a sequence of ints"));
-    if (!sequence.is_valid())
+    const Reference sequence(PySequence_Fast(shape, "a shape is an int or a sequence of ints"));
+    if (!sequence)
         throw PythonError{};
-    std::vector<std::int64_t> extents(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence.ptr())));
+    const Reference items = items_of(sequence.get());
+    if (!items)
+        throw PythonError{};
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
     for (std::size_t i = 0; i < extents.size(); ++i)
-        extents[i] = extent_from(PySequence_Fast_GET_ITEM(sequence.ptr(), static_cast<Py_ssize_t>(i)));
+        extents[i] = extent_from(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)));
     return extents;
 }
 

@@ -34,22 +34,22 @@ PyObject *struct_name() {
 // ------------------------------------------------------------------ import
 
 void check_mask(const InterfaceDict &dict) {
-    if (dict.find(InterfaceKeys::get().mask))
+    if (dict.find(Key::mask))
         throw speaker.refusal(
             "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
 }
 
 // Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer for a buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor) {
-    const Reference data = dict.find(InterfaceKeys::get().data);
+    PyObject *const data = dict.find(Key::data);
     descriptor.offset = dict.offset();
-    if (data && !PyObject_CheckBuffer(data.get())) {
-        const DataEntry entry = dict.data_entry(data.get());
+    if (data && !PyObject_CheckBuffer(data)) {
+        const DataEntry entry = dict.data_entry(data);
         descriptor.data = entry.pointer;
         descriptor.read_only = entry.flag;
         return keep(object);
     }
-    HeldBuffer held = hold_buffer(speaker, data ? data.get() : object, PyBUF_SIMPLE);
+    HeldBuffer held = hold_buffer(speaker, data ? data : object, PyBUF_SIMPLE);
     descriptor.data = held.view->buf;
     descriptor.buffer_bytes = held.view->len;
     descriptor.read_only = held.view->readonly != 0;
@@ -60,7 +60,7 @@ std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
     Reference value = find_attribute(object, dict_name());
     if (!value)
         return std::nullopt;
-    InterfaceDict dict(speaker, std::move(value));
+    const InterfaceDict dict(speaker, std::move(value));
     dict.check_version(array_interface::version, array_interface::version);
     check_mask(dict);
 

@@ -63,9 +63,12 @@ bool asks(int flags, int what) { return (flags & what) == what; }
 
 // What is wrong with giving this array to a consumer that asked so; nullptr if nothing is.
 const char *reason_against(const Array &array, int flags) {
-    const bool c = array.layout().is_c_contiguous(), f = array.layout().is_f_contiguous();
     if (asks(flags, PyBUF_WRITABLE) && array.read_only())
         return "writing was asked for and the array is read-only";
+    constexpr int contiguity = (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
+    if (asks(flags, PyBUF_STRIDES) && !(flags & contiguity)) [[likely]]
+        return nullptr;
+    const bool c = array.layout().is_c_contiguous(), f = array.layout().is_f_contiguous();
     if (asks(flags, PyBUF_C_CONTIGUOUS) && !c)
         return "C-contiguous memory was asked for and the array is strided; copy it first: array.to(array.device)";
     if (asks(flags, PyBUF_F_CONTIGUOUS) && !f)

@@ -4,6 +4,7 @@
 #include "foreign_error.hpp"
 #include "protocol.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace entrepot::python {
@@ -31,6 +32,15 @@ void set(PyObject *dict, PyObject *key, PyObject *value) {
         throw PythonError{};
 }
 
+const std::array<PyObject *, key_count> &key_objects() {
+    static const std::array<PyObject *, key_count> keys = [] {
+        const auto intern = [](const char *text) { return checked(PyUnicode_InternFromString(text)).release(); };
+        return std::array{intern("shape"),  intern("typestr"), intern("data"),    intern("strides"),
+                          intern("offset"), intern("version"), intern("syclobj"), intern("mask")};
+    }();
+    return keys;
+}
+
 // The typestr as a string object that is made once for each row of dtype_table.
 PyObject *typestr_object(Dtype dtype) {
     static std::array<PyObject *, dtype_table.size()> made{};
@@ -45,14 +55,7 @@ PyObject *typestr_object(Dtype dtype) {
 
 }  // namespace
 
-const InterfaceKeys &InterfaceKeys::get() {
-    static const InterfaceKeys keys = [] {
-        const auto intern = [](const char *text) { return checked(PyUnicode_InternFromString(text)).release(); };
-        return InterfaceKeys{intern("shape"),  intern("typestr"), intern("data"),    intern("strides"),
-                             intern("offset"), intern("version"), intern("syclobj"), intern("mask")};
-    }();
-    return keys;
-}
+PyObject *key_object(Key key) { return key_objects()[static_cast<std::size_t>(key)]; }
 
 Reference find_attribute(PyObject *object, PyObject *name) {
     PyObject *value = nullptr;
@@ -64,9 +67,30 @@ Reference find_attribute(PyObject *object, PyObject *name) {
     return Reference(value);
 }
 
-InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker), dict_(std::move(dict)) {
-    if (!PyDict_Check(dict_.get()))
-        throw speaker_.refusal("the interface must be a dict, found ", shown(dict_.get()));
+InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker) {
+    if (!PyDict_Check(dict.get()))
+        throw speaker_.refusal("the interface must be a dict, found ", shown(dict.get()));
+    const std::array<PyObject *, key_count> &keys = key_objects();
+    bool has_other_keys = false;
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t position = 0; PyDict_Next(dict.get(), &position, &key, &value);) {
+        const auto known = std::find(keys.begin(), keys.end(), key);
+        if (known == keys.end())
+            has_other_keys = true;
+        else if (value != Py_None)
+            values_[static_cast<std::size_t>(known - keys.begin())] = Reference::borrow(value);
+    }
+    if (!has_other_keys) [[likely]]
+        return;
+    for (std::size_t i = 0; i < key_count; ++i) {  // some of them may be equal
+        if (values_[i])
+            continue;
+        value = PyDict_GetItemWithError(dict.get(), keys[i]);
+        if (!value && PyErr_Occurred())
+            throw PythonError{};
+        if (value != Py_None)
+            values_[i] = Reference::borrow(value);
+    }
 }
 
 std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
@@ -87,23 +111,23 @@ std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
 }
 
 void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest) const {
-    const Reference value = find(InterfaceKeys::get().version);
+    PyObject *const value = find(Key::version);
     if (!value)
         throw speaker_.refusal("'version' is missing; ", lowest, " is expected");
-    const std::int64_t found = integer(value.get(), "'version'");
+    const std::int64_t found = integer(value, "'version'");
     if (found < lowest || found > highest)
         throw speaker_.refusal("'version' is ", found, "; version ", lowest, " is the one that is understood here");
 }
 
-std::string_view InterfaceDict::typestr() {
-    typestr_ = find(InterfaceKeys::get().typestr);
-    if (!typestr_)
+std::string_view InterfaceDict::typestr() const {
+    PyObject *const value = find(Key::typestr);
+    if (!value)
         throw speaker_.refusal("'typestr' is missing: without it the type of the elements is unknown");
     Py_ssize_t length = 0;
-    const char *const text = PyUnicode_Check(typestr_.get()) ? PyUnicode_AsUTF8AndSize(typestr_.get(), &length) : nullptr;
+    const char *const text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &length) : nullptr;
     if (!text) {
         PyErr_Clear();  // lone surrogates
-        throw speaker_.refusal("'typestr' must be a string such as '<f4', found ", shown(typestr_.get()));
+        throw speaker_.refusal("'typestr' must be a string such as '<f4', found ", shown(value));
     }
     return {text, static_cast<std::size_t>(length)};
 }
@@ -125,25 +149,25 @@ void InterfaceDict::read_numbers(PyObject *sequence, Numbers &numbers, const cha
 }
 
 void InterfaceDict::read_shape(Numbers &shape) const {
-    const Reference value = find(InterfaceKeys::get().shape);
+    PyObject *const value = find(Key::shape);
     if (!value)
         throw speaker_.refusal("'shape' is missing");
-    read_numbers(value.get(), shape, "'shape'");
+    read_numbers(value, shape, "'shape'");
 }
 
 bool InterfaceDict::read_strides(Numbers &strides, std::size_t count) const {
-    const Reference value = find(InterfaceKeys::get().strides);
+    PyObject *const value = find(Key::strides);
     if (!value)
         return false;
-    read_numbers(value.get(), strides, "'strides'");
+    read_numbers(value, strides, "'strides'");
     if (strides.count != count)
         throw speaker_.refusal("'shape' has ", count, " dimensions and 'strides' has ", strides.count);
     return true;
 }
 
 std::int64_t InterfaceDict::offset() const {
-    const Reference value = find(InterfaceKeys::get().offset);
-    return value ? integer(value.get(), "'offset'") : 0;
+    PyObject *const value = find(Key::offset);
+    return value ? integer(value, "'offset'") : 0;
 }
 
 DataEntry InterfaceDict::data_entry(PyObject *value) const {
@@ -183,19 +207,18 @@ Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int ve
     PyObject *const typestr = typestr_object(array.dtype());
     if (!typestr)
         refuse_dtype(array.dtype(), attribute);
-    const InterfaceKeys &keys = InterfaceKeys::get();
     Reference dict = checked(PyDict_New());
-    set(dict.get(), keys.shape, tuple_of(array.shape()).get());
-    set(dict.get(), keys.typestr, typestr);
+    set(dict.get(), key_object(Key::shape), tuple_of(array.shape()).get());
+    set(dict.get(), key_object(Key::typestr), typestr);
     const Reference data = checked(PyTuple_New(2));
     PyTuple_SET_ITEM(data.get(), 0, checked(PyLong_FromVoidPtr(array.data())).release());
     PyTuple_SET_ITEM(data.get(), 1, Py_NewRef(array.read_only() ? Py_True : Py_False));
-    set(dict.get(), keys.data, data.get());
+    set(dict.get(), key_object(Key::data), data.get());
     if (array.layout().is_c_contiguous())
-        set(dict.get(), keys.strides, Py_None);
+        set(dict.get(), key_object(Key::strides), Py_None);
     else
-        set(dict.get(), keys.strides, tuple_of(array.strides(), stride_unit).get());
-    set(dict.get(), keys.version, checked(PyLong_FromLong(version)).get());
+        set(dict.get(), key_object(Key::strides), tuple_of(array.strides(), stride_unit).get());
+    set(dict.get(), key_object(Key::version), checked(PyLong_FromLong(version)).get());
     return dict;
 }
 

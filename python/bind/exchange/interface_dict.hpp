@@ -1,7 +1,8 @@
 // Interface dicts: the entries that SUAI, the CUDA array interface and NumPy's array interface share, read and written.
 //
-// Keys are interned once, so that finding one is a comparison of pointers. A value that is not what its protocol says is refused
-// with the protocol's error; exceptions that have nothing to do with the value (KeyboardInterrupt, MemoryError) pass through.
+// A dict is read in one pass, by the identity of its keys, which are interned wherever somebody wrote them in source. A value
+// that is not what its protocol says is refused with the protocol's error; exceptions that have nothing to do with the value
+// (KeyboardInterrupt, MemoryError) pass through.
 #pragma once
 #include "../reference.hpp"
 #include "protocol.hpp"
@@ -15,12 +16,11 @@
 
 namespace entrepot::python {
 
-// The keys, interned.
-struct InterfaceKeys {
-    PyObject *shape, *typestr, *data, *strides, *offset, *version, *syclobj, *mask;
+enum class Key : std::uint8_t { shape, typestr, data, strides, offset, version, syclobj, mask };
+inline constexpr std::size_t key_count = 8;
 
-    static const InterfaceKeys &get();
-};
+// The key as a Python string, interned; borrowed.
+PyObject *key_object(Key key);
 
 // The attribute's value. An empty reference where the object does not have it after all (AttributeError, NotImplementedError);
 // throws PythonError for anything else that its getter raises.
@@ -41,20 +41,16 @@ struct DataEntry {
 
 class InterfaceDict {
 public:
-    // `speaker` outlives this; the dict is kept. Throws the speaker's refusal where it is no dict.
+    // `speaker` outlives this. Keeps what the dict says now, because whatever Python code runs next may change it. Throws the
+    // speaker's refusal where it is no dict.
     InterfaceDict(const exchange::Speaker &speaker, Reference dict);
 
-    // A new reference, because whatever Python code runs next may change the dict; empty where there is no such key, or None.
-    Reference find(PyObject *key) const {
-        PyObject *const value = PyDict_GetItemWithError(dict_.get(), key);
-        if (!value && PyErr_Occurred()) [[unlikely]]
-            throw PythonError{};
-        return value == Py_None ? Reference() : Reference::borrow(value);
-    }
+    // Borrowed from this; nullptr where there is no such key, or None.
+    PyObject *find(Key key) const noexcept { return values_[static_cast<std::size_t>(key)].get(); }
     // Throws where 'version' is missing or none of lowest … highest.
     void check_version(std::int64_t lowest, std::int64_t highest) const;
     // The text lives as long as this. Throws where it is missing or no string.
-    std::string_view typestr();
+    std::string_view typestr() const;
     // Throws where it is missing or no tuple (or list) of ints.
     void read_shape(Numbers &shape) const;
     // False where there are none: C-contiguous. Throws where they are no tuple (or list) of `count` ints.
@@ -69,8 +65,7 @@ private:
     void read_numbers(PyObject *sequence, Numbers &numbers, const char *what) const;
 
     const exchange::Speaker &speaker_;
-    Reference dict_;
-    Reference typestr_;
+    std::array<Reference, key_count> values_;
 };
 
 // A tuple of the numbers, each times `factor`; throws PythonError.

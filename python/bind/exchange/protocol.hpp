@@ -18,7 +18,8 @@ struct ImportRequest {
 struct Protocol {
     const char *name;       // in `protocol=` and in messages
     const char *attribute;  // looked up on the type, and on the instance where the type has none; nullptr: see `probe`
-    // Whether objects of the type speak the protocol, where an attribute does not tell (the buffer protocol's slot).
+    // Whether objects of the type speak the protocol, where an attribute does not tell (the buffer protocol's slot). nullptr: the
+    // attribute does, and `read` begins by looking it up.
     bool (*probe)(PyTypeObject *type);
     // object → Array. nullopt: the object does not speak it after all (AttributeError, NotImplementedError), so that the next
     // one is tried; throws entrepot::Error, or PythonError with an exception already set, where it does and the memory cannot be

@@ -73,7 +73,9 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
 // By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
 std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
     for (std::size_t i = 0; i < protocols.size(); ++i) {
-        if (tried >> i & 1 || !protocols[i]->attribute || !find_attribute(object, attribute_names[i]))
+        if (tried >> i & 1 || !protocols[i]->attribute)
+            continue;
+        if (protocols[i]->probe && !find_attribute(object, attribute_names[i]))
             continue;
         if (std::optional<Array> array = protocols[i]->read(object, request))
             return array;
@@ -99,6 +101,13 @@ Array import_array(PyObject *object, const ImportRequest &request) {
         return *std::move(array);
     throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, " holds no memory that can be viewed: it speaks none of ",
                 names_of_protocols(), "; make an array of it with the library that should own it");
+}
+
+Array import_operand(PyObject *object) {
+    RestAfterTheEnd rest;
+    Array array = is_array(object) ? array_of(object) : import_array(object, {});
+    rest.came_back();
+    return array;
 }
 
 Array import_array(PyObject *object, const ImportRequest &request, std::string_view name) {

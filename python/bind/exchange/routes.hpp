@@ -10,6 +10,10 @@ namespace entrepot::python {
 // TypeError where the object speaks none.
 Array import_array(PyObject *object, const ImportRequest &request);
 
+// The same for functions that are called through nanobind, which must not be unwound by the end of a thread (gil.hpp): a thread
+// that ends in Python code of the object's rests there.
+Array import_operand(PyObject *object);
+
 // By that protocol alone; throws ValueError for an unknown name, ExchangeError where the object does not speak it.
 Array import_array(PyObject *object, const ImportRequest &request, std::string_view protocol);
 

@@ -30,8 +30,8 @@ PyObject *attribute_name() {
 
 // Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer without one.
 Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &descriptor) {
-    if (const Reference data = dict.find(InterfaceKeys::get().data)) [[likely]] {
-        const DataEntry entry = dict.data_entry(data.get());
+    if (PyObject *const data = dict.find(Key::data)) [[likely]] {
+        const DataEntry entry = dict.data_entry(data);
         descriptor.data = entry.pointer;
         descriptor.read_only = entry.flag != inverted_read_only(Py_TYPE(object));
         return keep(object);
@@ -62,7 +62,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     Reference value = find_attribute(object, attribute_name());
     if (!value)
         return std::nullopt;
-    InterfaceDict dict(speaker, std::move(value));
+    const InterfaceDict dict(speaker, std::move(value));
     dict.check_version(suai::version, suai::version);
 
     Numbers shape, strides;
@@ -75,8 +75,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     descriptor.offset = dict.offset();
     Owner owner = locate(object, dict, descriptor);
 
-    const Reference syclobj = dict.find(InterfaceKeys::get().syclobj);
-    SyclObject sycl = syclobj ? sycl_object_from(syclobj.get()) : SyclObject{};
+    PyObject *const syclobj = dict.find(Key::syclobj);
+    SyclObject sycl = syclobj ? sycl_object_from(syclobj) : SyclObject{};
     descriptor.context = std::move(sycl.context);
     descriptor.queue = std::move(sycl.queue);
     Array array = suai::verify(std::move(descriptor), std::move(owner));
@@ -110,8 +110,8 @@ void set(const Reference &dict, PyObject *key, const Reference &value) {
 Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
     const Queue queue = queue_for_consumer(array);
-    set(dict, InterfaceKeys::get().offset, Reference(PyLong_FromLong(0)));
-    set(dict, InterfaceKeys::get().syclobj, queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
+    set(dict, key_object(Key::offset), Reference(PyLong_FromLong(0)));
+    set(dict, key_object(Key::syclobj), queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
     return dict;
 }
 

@@ -12,8 +12,10 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 
 namespace entrepot::python {
 namespace {
@@ -98,10 +100,21 @@ private:
     std::array<Function, properties.size()> functions_{};
 };
 
+// No static object's initialisation: finding out runs Python code, in which this thread may lose the GIL to one that would wait
+// here for the end of the initialisation. Threads that find out at once find the same.
+const Questions &questions_for(PyObject *tensor) {
+    static std::atomic<const Questions *> found{nullptr};
+    if (const Questions *const known = found.load(std::memory_order_acquire)) [[likely]]
+        return *known;
+    auto made = std::make_unique<const Questions>(tensor);
+    const Questions *first = nullptr;
+    return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? *made.release() : *first;
+}
+
 }  // namespace
 
 void require_plain_tensor(PyObject *tensor, TypeCode code) {
-    static const Questions questions(tensor);
+    const Questions &questions = questions_for(tensor);
     for (std::size_t i = 0; i < properties.size(); ++i)
         if (properties[i].can_have(code) && questions.ask(tensor, i)) [[unlikely]]
             throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", properties[i].meaning, "; pass tensor",

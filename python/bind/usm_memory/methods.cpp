@@ -264,13 +264,12 @@ PyObject *tobytes(PyObject *self, PyObject *) {
 // class and its __dict__.
 PyObject *reduce(PyObject *self, PyObject *) {
     return method(self, [self](const UsmMemory &memory) {
-        static PyObject *const rebuild =
-            checked(PyObject_GetAttrString(checked(PyImport_ImportModule("entrepot.memory")).get(), "_rebuild_usm_memory"))
-                .release();
+        const Reference module = checked(PyImport_ImportModule("entrepot.memory"));
+        const Reference rebuild = checked(PyObject_GetAttrString(module.get(), "_rebuild_usm_memory"));
         const Reference bytes = checked(tobytes(self, nullptr));
         const Reference state(PyObject_GetAttrString(self, "__dict__"));
         PyErr_Clear();
-        return Py_BuildValue("O(OOs)O", rebuild, Py_TYPE(self), bytes.get(), name_of(memory.kind).data(),
+        return Py_BuildValue("O(OOs)O", rebuild.get(), Py_TYPE(self), bytes.get(), name_of(memory.kind).data(),
                              state ? state.get() : Py_None);
     });
 }

@@ -12,9 +12,10 @@
 
 #define ENTREPOT_NVRTC(function)                                                                                                 \
     function(nvrtcVersion) function(nvrtcGetErrorString) function(nvrtcGetNumSupportedArchs) function(nvrtcGetSupportedArchs)    \
-    function(nvrtcCreateProgram) function(nvrtcDestroyProgram) function(nvrtcCompileProgram) function(nvrtcAddNameExpression)    \
-    function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize) function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize)      \
-    function(nvrtcGetCUBIN) function(nvrtcGetPTXSize) function(nvrtcGetPTX)
+        function(nvrtcCreateProgram) function(nvrtcDestroyProgram) function(nvrtcCompileProgram)                                 \
+            function(nvrtcAddNameExpression) function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize)                      \
+                function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize) function(nvrtcGetCUBIN) function(nvrtcGetPTXSize)       \
+                    function(nvrtcGetPTX)
 
 namespace entrepot::backends::cuda {
 namespace {

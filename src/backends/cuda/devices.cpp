@@ -76,8 +76,8 @@ ep_status device_default_context(ep_device device, ep_context *context) {
 }  // namespace
 
 Device::Device(CUdevice ordinal) : native(ordinal), name(name_of(ordinal)), driver_version(version_text(driver().version)) {
-    compute_capability = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
-                         attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    compute_capability =
+        attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     is_cooperative = attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
     has_clusters = attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
     has_pools = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
@@ -95,8 +95,8 @@ Device::Device(CUdevice ordinal) : native(ordinal), name(name_of(ordinal)), driv
     info.max_work_items[1] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
     info.max_work_items[2] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
     info.compute_units = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-    info.aspects = EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING |
-                   EP_PEER_COPIES;
+    info.aspects =
+        EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING | EP_PEER_COPIES;
     if (has_pools)
         info.aspects |= EP_ORDERED_FREE;
     // Without concurrent access the host may not touch managed memory while any kernel runs, whatever that kernel uses.

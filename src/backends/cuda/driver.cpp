@@ -133,7 +133,8 @@ std::string text_of(CUresult code) { return text_of(driver(), code); }
 
 void fail(CUresult code, const char *function) {
     refuse(status_of(code), function, " failed with ", text_of(code),
-           is_fatal(code) ? "; it may come from work that was submitted earlier, and CUDA takes no more work in this process" : "");
+           is_fatal(code) ? "; it may come from work that was submitted earlier, and CUDA takes no more work in this process"
+                          : "");
 }
 
 }  // namespace entrepot::backends::cuda

@@ -42,7 +42,8 @@ CUresult allocate_on_device(Device &device, std::size_t bytes, Queue *queue, voi
 }
 
 [[noreturn]] void refuse_bytes(const Device &device, ep_usm_kind kind, std::size_t bytes, const std::string &why) {
-    refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words_of(kind).words, " memory were asked for, and ", device.selector(), " ", why);
+    refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words_of(kind).words, " memory were asked for, and ", device.selector(), " ",
+           why);
 }
 
 void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *queue) {

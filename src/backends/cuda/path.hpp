@@ -21,14 +21,14 @@ template <unsigned Depth> struct Path {
 
 // Two loops, one of neighbours in `to` and one of neighbours in `from`, dealt with in tiles; once for each item of the batch.
 struct Transposition {
-    unsigned columns, rows;           // of `to`: columns are neighbours there, rows in `from`
+    unsigned columns, rows;  // of `to`: columns are neighbours there, rows in `from`
     unsigned column_tiles, row_tiles;
-    long long row_to, row_from;       // bytes; row_from is the unit or its negative
-    long long column_from;            // bytes
+    long long row_to, row_from;  // bytes; row_from is the unit or its negative
+    long long column_from;       // bytes
     Path<usual_depth> batch;
 };
 
-constexpr unsigned tile = 32;       // items on each side
-constexpr unsigned tile_rows = 8;   // of a thread block
+constexpr unsigned tile = 32;      // items on each side
+constexpr unsigned tile_rows = 8;  // of a thread block
 
 }  // namespace entrepot::backends::cuda

@@ -44,8 +44,8 @@ struct Reason {
 };
 constexpr Reason reasons[] = {
     {CUDA_ERROR_INVALID_PTX, "the driver refused the PTX: the build log says why"},
-    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-     "the PTX is of a newer version than the driver knows: compile it with an older toolkit, or to a cubin, or update the driver"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the PTX is of a newer version than the driver knows: compile it with an older toolkit, "
+                                         "or to a cubin, or update the driver"},
     {CUDA_ERROR_NO_BINARY_FOR_GPU, "the code holds nothing that runs on this device: it was compiled for other architectures"},
     {CUDA_ERROR_INVALID_IMAGE, "the driver does not know this form of code"},
     {CUDA_ERROR_INVALID_SOURCE, "the driver does not know this form of code"},
@@ -267,7 +267,8 @@ void choose_blocks(const Kernel &kernel, const ep_range &range, std::uint64_t *l
 Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
     constexpr std::uint64_t most_blocks[] = {(std::uint64_t{1} << 31) - 1, 65535, 65535};
     if (range.ndim < 1 || range.ndim > 3)
-        refuse(EP_INVALID, "a launch of kernel \"", kernel.name, "\" in ", range.ndim, " dimensions was asked for: it has 1, 2 or 3");
+        refuse(EP_INVALID, "a launch of kernel \"", kernel.name, "\" in ", range.ndim,
+               " dimensions was asked for: it has 1, 2 or 3");
     std::uint64_t local[3];
     std::copy_n(range.local, 3, local);
     if (std::all_of(local, local + range.ndim, [](std::uint64_t items) { return items == 0; }))
@@ -316,7 +317,8 @@ public:
                 add_dynamic(kernel, argument.size);
                 break;
             default:
-                refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" is of no kind that ep_argument_kind has");
+                refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name,
+                       "\" is of no kind that ep_argument_kind has");
             }
         }
         if (kernel.knows_parameters && count_ != kernel.parameters.size())
@@ -333,7 +335,8 @@ private:
             refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" has ", kernel.parameters[count_],
                    " bytes, and ", bytes, " were given");
         if (value == nullptr)
-            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" is to be passed by value, and there is none");
+            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name,
+                   "\" is to be passed by value, and there is none");
         void *const parameter = const_cast<void *>(value);
         if (many_.empty() && count_ < std::size(few_)) {
             few_[count_++] = parameter;

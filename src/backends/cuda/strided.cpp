@@ -45,8 +45,13 @@ std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
     const Loop &row = walk.loops[outside - 1];
     if (width < static_cast<std::int64_t>(shortest_row) || row.to_step < width || row.from_step < width)
         return std::nullopt;
-    Rows rows{static_cast<std::size_t>(width), static_cast<std::size_t>(row.count), 1, static_cast<std::size_t>(row.to_step),
-              static_cast<std::size_t>(row.from_step), 0, 0};
+    Rows rows{static_cast<std::size_t>(width),
+              static_cast<std::size_t>(row.count),
+              1,
+              static_cast<std::size_t>(row.to_step),
+              static_cast<std::size_t>(row.from_step),
+              0,
+              0};
     if (rows.to_pitch > longest_pitch || rows.from_pitch > longest_pitch)
         return std::nullopt;
     if (outside == 2) {
@@ -169,8 +174,8 @@ bool transpose_by_kernel(Queue &queue, CUstream stream, const Walk &walk) {
     char *to = walk.to;
     const char *from = walk.from;
     void *parameters[] = {&to, &from, &plan};
-    launch(*queue.context, stream, "transpose_" + std::to_string(walk.unit), plan.batch.items * plan.row_tiles * plan.column_tiles,
-           tile, tile_rows, parameters);
+    launch(*queue.context, stream, "transpose_" + std::to_string(walk.unit),
+           plan.batch.items * plan.row_tiles * plan.column_tiles, tile, tile_rows, parameters);
     return true;
 }
 
@@ -186,8 +191,8 @@ std::int64_t items_of(const Walk &walk) {
 template <class Submit> void for_each_part(const Walk &walk, Submit &&submit) {
     if (items_of(walk) <= most_items)
         return submit(walk);
-    const auto longest = std::max_element(walk.loops.begin(), walk.loops.end(),
-                                          [](const Loop &a, const Loop &b) { return a.count < b.count; });
+    const auto longest =
+        std::max_element(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.count < b.count; });
     const std::int64_t half = longest->count / 2;
     Walk first = walk, second = walk;
     const auto at = longest - walk.loops.begin();
@@ -234,7 +239,8 @@ CUfunction Context::strided_kernel(const std::string &name) {
     if (kernel != nullptr)
         return kernel;
     if (strided_module_ == nullptr)
-        check(driver().cuModuleLoadDataEx(&strided_module_, walk_ptx, 0, nullptr, nullptr), "cuModuleLoadDataEx of our own kernels");
+        check(driver().cuModuleLoadDataEx(&strided_module_, walk_ptx, 0, nullptr, nullptr),
+              "cuModuleLoadDataEx of our own kernels");
     check(driver().cuModuleGetFunction(&kernel, strided_module_, name.c_str()), "cuModuleGetFunction");
     return kernel;
 }

@@ -12,6 +12,7 @@ bool is_done(const ::sycl::event &event) {
 }
 
 ::sycl::event mark(ep_queue queue) {
+    const std::lock_guard lock(queue->mutex);
     // The last event of an in-order queue costs less than a barrier, but belongs to the work: in a queue that measures time
     // it would say when that was done, perhaps long ago, and not when the mark was reached.
     if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING))
@@ -55,10 +56,17 @@ void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
         const NativeEvent ours = relay(native, queue->context->cl);
         relayed.push_back(::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
     }
+    const std::lock_guard lock(queue->mutex);
     queue->native.ext_oneapi_submit_barrier(relayed);
 }
 
+void submit_barrier(ep_queue queue, const ::sycl::event &event) {
+    const std::lock_guard lock(queue->mutex);
+    queue->native.ext_oneapi_submit_barrier({event});
+}
+
 void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
+    const std::lock_guard lock(queue->mutex);
     syclex::submit(queue->native, [&](::sycl::handler &handler) {
         handler.depends_on(event);
         handler.ext_oneapi_barrier();
@@ -74,7 +82,7 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
             return;
         const bool enqueued = is_enqueued(event->native);
         if (enqueued && event->context == queue->context)
-            queue->native.ext_oneapi_submit_barrier({event->native});
+            submit_barrier(queue, event->native);
         else if (queue->is_in_order())
             submit_dependent_barrier(queue, event->native);
         else if (enqueued && queue->context->cl && event->native.get_backend() == ::sycl::backend::opencl)

@@ -5,8 +5,16 @@
 #pragma once
 #include "../boundary.hpp"
 
+// By name: all of <sycl/sycl.hpp> takes twice as long, and GCC 16 refuses parts of it (2026.2) that nobody here uses.
 #include <sycl/backend.hpp>
-#include <sycl/sycl.hpp>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/event.hpp>
+#include <sycl/ext/oneapi/experimental/enqueue_functions.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 
 #include <atomic>
 #include <map>
@@ -137,6 +145,7 @@ struct ep_queue_s {
     ep_device device;
     std::uint32_t flags;
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues that we created; the others report in their own way
+    std::mutex mutex = {};  // held by whoever submits, and by whoever asks what was submitted; see in_order and is_idle
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
 };
@@ -192,12 +201,23 @@ void release(ep_context context) noexcept;
 // Everything that we submit behaves as if its queue were in order. Queues that are not (dpctl's default, for one) get a
 // barrier before, so that the work follows what is there already, and one after, so that what others submit later follows it.
 // Submissions are made without an event where the runtime lets us: an event costs twice what the work does.
+//
+// The runtime's OpenCL adapter (2026.2) keeps the last event of a queue without a lock of its own: of two threads that submit
+// to an out-of-order queue, or one that submits and one that asks whether the queue is empty, one may meet an event that the
+// other has just released (UR_RESULT_ERROR_INVALID_EVENT, or a crash). So one at a time goes there.
 template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
+    const std::lock_guard lock(queue->mutex);
     if (queue->is_in_order())
         return submit(queue->native);
     queue->native.ext_oneapi_submit_barrier();
     submit(queue->native);
     queue->native.ext_oneapi_submit_barrier();
+}
+
+// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order.
+inline bool is_idle(ep_queue queue) {
+    const std::lock_guard lock(queue->mutex);
+    return queue->native.ext_oneapi_empty();
 }
 
 // A kernel of ours, built for one device.

@@ -122,7 +122,7 @@ public:
     static bool must_linger(ep_queue queue) {
         if (!queue->is_in_order())
             return ::sycl::detail::getSyclObjImpl(queue->native).use_count() == 1;
-        return queue->error && !queue->native.ext_oneapi_empty();
+        return queue->error && !is_idle(queue);
     }
 
     void keep(ep_queue queue) {
@@ -164,7 +164,7 @@ private:
 
     static bool may_go(const Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
-        return (kept.queue->is_in_order() || Clock::now() - kept.since > moment) && kept.queue->native.ext_oneapi_empty();
+        return (kept.queue->is_in_order() || Clock::now() - kept.since > moment) && is_idle(kept.queue);
     }
 
     static void log_error(ep_queue queue) {
@@ -253,7 +253,7 @@ ep_status queue_wait(ep_queue queue) {
 }
 
 ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
-    return guarded([&] { *idle = queue->native.ext_oneapi_empty(); });
+    return guarded([&] { *idle = is_idle(queue); });
 }
 
 }  // namespace

@@ -905,7 +905,8 @@ inline void impossible_launches_are_refused(const Subject &subject) {
         const ep_range range{1, {64}, {}};
         if (info.argument_count >= 0)
             for (const std::size_t count : {0u, 1u, 3u})
-                CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, count));
+                CONTRACT_REFUSED_AS(EP_INVALID,
+                                    bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, count));
         const ep_argument excessive[] = {pointer_argument(out.at()), local_argument(std::size_t{1} << 50)};
         CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, excessive, 2));
 
@@ -1020,6 +1021,35 @@ inline void threads_share_a_device(const Subject &subject) {
     });
 }
 
+inline void threads_share_a_queue(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const ep_usm_kind kind = bench.kinds().front();
+        for (const std::uint32_t flags : {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
+            const Queue shared = bench.queue(flags);
+            std::atomic<int> failures = 0;
+            const auto body = [&](bool asks) {
+                const Memory memory(bench, kind, 4096);
+                for (int round = 0; round < 2000; ++round) {
+                    std::int32_t idle = 0;
+                    const std::uint32_t item = 7;
+                    failures += asks ? table.queue_is_idle(shared.get(), &idle) != EP_OK
+                                     : table.memory_fill(shared.get(), memory.at(), &item, 4, 1024) != EP_OK;
+                    if (round % 50 == 0)
+                        failures += table.queue_wait(shared.get()) != EP_OK;
+                }
+                failures += table.queue_wait(shared.get()) != EP_OK;
+            };
+            std::vector<std::thread> threads;
+            for (int number = 0; number < 8; ++number)
+                threads.emplace_back(body, number % 2 == 0);
+            for (auto &thread : threads)
+                thread.join();
+            CHECK(failures == 0);
+        }
+    });
+}
+
 }  // namespace entrepot::contract
 
 // One test case for each promise, under the backend's name.
@@ -1046,7 +1076,8 @@ inline void threads_share_a_device(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                                                \
     CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                                                      \
     CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                                                          \
-    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)
+    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                                                         \
+    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 
 #define CONTRACT_CASE(NAME, SUBJECT, PROMISE)                                                                                    \
     TEST_CASE(NAME " backend: " #PROMISE) { ::entrepot::contract::PROMISE(SUBJECT); }

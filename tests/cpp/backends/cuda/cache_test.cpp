@@ -20,7 +20,8 @@ fs::path place() { return fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda"; 
 
 // Points the cache somewhere else while it lives.
 struct Variable {
-    Variable(const char *of, const char *value) : name(of), before(std::getenv(of) ? std::getenv(of) : ""), was_set(std::getenv(of)) {
+    Variable(const char *of, const char *value)
+        : name(of), before(std::getenv(of) ? std::getenv(of) : ""), was_set(std::getenv(of)) {
         value ? setenv(name, value, 1) : unsetenv(name);
     }
     ~Variable() { was_set ? setenv(name, before.c_str(), 1) : unsetenv(name); }

@@ -32,8 +32,10 @@ void check_refused(ep_status status, const std::string &words, const Request &as
     }
 }
 
-bool is_cubin(const Code &code) { return code.image.starts_with("\x7f"
-                                                                "ELF"); }
+bool is_cubin(const Code &code) {
+    return code.image.starts_with("\x7f"
+                                  "ELF");
+}
 
 }  // namespace
 
@@ -81,7 +83,8 @@ TEST_CASE("source that is wrong leaves its reasons in the log, options that are 
 
 TEST_CASE("the toolkit's headers are found where the package lays them, if it is there") {
     std::string log;
-    Request with_half = request("#include <cuda_fp16.h>\nextern \"C\" __global__ void half_it(__half *x) { *x = __hmul(*x, *x); }");
+    Request with_half =
+        request("#include <cuda_fp16.h>\nextern \"C\" __global__ void half_it(__half *x) { *x = __hmul(*x, *x); }");
     try {
         CHECK(is_cubin(compile(with_half, log)));
     } catch (const Refusal &) {

@@ -99,8 +99,8 @@ Program build(const Bench &bench, ep_dialect dialect, const std::string &source,
     const ep_sink sink{
         &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
     INFO("the build log: ", log);
-    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(), source.size(), options, &sink,
-                                          &program));
+    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(), source.size(), options,
+                                          &sink, &program));
     return {program, bench.table.program_release};
 }
 
@@ -113,8 +113,7 @@ Kernel kernel_of(const Bench &bench, const Program &program, const char *name) {
 void run(const Bench &bench, const Kernel &kernel, const ep_range &range, const std::vector<ep_argument> &arguments,
          const ep_cooperation *cooperation = nullptr) {
     const Queue queue = bench.queue();
-    CONTRACT_OK(
-        bench.table.kernel_launch(queue.get(), kernel.get(), &range, cooperation, arguments.data(), arguments.size()));
+    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, cooperation, arguments.data(), arguments.size()));
     bench.wait(queue);
 }
 
@@ -266,7 +265,8 @@ TEST_CASE("kinds are the driver's: pinned, device and managed memory") {
     const Bench bench = first_device();
     const auto ask = [](CUpointer_attribute what, const void *pointer, auto answer) {
         void *answers[] = {&answer};
-        check(driver().cuPointerGetAttributes(1, &what, answers, reinterpret_cast<CUdeviceptr>(pointer)), "cuPointerGetAttributes");
+        check(driver().cuPointerGetAttributes(1, &what, answers, reinterpret_cast<CUdeviceptr>(pointer)),
+              "cuPointerGetAttributes");
         return answer;
     };
     const Memory pinned(bench, EP_USM_HOST, 100), device(bench, EP_USM_DEVICE, 100), managed(bench, EP_USM_SHARED, 100);
@@ -295,7 +295,8 @@ TEST_CASE("memory of the driver's other allocators is recognised") {
     check(driver().cuMemFree(plain), "cuMemFree");
 
     std::vector<std::byte> ours(1 << 16);
-    check(driver_function<decltype(&::cuMemHostRegister)>("cuMemHostRegister_v2")(ours.data(), ours.size(), 0), "cuMemHostRegister");
+    check(driver_function<decltype(&::cuMemHostRegister)>("cuMemHostRegister_v2")(ours.data(), ours.size(), 0),
+          "cuMemHostRegister");
     CHECK(query(bench, ours.data()).kind == EP_USM_HOST);
     check(driver_function<decltype(&::cuMemHostUnregister)>("cuMemHostUnregister")(ours.data()), "cuMemHostUnregister");
     CHECK(query(bench, ours.data()).kind == EP_USM_UNKNOWN);
@@ -311,7 +312,8 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     CUdeviceptr place = 0;
     CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     check(driver_function<decltype(&::cuMemCreate)>("cuMemCreate")(&block, bytes, &properties, 0), "cuMemCreate");
-    check(driver_function<decltype(&::cuMemAddressReserve)>("cuMemAddressReserve")(&place, bytes, 0, 0, 0), "cuMemAddressReserve");
+    check(driver_function<decltype(&::cuMemAddressReserve)>("cuMemAddressReserve")(&place, bytes, 0, 0, 0),
+          "cuMemAddressReserve");
     check(driver_function<decltype(&::cuMemMap)>("cuMemMap")(place, bytes, 0, block, 0), "cuMemMap");
     check(driver_function<decltype(&::cuMemSetAccess)>("cuMemSetAccess")(place, bytes, &access, 1), "cuMemSetAccess");
     const ep_allocation found = query(bench, reinterpret_cast<void *>(place + 100), 1000);
@@ -372,7 +374,8 @@ TEST_CASE("more items than a launch can number are copied in parts") {
         return;
     }
     const std::int64_t items = (std::int64_t{1} << 31) + 1000;
-    const Memory from(bench, EP_USM_DEVICE, static_cast<std::size_t>(2 * items)), to(bench, EP_USM_DEVICE, static_cast<std::size_t>(items));
+    const Memory from(bench, EP_USM_DEVICE, static_cast<std::size_t>(2 * items)),
+        to(bench, EP_USM_DEVICE, static_cast<std::size_t>(items));
     const Queue queue = bench.queue();
     const std::uint8_t odd_and_even[] = {3, 4}, zero = 0;
     CONTRACT_OK(bench.table.memory_fill(queue.get(), from.at(), odd_and_even, 2, static_cast<std::size_t>(items)));
@@ -404,7 +407,8 @@ TEST_CASE("rows and slices of rows are copied whatever their pitches") {
             check_strided(bench, random, shape, 1, to, &from);
             check_strided(bench, random, shape, 1, to, &uneven);
             check_strided(bench, random, shape, 1, uneven, &to);
-            const Memory pinned(bench, kind, from.buffer), device(bench, EP_USM_DEVICE, to.buffer), back(bench, kind, from.buffer);
+            const Memory pinned(bench, kind, from.buffer), device(bench, EP_USM_DEVICE, to.buffer),
+                back(bench, kind, from.buffer);
             const std::vector<std::uint8_t> values = random_bytes(random, from.buffer);
             pinned.write(values);
             back.write(values);
@@ -469,8 +473,7 @@ TEST_CASE("PTX and cubins are programs too") {
     check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal_of(bench)), "attribute");
     check(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal_of(bench)), "attribute");
     std::string log;
-    const backends::cuda::Code cubin =
-        backends::cuda::compile({spin, {}, "", 10 * major + minor, driver().version}, log);
+    const backends::cuda::Code cubin = backends::cuda::compile({spin, {}, "", 10 * major + minor, driver().version}, log);
     REQUIRE(cubin.image.starts_with("\x7f"));
     const std::string ptx = R"(
         .version 7.0

@@ -38,7 +38,8 @@ TEST_CASE("blocks are copied between devices by a queue of either, in order") {
         for (const std::size_t bytes : {std::size_t{1}, std::size_t{100'000}, std::size_t{20} << 20}) {
             const std::vector<std::uint8_t> values = random_bytes(random, bytes);
             for (const Bench *of_queue : {&first, &second}) {
-                const Memory here(first, EP_USM_DEVICE, bytes), there(second, EP_USM_DEVICE, bytes), back(first, EP_USM_DEVICE, bytes);
+                const Memory here(first, EP_USM_DEVICE, bytes), there(second, EP_USM_DEVICE, bytes),
+                    back(first, EP_USM_DEVICE, bytes);
                 here.write(values);
                 const Queue queue = of_queue->queue();
                 CONTRACT_OK(first.table.memory_copy(queue.get(), there.at(), here.at(), bytes));
@@ -72,7 +73,8 @@ TEST_CASE("a pointer tells whose it is in either context") {
         const Memory there(second, EP_USM_DEVICE, 1000);
         for (const Bench *bench : {&first, &second}) {
             ep_allocation found{};
-            CONTRACT_OK(first.table.memory_query(bench->context.get(), there.at(), 1000, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+            CONTRACT_OK(
+                first.table.memory_query(bench->context.get(), there.at(), 1000, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
             CHECK(found.kind == EP_USM_DEVICE);
             CHECK(found.device == second.device);
         }

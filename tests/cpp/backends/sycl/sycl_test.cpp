@@ -1,7 +1,12 @@
 // What is particular to SYCL: native objects in and out, out-of-order queues, several contexts, asynchronous errors.
 #include "plugin.hpp"
 
-#include <sycl/sycl.hpp>
+#include <sycl/backend.hpp>
+#include <sycl/context.hpp>
+#include <sycl/device.hpp>
+#include <sycl/properties/all_properties.hpp>
+#include <sycl/queue.hpp>
+#include <sycl/usm.hpp>
 
 #include <set>
 
