@@ -10,12 +10,13 @@
 #include <memory>
 #include <type_traits>
 
-#define ENTREPOT_NVRTC(function)                                                                                                 \
-    function(nvrtcVersion) function(nvrtcGetErrorString) function(nvrtcGetNumSupportedArchs) function(nvrtcGetSupportedArchs)    \
-        function(nvrtcCreateProgram) function(nvrtcDestroyProgram) function(nvrtcCompileProgram)                                 \
-            function(nvrtcAddNameExpression) function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize)                      \
-                function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize) function(nvrtcGetCUBIN) function(nvrtcGetPTXSize)       \
-                    function(nvrtcGetPTX)
+// clang-format off
+#define ENTREPOT_NVRTC(function) \
+    function(nvrtcVersion) function(nvrtcGetErrorString) function(nvrtcGetNumSupportedArchs) function(nvrtcGetSupportedArchs) \
+    function(nvrtcCreateProgram) function(nvrtcDestroyProgram) function(nvrtcCompileProgram) function(nvrtcAddNameExpression) \
+    function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize) function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize) \
+    function(nvrtcGetCUBIN) function(nvrtcGetPTXSize) function(nvrtcGetPTX)
+// clang-format on
 
 namespace entrepot::backends::cuda {
 namespace {

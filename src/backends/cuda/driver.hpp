@@ -8,27 +8,26 @@
 
 // The functions that this backend uses, by the names of the header, which expand to those of the version that it declares.
 // The optional ones came with drivers that are newer than the oldest that we take (CUDA 12.0); they may be NULL.
-#define ENTREPOT_CUDA_DRIVER(required, optional)                                                                                 \
-    required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) required(            \
-        cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) required(cuDevicePrimaryCtxRetain)      \
-        required(cuDevicePrimaryCtxRelease) required(cuDevicePrimaryCtxGetState) required(cuCtxGetCurrent)                       \
-            required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) required(cuCtxEnablePeerAccess)        \
-                optional(cuCtxRecordEvent) required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize)      \
-                    required(cuStreamQuery) required(cuStreamWaitEvent) required(cuStreamGetCtx) required(cuEventCreate)         \
-                        required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize)     \
-                            required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemAllocFromPoolAsync)             \
-                                required(cuMemFreeAsync) required(cuMemAlloc) required(cuMemAllocManaged) required(cuMemFree)    \
-                                    required(cuMemHostAlloc) required(cuMemFreeHost) required(cuPointerGetAttributes)            \
-                                        required(cuMemcpyAsync) required(cuMemcpyPeerAsync) required(cuMemcpy2DAsync)            \
-                                            required(cuMemcpy3DAsync) required(cuMemsetD8Async) required(cuMemsetD16Async)       \
-                                                required(cuMemsetD32Async) required(cuLaunchHostFunc)                            \
-                                                    required(cuModuleLoadDataEx) required(cuModuleUnload)                        \
-                                                        required(cuModuleGetFunction) optional(cuModuleGetFunctionCount)         \
-                                                            optional(cuModuleEnumerateFunctions) optional(cuFuncGetName)         \
-                                                                required(cuFuncGetAttribute) required(cuFuncSetAttribute)        \
-                                                                    optional(cuFuncGetParamInfo)                                 \
-                                                                        required(cuOccupancyMaxActiveBlocksPerMultiprocessor)    \
-                                                                            required(cuLaunchKernel) required(cuLaunchKernelEx)
+// clang-format off
+#define ENTREPOT_CUDA_DRIVER(required, optional) \
+    required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) \
+    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) \
+    required(cuDevicePrimaryCtxRetain) required(cuDevicePrimaryCtxRelease) required(cuDevicePrimaryCtxGetState) \
+    required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
+    required(cuCtxEnablePeerAccess) optional(cuCtxRecordEvent) \
+    required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
+    required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
+    required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
+    required(cuMemAlloc) required(cuMemAllocManaged) required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
+    required(cuPointerGetAttributes) \
+    required(cuMemcpyAsync) required(cuMemcpyPeerAsync) required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
+    required(cuMemsetD8Async) required(cuMemsetD16Async) required(cuMemsetD32Async) required(cuLaunchHostFunc) \
+    required(cuModuleLoadDataEx) required(cuModuleUnload) required(cuModuleGetFunction) \
+    optional(cuModuleGetFunctionCount) optional(cuModuleEnumerateFunctions) optional(cuFuncGetName) \
+    required(cuFuncGetAttribute) required(cuFuncSetAttribute) optional(cuFuncGetParamInfo) \
+    required(cuOccupancyMaxActiveBlocksPerMultiprocessor) required(cuLaunchKernel) required(cuLaunchKernelEx)
+// clang-format on
 
 namespace entrepot::backends::cuda {
 

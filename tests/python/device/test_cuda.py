@@ -1,4 +1,4 @@
-"""CUDA devices in Python: programs in their three forms, ranges that mean what they mean elsewhere, order, and other people's CUDA."""
+"""CUDA devices in Python: programs in their forms, ranges that mean what they mean elsewhere, order, other people's CUDA."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class TestProgram:
 
     def test_arguments_of_another_size_are_refused_by_number(self, program):
         y = ep.zeros(4, "float32", device="cuda:0")
-        with pytest.raises(ep.KernelError, match="argument 2 .* has 4 bytes, and 8 were given"):
+        with pytest.raises(ep.KernelError, match=r"argument 2 .* has 4 bytes, and 8 were given"):
             program.kernel("axpy")[4](y, y, np.float64(2))
         with pytest.raises(ep.KernelError, match="takes 3 arguments, and 1 were given"):
             program.kernel("axpy")[4](y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ int cuGetErrorName(int code, const char **name) {{ *name = "CUDA_ERROR_{name}"; 
 int cuGetErrorString(int code, const char **text) {{ *text = "what the driver says"; return 0; }}
 """
 
-if "not part of this build" in dict((name, reason) for name, _, reason in core.backends())["cuda"]:
+if "not part of this build" in {name: reason for name, _, reason in core.backends()}["cuda"]:
     pytest.skip("this build has no CUDA backend", allow_module_level=True)
 
 
@@ -27,7 +28,8 @@ def reason_with(library: Path | None, code: str = REASON) -> str:
     variables = dict(os.environ)
     if library:
         variables["LD_LIBRARY_PATH"] = str(library.parent)
-    return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_a_driver_that_does_not_start_is_quoted(driver, code, name, advice):
     library = driver(STUB.format(code=code, name=name))
     reason = reason_with(library)
     assert f"cuInit of {library} failed with CUDA_ERROR_{name} (what the driver says)" in reason
-    assert pytest.importorskip("re").search(advice, reason)
+    assert re.search(advice, reason)
 
 
 def test_a_driver_that_is_too_old_is_named_by_what_it_lacks(driver):
