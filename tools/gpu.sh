@@ -28,7 +28,7 @@ part_cpp() {
 
 part_python() {
     PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} "$python" -m pytest -o minversion=7 -q \
-        ${PYTEST_ARGS:-tests/contract/test_places.py tests/python/device tests/python/array/test_copy.py tests/robustness/test_threads.py}
+        ${PYTEST_ARGS:-tests/contract/test_places.py tests/python/device tests/python/array tests/python/memory/test_resources.py tests/project/test_documents.py}
 }
 
 failed=()
