@@ -267,6 +267,8 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
 
 PointerAttributes attributes_of(const void *pointer) {
     PointerAttributes found;
+    if (pointer == nullptr)  // which the driver refuses to be asked about
+        return found;
     CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                                    CU_POINTER_ATTRIBUTE_RANGE_SIZE};

@@ -260,6 +260,56 @@ class TestFork:
         assert out == "True"
 
 
+@pytest.mark.skipif(sum(str(device).startswith("cuda") for device in ep.devices()) < 2, reason="there are not two CUDA devices")
+class TestTwoDevices:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):
+        numbers = np.arange(1000, dtype="float32")
+        here = moved(numbers)
+        there = here.to("cuda:1", kind=kind)
+        assert (str(there.device), there.kind) == ("cuda:1", kind)
+        np.testing.assert_array_equal(values(there), numbers)
+        np.testing.assert_array_equal(values(there[::2].to("cuda:0")), numbers[::2])
+        columns = ep.empty((500, 2), "float32", device="cuda:1", kind=kind)
+        ep.copy(columns.T, here.reshape(2, 500)).wait()
+        np.testing.assert_array_equal(values(columns), numbers.reshape(2, 500).T)
+
+    def test_a_copy_waits_for_the_other_device(self, program):
+        data = ep.zeros(2, "int32", device="cuda:0")
+        program.kernel("slow")[1](data, np.int64(100_000_000))
+        assert values(data.to("cuda:1"))[0] == 42
+
+    def test_kernels_reach_a_peers_memory_or_are_refused(self, program):
+        y, x = moved(np.ones(64, "float32")), ep.full(64, 5, "float32", device="cuda:1")
+        launch = program.kernel("axpy")[64, 64]
+        if ep.device("cuda:0").can_access(ep.device("cuda:1")):
+            launch(y, x, np.float32(2)).wait()
+            assert values(y).tolist() == [11] * 64
+        else:
+            with pytest.raises(ep.KernelError, match="compute follows data"):
+                launch(y, x, np.float32(2))
+
+    def test_each_has_a_pool_of_its_own(self):
+        with ep.memory.use_resource(ep.memory.pool()) as pool:
+            here, there = (ep.empty(1000, "uint8", device=f"cuda:{number}") for number in (0, 1))
+            assert (str(here.device), str(there.device)) == ("cuda:0", "cuda:1")
+            freed = there.data_ptr
+            del there
+            again = [ep.empty(1000, "uint8", device="cuda:0") for _ in range(64)]
+            assert freed not in {array.data_ptr for array in again}, "blocks of one device are not for the other"
+        assert pool is not None
+
+    @pytest.mark.torch
+    def test_the_callers_current_device_stays(self):
+        import torch
+
+        for current in (0, 1):
+            with torch.cuda.device(current):
+                for number in (0, 1):
+                    ep.zeros(4, "int32", device=f"cuda:{number}").copy_to_host()
+                    assert torch.cuda.current_device() == current
+
+
 @pytest.mark.torch
 class TestBesideTorch:
     def test_its_device_and_context_stay_current(self, program):
