@@ -1,4 +1,5 @@
-// Errors in Python: classes made from the core's table, and the one way in which a C++ exception becomes a Python one.
+// Errors in Python: classes made from the core's table, the one way in which a C++ exception becomes a Python one, and the way of a
+// Python one through code that may run in between.
 #pragma once
 #include <Python.h>
 
@@ -11,5 +12,24 @@ PyObject *class_of(ErrorKind kind) noexcept;
 
 // Inside `catch (...)`: sets the Python exception that the C++ one stands for. Always returns -1, for slots that return int.
 int raise_current() noexcept;
+
+// Around foreign code that is run where an exception may be on its way already, as in destructors: such code has to begin without
+// one. The exception is set again afterwards.
+class SetErrorAside {
+public:
+    SetErrorAside() noexcept {
+        if (PyErr_Occurred()) [[unlikely]]
+            PyErr_Fetch(&type_, &value_, &traceback_);
+    }
+    ~SetErrorAside() {
+        if (type_) [[unlikely]]
+            PyErr_Restore(type_, value_, traceback_);
+    }
+    SetErrorAside(const SetErrorAside &) = delete;
+    SetErrorAside &operator=(const SetErrorAside &) = delete;
+
+private:
+    PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
 
 }  // namespace entrepot::python

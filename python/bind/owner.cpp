@@ -1,6 +1,7 @@
 // Owners that are Python objects, and the list of those that were let go on threads without the GIL.
 #include "owner.hpp"
 
+#include "errors.hpp"
 #include "exchange/held_buffer.hpp"
 #include "gil.hpp"
 
@@ -13,6 +14,22 @@ struct Released {
     void *handle;
     void (*release)(void *);
     Released *next;
+};
+
+// How many releases run inside one another: beyond the deepest, the rest waits for the first to return.
+ENTREPOT_GIL_GUARDED unsigned depth = 0;
+constexpr unsigned deepest = 50;  // as in CPython's own containers
+
+// Around foreign code that is run as in a destructor.
+class Release {
+public:
+    Release() noexcept { ++depth; }
+    ~Release() { --depth; }
+    Release(const Release &) = delete;
+    Release &operator=(const Release &) = delete;
+
+private:
+    const SetErrorAside aside_;
 };
 
 // Pushed by any thread, taken whole by the thread that holds the GIL.
@@ -54,22 +71,27 @@ PyObject *kept_object(const Owner &owner) noexcept {
 void release_with_gil(void *handle, void (*release)(void *)) noexcept {
     if (!Py_IsInitialized() || is_finalizing())
         return;
-    if (PyGILState_Check())
+    if (!PyGILState_Check() || depth >= deepest) [[unlikely]]
+        return enqueue(handle, release);
+    {
+        const Release inside;
         release(handle);
-    else
-        enqueue(handle, release);
+    }
+    if (depth == 0)
+        drain_released();
 }
 
 void drain_released() noexcept {
     if (!released_list.load(std::memory_order_relaxed)) [[likely]]
         return;
-    Released *entry = released_list.exchange(nullptr, std::memory_order_acquire);
-    while (entry) {
-        Released *next = entry->next;
-        entry->release(entry->handle);
-        delete entry;
-        entry = next;
-    }
+    const Release inside;
+    while (Released *entry = released_list.exchange(nullptr, std::memory_order_acquire))
+        while (entry) {
+            Released *const next = entry->next;
+            entry->release(entry->handle);
+            delete entry;
+            entry = next;
+        }
 }
 
 }  // namespace entrepot::python

@@ -6,8 +6,8 @@
 
 namespace entrepot::python {
 
-// Keeps `object` alive. Released at once on a thread that holds the GIL; elsewhere it is queued, and dropped by a pending
-// call or at our next entry, whichever comes first. When the interpreter is finalising, it is leaked.
+// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack bears;
+// elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter is finalising, it is leaked.
 Owner keep(PyObject *object);
 
 // The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else.

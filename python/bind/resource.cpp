@@ -1,5 +1,6 @@
 // The memory room's resources in Python: where allocations come from, which one is current, and what they know.
 #include "convert.hpp"
+#include "errors.hpp"
 #include "gil.hpp"
 #include "init.hpp"
 #include "owner.hpp"
@@ -79,6 +80,7 @@ LogResource::Sink sink_of(nb::object callable) {
         if (!Py_IsInitialized())
             return;
         const AcquireGil held;
+        const SetErrorAside aside;
         auto *const sink = static_cast<PyObject *>(kept->handle());
         const Reference text(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
         RestAfterTheEnd rest;
@@ -100,6 +102,7 @@ std::string python_stack(std::size_t frames) {
     if (!Py_IsInitialized())
         return {};
     const AcquireGil held;
+    const SetErrorAside aside;
     std::string text;
     nb::object frame = nb::borrow(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
     for (std::size_t i = 0; i < frames && frame.is_valid(); ++i) {

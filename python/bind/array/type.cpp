@@ -43,10 +43,19 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
+// What the collector leaves of an array, which others of its garbage may still ask: no elements, on the host. Never destroyed.
+const Array *nothing = nullptr;
+
+Array *make_nothing() {
+    const std::int64_t extent = 0;
+    return new Array(Memory::borrow_host(nullptr, 0, Owner()), nullptr, dtypes::uint8, Layout(Extents(&extent, 1)), true);
+}
+
 int clear(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     Py_CLEAR(object->usm_ndarray);
-    object->array() = Array();
+    Array left = *nothing;
+    std::swap(object->array(), left);  // what was there goes last, for that may run Python code
     return 0;
 }
 
@@ -233,6 +242,7 @@ PyObject *wrap(Array &&array) noexcept {
 }
 
 bool init_array_type(PyObject *module) {
+    nothing = make_nothing();
     array_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
     if (!array_type)
         return false;

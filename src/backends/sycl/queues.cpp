@@ -109,9 +109,9 @@ private:
 
 // Queues whose last reference has gone, and that the runtime must not see go yet. Two reasons:
 //  - The queue still works: errors of a queue that is gone reach the runtime's default handler, which ends the process.
-//  - It is out of order, and ours is the last copy: Intel's CPU driver (2026.2) locks a worker thread up for ever if the queue
-//    goes while that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is
-//    safe.
+//  - It is out of order: Intel's CPU driver (2026.2) locks a worker thread up for ever if the last copy of the queue goes while
+//    that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is safe. Where
+//    others have copies, ours stays until theirs have gone, for the last of those may go right after ours.
 class Lingering {
 public:
     static Lingering &only() {
@@ -119,16 +119,22 @@ public:
         return *all;
     }
 
-    static bool must_linger(ep_queue queue) {
-        if (!queue->is_in_order())
-            return ::sycl::detail::getSyclObjImpl(queue->native).use_count() == 1;
-        return queue->error && !is_idle(queue);
-    }
+    static bool must_linger(ep_queue queue) { return !queue->is_in_order() || (queue->error && !is_idle(queue)); }
 
+    // One copy of a queue is enough; two would wait for each other.
     void keep(ep_queue queue) {
-        std::lock_guard lock(mutex_);
-        queues_.push_back({queue, Clock::now()});
-        is_empty_.store(false, std::memory_order_relaxed);
+        {
+            std::lock_guard lock(mutex_);
+            const auto same = std::find_if(queues_.begin(), queues_.end(),
+                                           [&](const Kept &kept) { return kept.queue->native == queue->native; });
+            if (same == queues_.end()) {
+                queues_.push_back({queue, Clock::now()});
+                is_empty_.store(false, std::memory_order_relaxed);
+                return;
+            }
+            same->since = Clock::now();
+        }
+        let_go(queue);
     }
 
     // Lets go of those that may go.
@@ -138,7 +144,7 @@ public:
         std::vector<Kept> gone;
         {
             std::lock_guard lock(mutex_);
-            const auto first = std::partition(queues_.begin(), queues_.end(), [](const Kept &kept) { return !may_go(kept); });
+            const auto first = std::partition(queues_.begin(), queues_.end(), [](Kept &kept) { return !may_go(kept); });
             gone.assign(first, queues_.end());
             queues_.erase(first, queues_.end());
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
@@ -162,10 +168,16 @@ private:
         Clock::time_point since;
     };
 
-    static bool may_go(const Kept &kept) {
+    static bool may_go(Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
-        return (kept.queue->is_in_order() || Clock::now() - kept.since > moment) && is_idle(kept.queue);
+        if (kept.queue->is_in_order())
+            return is_idle(kept.queue);
+        if (others_have(kept.queue->native))
+            kept.since = Clock::now();
+        return Clock::now() - kept.since > moment && is_idle(kept.queue);
     }
+
+    static bool others_have(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).use_count() > 1; }
 
     static void log_error(ep_queue queue) {
         try {

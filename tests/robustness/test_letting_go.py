@@ -1,0 +1,147 @@
+"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another, half way through a collection."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from robustness.processes import run
+
+pytestmark = pytest.mark.host
+
+HEAD = """
+import ctypes, gc, sys
+import entrepot as ep
+from entrepot import memory
+from tensors import Producer
+
+DATA = (ctypes.c_float * 16)()
+producers = []
+
+def telling(function):
+    "A producer whose deleter calls the function."
+    producer = Producer(ctypes.addressof(DATA), DATA)
+    producer._delete = lambda _: function()
+    producers.append(producer)  # its deleter may be called when nobody else has it any more
+    return producer
+"""
+
+
+def runs(source: str, *, timeout: float = 60) -> str:
+    return run(HEAD + textwrap.dedent(source), timeout=timeout)
+
+
+class TestWhileAnExceptionUnwinds:
+    """What Python's own destructors promise: the exception is the same one afterwards, and Python code may run meanwhile."""
+
+    @pytest.mark.parametrize(
+        ("before", "dropped"),
+        [
+            ("", "ep.asarray(telling(called).capsule())"),
+            ("", "ep.from_dlpack(telling(called)).T"),
+            ("resource = memory.log(memory.direct(), sink=called)", "ep.empty(1000, 'uint8')"),
+            ("resource = memory.log(memory.direct(), sink=called)", "ep.empty(1000, 'uint8').__dlpack__()"),
+        ],
+        ids=["a capsule's deleter", "a producer's deleter", "the sink of a log", "the sink of a log, through a capsule"],
+    )
+    def test_python_code_that_is_told(self, before: str, dropped: str) -> None:
+        source = f"""
+            calls = []
+
+            def called(line=None):
+                calls.append(sum(range(10)))
+
+            resource = memory.direct()
+            {before}
+            with memory.use_resource(resource):
+                for _ in range(3):
+                    try:
+                        ({dropped}, 1 / 0)
+                    except ZeroDivisionError as error:
+                        assert str(error) == "division by zero" and error.__context__ is None
+                    else:
+                        raise AssertionError("the exception was lost")
+            gc.collect()
+            assert len(calls) >= 3 and set(calls) == {{45}}, calls
+            print("well")
+        """
+        assert runs(source) == "well"
+
+    def test_a_deleter_that_raises_meanwhile_is_reported(self) -> None:
+        source = """
+            reported = []
+            sys.unraisablehook = lambda unraisable: reported.append(unraisable.exc_type)
+
+            def fails():
+                raise KeyError("the deleter's own")
+
+            try:
+                (ep.asarray(telling(fails).capsule()), 1 / 0)
+            except ZeroDivisionError:
+                print(reported[0].__name__)
+        """
+        assert runs(source) == "KeyError"
+
+
+class TestDeepInsideOneAnother:
+    @pytest.mark.parametrize(
+        "around",
+        ["ep.asarray(memoryview(a))", "ep.asarray(a.__dlpack__(max_version=(1, 0)))", "ep.asarray(a.__dlpack__())"],
+        ids=["memoryview", "capsule", "legacy capsule"],
+    )
+    def test_arrays(self, around: str) -> None:
+        source = f"""
+            gone = []
+            a = ep.asarray(telling(lambda: gone.append(True)).capsule())
+            for _ in range(200_000):
+                a = {around}
+            assert not gone
+            del a
+            assert gone == [True], "all of them at once, as Python's own containers do it"
+            print("well")
+        """
+        assert runs(source) == "well"
+
+    @pytest.mark.sycl
+    def test_usm_memory(self) -> None:
+        source = """
+            class Speaker:
+                def __init__(self, memory):
+                    self.__sycl_usm_array_interface__ = memory.__sycl_usm_array_interface__
+                    self.memory = memory
+
+            statistics = memory.statistics(memory.direct())
+            with memory.use_resource(statistics):
+                m = memory.MemoryUSMShared(64)
+            for _ in range(50_000):
+                m = memory.as_usm_memory(Speaker(m))
+            assert statistics.current_count == 1
+            del m
+            assert statistics.current_count == 0
+            print("well")
+        """
+        assert runs(source, timeout=120) == "well"
+
+
+class TestHalfWayThroughACollection:
+    def test_an_array_that_is_asked_while_it_is_cleared(self) -> None:
+        source = """
+            address, seen = [], []
+
+            def look():
+                array = ctypes.cast(address[0], ctypes.py_object).value
+                seen.append((array.shape, array.data_ptr, str(array.device), array.owner, len(memoryview(array)), repr(array)))
+
+            producer = telling(look)
+
+            def leave_garbage():
+                ring = [ep.asarray(producer.capsule())]
+                ring.append(ring)
+                address.append(id(ring[0]))
+
+            leave_garbage()
+            gc.collect()
+            print(len(seen), seen[0][0])
+        """
+        assert runs(source) == "1 (0,)"
