@@ -4,6 +4,7 @@
 #   make demo       the main job on real libraries: who can take whose memory, with addresses and times
 #   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones
 #   make peer-suites  the peers' own test suites, pointed at our drop-ins
+#   make conformance  what `entrepot check` finds in the peers, into docs/conformance.md
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
@@ -37,7 +38,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test gpu peer-suites bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
+.PHONY: demo test gpu peer-suites conformance bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -88,6 +89,9 @@ system-test:
 
 peer-suites: install $(call group,test $(peers))
 	$(PY) tests/peers/dpctl_suite.py
+
+conformance: install $(call group,test peers-all)
+	$(PY) tests/peers/conformance.py
 
 # Such machines may reach no registry, so nothing is installed.
 gpu:

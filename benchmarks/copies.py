@@ -8,7 +8,6 @@ import dpctl
 import dpctl.memory
 import numpy as np
 
-import entrepot as ep
 import entrepot.memory
 
 from .harness import Pair
@@ -27,7 +26,8 @@ def pairs() -> list[Pair]:
         names = {
             "ours": entrepot.memory.MemoryUSMDevice(nbytes, queue=queue),
             "theirs": dpctl.memory.MemoryUSMDevice(nbytes, queue=queue),
-            "host": host, "memcpy": memcpy, "to": other.ctypes.data, "from_": host.ctypes.data, "nbytes": nbytes, "ep": ep,
+            "host": host, "other": other, "memcpy": memcpy, "nbytes": nbytes,
+            "to": other.ctypes.data, "from_": host.ctypes.data,
         }  # fmt: skip
         found.append(
             Pair(f"host → device {size}, against dpctl", "ours.copy_from_host(host)", "theirs.copy_from_host(host)", 1, names)

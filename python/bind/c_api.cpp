@@ -77,7 +77,9 @@ entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
     });
 }
 
-PyObject *to_object(entrepot_array *handle) { return wrap(Array(handle->array)); }
+PyObject *to_object(entrepot_array *handle) {
+    return guarded<PyObject *>(nullptr, [&] { return wrap(Array(handle->array)); });
+}
 
 void retain(entrepot_array *handle) { handle->references.fetch_add(1, std::memory_order_relaxed); }
 

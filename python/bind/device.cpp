@@ -341,7 +341,7 @@ void bind_queue(nb::module_ &m) {
                  return self;
              })
         .def(
-            "__exit__", [](const Queue &, nb::args) { registry::pop_current(); },
+            "__exit__", [](const Queue &self, nb::args) { registry::pop_current(self); },
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
         .def("wait", &wait_and_release<Queue>,
              "Block until all its work is done. Raises DeviceError for an error of earlier work.")

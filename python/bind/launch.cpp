@@ -79,12 +79,12 @@ public:
 
     std::span<const LaunchArgument> given() const { return given_; }
 
-    // Compute follows data: the queue of the first array that is on a device.
-    const Queue *queue() const {
+    // Compute follows data: the queue of the first array that is on a device; none where no array is.
+    Queue queue() const {
         for (const LaunchArgument &argument : given_)
             if (const auto *array = std::get_if<const Array *>(&argument); array && !(*array)->device().backend().is_host())
-                return &(*array)->queue();
-        return nullptr;
+                return (*array)->queue();
+        return {};
     }
 
 private:
@@ -135,8 +135,8 @@ private:
 Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle queue) {
     if (!queue.is_none())
         return queue_from(queue.ptr());
-    if (const Queue *data = arguments.queue())
-        return *data;
+    if (Queue of_data = arguments.queue())
+        return of_data;
     const Queue &current = registry::current_queue();
     return current.device() == kernel.program().device() ? current : kernel.program().device().default_queue();
 }

@@ -109,16 +109,12 @@ Scalar boolean_scalar(PyObject *value) {
     return bytes_of(static_cast<std::uint8_t>(truth));
 }
 
-// Whether the object is an instance of a class of the module: numpy's scalars and ctypes' are known by their metaclasses' home.
-bool has_base_in(PyObject *object, const char *module_name) {
-    PyObject *bases = Py_TYPE(object)->tp_mro;
-    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases); ++i) {
-        const nb::object module = nb::steal(PyObject_GetAttrString(PyTuple_GET_ITEM(bases, i), "__module__"));
-        if (!module.is_valid())
-            PyErr_Clear();
-        else if (PyUnicode_Check(module.ptr()) && PyUnicode_CompareWithASCIIString(module.ptr(), module_name) == 0)
+// NumPy's scalars, and those that ml_dtypes adds to them. Its arrays have a dtype too, and are arrays.
+bool is_numpy_scalar(PyObject *object) {
+    PyObject *const bases = Py_TYPE(object)->tp_mro;
+    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases); ++i)
+        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases, i))->tp_name, "numpy.generic") == 0)
             return true;
-    }
     return false;
 }
 
@@ -157,7 +153,7 @@ std::optional<Scalar> typed_scalar_from(PyObject *value) {
     TypedScalar typed;
     if (nb::try_cast(nb::handle(value), typed))
         return typed.scalar;
-    if (!has_base_in(value, "numpy") || !PyObject_HasAttrString(value, "dtype"))
+    if (!is_numpy_scalar(value))
         return std::nullopt;
     const nb::object dtype = nb::steal(PyObject_GetAttrString(value, "dtype"));
     if (!dtype.is_valid())

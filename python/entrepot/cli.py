@@ -16,7 +16,21 @@ from . import __version__, _core
 COMMANDS = {
     "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
     "demo": ("memory handed between the libraries that are installed, and the proof that nothing was copied", "entrepot.demo"),
+    "check": (
+        "whether an exporter or importer, of whatever library, keeps the protocols that it speaks",
+        "entrepot.check.command",
+    ),
 }
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Asks the command's module for its options when the command is named, and not before."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        module = import_module(COMMANDS[self.prog.split()[-1]][1])
+        if hasattr(module, "add_options"):
+            module.add_options(self)
+        return super().parse_known_args(args, namespace)
 
 
 class _PrintCMakeDir(argparse.Action):
@@ -31,11 +45,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="entrepot",
         description="Zero-copy exchange of accelerator memory between the libraries of a process.",
-        epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, 2 the command line was wrong.",
+        epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, or a clause failed, 2 the command line was wrong.",
     )
     parser.add_argument("--version", action="version", version=f"entrepot {__version__}", help="print the version")
     parser.add_argument("--cmake-dir", action=_PrintCMakeDir, nargs=0, help="print the folder that find_package(entrepot) needs")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser)
     for name, (help_text, _) in COMMANDS.items():
         commands.add_parser(name, help=help_text, description=help_text)
     return parser
@@ -45,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; its exit status."""
     chosen = _parser().parse_args(arguments)
     try:
-        status: int = import_module(COMMANDS[chosen.command][1]).main()
+        module = import_module(COMMANDS[chosen.command][1])
+        status: int = module.main(chosen) if hasattr(module, "add_options") else module.main()
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output wants no more of it, as `head` does; nor may the interpreter try again when it exits.

@@ -70,6 +70,12 @@ bool copies_between(const Queue &queue, const Array &to, const Array &from) {
            &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() && from.layout().is_c_contiguous();
 }
 
+// The array's queue, unless somebody gave it one that cannot use its memory.
+Queue queue_of(const Array &array) {
+    Queue queue = array.queue();
+    return reaches(queue, array) ? queue : Queue::in(array.memory().context(), array.memory().device());
+}
+
 // Copies of the calling thread's own: behind nobody else's work.
 const Queue &host_copy_queue() {
     thread_local const Queue queue = Queue::create(registry::host());
@@ -144,7 +150,7 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
         to.memory().is_ready_for_host(Access::write) && from.memory().is_ready_for_host(Access::read))
         return enqueue(host_copy_queue(), to, from);
 
-    const Queue &queue = wanted ? wanted : is_host_memory(to) ? from.queue() : to.queue();
+    const Queue queue = wanted ? wanted : queue_of(is_host_memory(to) ? from : to);
     if ((reaches(queue, to) && reaches(queue, from)) || copies_between(queue, to, from))
         return enqueue(queue, to, from);
     if (reaches(queue, to) && is_host_memory(from))
@@ -159,33 +165,34 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
 Submitted copy(const Array &to, const Array &from, const Queue &queue) {
     if (!std::ranges::equal(to.shape(), from.shape()))
         return copy(to, from.broadcast_to(to.shape()), queue);
-    if (to.size() == 0) {
-        check_writable("copy", to);
-        return {};
-    }
     check_copyable(to, from);
+    if (to.size() == 0)
+        return {};
     return copy_between(to, from, queue);
 }
 
-Submitted fill(const Array &to, const void *item, const Queue &wanted) {
+Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wanted) {
     check_writable("fill", to);
+    if (item.size() != static_cast<std::size_t>(to.itemsize()))
+        throw Error(ErrorKind::value, "fill: the item has ", item.size(), " bytes and an element of ", to.dtype(), " has ",
+                    to.itemsize());
     if (to.size() == 0)
         return {};
     const bool by_host = to.is_host_accessible() && (is_host_memory(to) || to.nbytes() <= host_copy_limit) &&
                          to.memory().is_ready_for_host(Access::write);
-    const Queue &queue = by_host ? host_copy_queue() : wanted ? wanted : to.queue();
+    const Queue queue = by_host ? host_copy_queue() : wanted ? wanted : queue_of(to);
     if (!by_host && !reaches(queue, to))
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
 
     to.memory().before(Access::write, queue);
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous()) {
-        backend.call(&ep_backend::memory_fill, queue.handle(), to.data(), item, static_cast<std::size_t>(to.itemsize()),
+        backend.call(&ep_backend::memory_fill, queue.handle(), to.data(), item.data(), item.size(),
                      static_cast<std::size_t>(to.size()));
     } else {
         const ByteStrides strides = byte_strides(to);
         const ep_box box = box_of(to);
-        backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item);
+        backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item.data());
     }
     const Queue::Position position = queue.submitted();
     to.memory().after(Access::write, queue, position);

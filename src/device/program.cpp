@@ -1,6 +1,7 @@
 #include <entrepot/device/program.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 namespace entrepot {
@@ -64,10 +65,14 @@ const ep_sink sink_into(std::string &log) {
             [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
 }
 
-std::uint64_t items_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+// nullopt where there are 2**64 or more.
+std::optional<std::uint64_t> items_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+    if (std::find(extents, extents + ndim, 0u) != extents + ndim)
+        return 0;
     std::uint64_t items = 1;
     for (std::uint32_t axis = 0; axis < ndim; ++axis)
-        items *= extents[axis];
+        if (__builtin_mul_overflow(items, extents[axis], &items))
+            return std::nullopt;
     return items;
 }
 
@@ -79,7 +84,7 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
 }
 
 void check_group(const Kernel &kernel, const ep_range &range) {
-    const std::uint64_t items = items_of(range.local, range.ndim);
+    const std::optional<std::uint64_t> items = items_of(range.local, range.ndim);
     if (items == 0) {
         if (std::ranges::any_of(range.local, [](std::uint64_t extent) { return extent != 0; }))
             throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
@@ -91,9 +96,9 @@ void check_group(const Kernel &kernel, const ep_range &range) {
             throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
                         " do not divide the ", text_of(range.global, range.ndim), " work-items");
     const std::uint64_t most = kernel.info().max_work_group;
-    if (most && items > most)
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", items, " work-items, the most on ",
-                    kernel.program().device(), " is ", most);
+    if (most && (!items || *items > most))
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
+                    " work-items, the most on ", kernel.program().device(), " is ", most);
 }
 
 void check_arguments(const Kernel &kernel, std::span<const ep_argument> arguments) {
@@ -162,7 +167,11 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
                     queue.context(), ": build the program for the queue's context");
     check_group(*this, range);
     check_arguments(*this, arguments);
-    if (items_of(range.global, range.ndim) == 0)
+    const std::optional<std::uint64_t> items = items_of(range.global, range.ndim);
+    if (!items)
+        throw Error(ErrorKind::kernel, "kernel '", name(), "': a range of ", text_of(range.global, range.ndim),
+                    " has 2**64 work-items or more");
+    if (items == 0)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     fork_guard::require_usable(queue.backend());
     const ep_status status = queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, cooperation,

@@ -2,8 +2,11 @@
 
 #include "device/live_table.hpp"
 
+#include <array>
 #include <chrono>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace entrepot {
 
@@ -116,6 +119,8 @@ void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position)
     }
 }
 
+std::atomic<std::uint64_t> queues_made{0};
+
 Event record_event(const Backend &backend, ep_queue queue) {
     ep_event event;
     backend.call(&ep_backend::event_record, queue, &event);
@@ -150,6 +155,39 @@ Queue Queue::create(const Context &context, const Device &device, Options option
     return adopt(device.backend(), handle, false);
 }
 
+namespace {
+
+// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its
+// consumers.
+class ContextQueues {
+public:
+    Queue find(const Context &context, const Device &device) {
+        Queue displaced;  // let go of without the lock
+        const std::lock_guard locked(mutex_);
+        for (const Queue &queue : queues_)
+            if (queue && queue.context() == context && queue.device() == device)
+                return queue;
+        Queue &slot = queues_[next_++ % queues_.size()];
+        displaced = std::exchange(slot, Queue::create(context, device, {}));
+        return slot;
+    }
+
+private:
+    std::mutex mutex_;
+    std::array<Queue, 8> queues_;
+    std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Queue Queue::in(const Context &context, const Device &device) {
+    const Queue &usual = device.default_queue();
+    if (usual.context() == context) [[likely]]
+        return usual;
+    static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
+    return others->find(context, device);
+}
+
 Queue Queue::from_native(const Backend &backend, void *native) {
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, native, &handle);
@@ -170,6 +208,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool i
     try {
         record->backend = &backend;
         record->handle = handle;
+        record->number = ++queues_made;
         record->immortal = immortal;
         record->foreign.store(foreign, std::memory_order_relaxed);
         ep_context context;
@@ -278,8 +317,9 @@ bool Queue::ask_done(Position position) const {
 
 void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
-    // The last submission of a queue that is all ours: waiting for the queue is cheaper than an event.
-    if (!is_foreign() && position == this->position()) {
+    // Our last submission: waiting for the queue is cheaper than an event. What others have in it meanwhile is before ours, or a
+    // moment's worth behind, where it is in order.
+    if ((!is_foreign() || is_in_order()) && position == this->position()) {
         wait();
         return;
     }

@@ -299,7 +299,11 @@ const Backend &add(const ep_backend *api) {
 
 void push_current(const Queue &queue) { current.push_back(queue); }
 
-void pop_current() noexcept { current.pop_back(); }
+void pop_current(const Queue &queue) {
+    if (current.empty() || current.back() != queue)
+        throw Error(ErrorKind::value, "with queue: scopes end on the thread that entered them, the innermost first");
+    current.pop_back();
+}
 
 }  // namespace registry
 }  // namespace entrepot

@@ -2,9 +2,6 @@
 #include <entrepot/exchange/host_view.hpp>
 #include <entrepot/exchange/suai.hpp>
 
-#include <array>
-#include <mutex>
-
 namespace entrepot::suai {
 namespace {
 
@@ -50,35 +47,11 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
     return context.query(reach.lowest, reach.bytes, context.devices().size() > 1 ? std::uint32_t{EP_QUERY_DEVICE} : 0);
 }
 
-// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its
-// consumers.
-class ContextQueues {
-public:
-    Queue find(const Context &context, const Device &device) {
-        const std::lock_guard locked(mutex_);
-        for (const Queue &queue : queues_)
-            if (queue && queue.context() == context && queue.device() == device)
-                return queue;
-        Queue &slot = queues_[next_++ % queues_.size()];
-        slot = Queue::create(context, device, {});
-        return slot;
-    }
-
-private:
-    std::mutex mutex_;
-    std::array<Queue, 8> queues_;
-    std::size_t next_ = 0;
-};
-
 Queue queue_in_context(const Array &array) {
-    const Context &context = array.memory().context();
-    const Device &device = array.memory().device();
-    if (array.has_own_queue() && array.queue().context() == context)
+    const Memory &memory = array.memory();
+    if (array.has_own_queue() && array.queue().context() == memory.context())
         return array.queue();
-    if (device.default_queue().context() == context)
-        return device.default_queue();
-    static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
-    return others->find(context, device);
+    return Queue::in(memory.context(), memory.device());
 }
 
 }  // namespace

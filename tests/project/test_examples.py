@@ -43,13 +43,47 @@ def test_script_runs(script, tmp_path, monkeypatch):
     run(sys.executable, script)
 
 
-@pytest.mark.numpy
-def test_extensions_scale_every_array_in_place(tmp_path):
+@pytest.fixture(scope="module")
+def extensions(tmp_path_factory):
+    """The folder that the four are built in."""
+    folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
-    run("cmake", "-S", EXAMPLES / "extensions", "-B", tmp_path, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
+    run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
-    run("cmake", "--build", tmp_path)
-    said = run(sys.executable, EXAMPLES / "extensions" / "use.py", PYTHONPATH=tmp_path)
+    run("cmake", "--build", folder)
+    return folder
+
+
+@pytest.mark.numpy
+def test_extensions_scale_every_array_in_place(extensions):
+    said = run(sys.executable, EXAMPLES / "extensions" / "use.py", PYTHONPATH=extensions)
     scaled = "[2.0, 4.0, 6.0, 8.0] [2.0, 4.0, 6.0, 8.0] [[3.0, 3.0], [3.0, 3.0]]"
     ways = ("scale_c", "scale_nanobind", "scale_pybind11", "scale_cython")
     assert said.splitlines() == [f"{way}: {scaled}" for way in ways]
+
+
+@pytest.mark.parametrize(
+    ("raised", "caught"),
+    [
+        ("KeyboardInterrupt()", "KeyboardInterrupt()"),
+        ("MemoryError('of the producer')", "MemoryError('of the producer')"),
+        ("ZeroDivisionError('of the producer')", "ZeroDivisionError('of the producer')"),
+        ("TypeError('of the producer')", "TypeError: element_count(): incompatible function arguments"),
+        ("ValueError('of the producer')", "TypeError: element_count(): incompatible function arguments"),
+    ],
+)
+def test_only_refusals_make_an_overload_of_nanobind_not_match(extensions, raised, caught):
+    source = f"""if True:
+        import scale_nanobind
+
+        class Producer:
+            @property
+            def __array_interface__(self):
+                raise {raised}
+
+        try:
+            scale_nanobind.element_count(Producer())
+        except BaseException as error:
+            print(repr(error), f"{{type(error).__name__}}: {{error}}", sep="\\n")
+    """
+    assert caught in run(sys.executable, "-c", source, PYTHONPATH=extensions)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -155,3 +157,32 @@ class TestDriver:
             assert ep.full(24 << 20, 7, "uint8", device="host").numpy()[-1] == 7
         """
         assert run(program) == ""
+
+
+def test_the_c_interface_stops_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "no_memory.so"
+    source = Path(__file__).with_name("no_memory.cpp")
+    subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    program = """
+        import ctypes
+        from ctypes import PYFUNCTYPE, c_uint32, c_void_p, py_object
+        import entrepot as ep
+
+        class Table(ctypes.Structure):
+            _fields_ = [("version", c_uint32), ("from_object", PYFUNCTYPE(c_void_p, py_object, c_uint32)),
+                        ("to_object", PYFUNCTYPE(py_object, c_void_p))]
+
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = c_void_p, (py_object, ctypes.c_char_p)
+        table = Table.from_address(pointer(ep._core.c_api, b"entrepot._core.c_api"))
+        handle = table.from_object(ep.zeros((1, 2, 3, 4, 5), "uint8", device="host"), 0)
+        fail_new = ctypes.CDLL(None).fail_new
+        fail_new(1)
+        try:
+            table.to_object(handle)
+        except MemoryError:
+            fail_new(0)
+            print(table.to_object(handle).shape)
+    """
+    assert run(program) == "(1, 2, 3, 4, 5)"

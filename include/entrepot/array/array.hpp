@@ -40,7 +40,7 @@ public:
     UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
     const Device &device() const noexcept { return host_view_ ? registry::host() : memory_.device(); }
     const Context &context() const { return host_view_ ? registry::host().default_context() : memory_.context(); }
-    const Queue &queue() const { return queue_ ? queue_ : device().default_queue(); }
+    Queue queue() const { return queue_ ? queue_ : Queue::in(context(), device()); }
     bool has_own_queue() const noexcept { return static_cast<bool>(queue_); }
     bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
 

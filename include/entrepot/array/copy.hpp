@@ -2,6 +2,9 @@
 #pragma once
 #include <entrepot/array/array.hpp>
 
+#include <cstddef>
+#include <span>
+
 namespace entrepot {
 
 // Work that a queue has been given. To wait for it takes no event; one is recorded for those who ask for it.
@@ -24,8 +27,8 @@ struct Submitted {
 // the destination overlaps itself.
 Submitted copy(const Array &to, const Array &from, const Queue &queue = {});
 
-// Sets every element to `item`, which has the itemsize of `to`. Throws ValueError where `to` is read-only.
-Submitted fill(const Array &to, const void *item, const Queue &queue = {});
+// Sets every element to `item`. Throws ValueError where it has not the itemsize of `to`, or `to` is read-only.
+Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &queue = {});
 
 // The same elements in new memory of another place, C-contiguous.
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue);

@@ -59,6 +59,10 @@ public:
     }
     ~Queue() { release(); }
 
+    // One that is in order, of the device, in the context: the device's default queue where that is in it, else one of a few
+    // that are kept for such contexts.
+    static Queue in(const Context &context, const Device &device);
+
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
     const Backend &backend() const noexcept { return record_->context.backend(); }

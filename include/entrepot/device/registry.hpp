@@ -56,7 +56,7 @@ const ep_loader *loader() noexcept;
 
 // The innermost queue that this thread's device contexts have made current.
 void push_current(const Queue &queue);
-void pop_current() noexcept;
+void pop_current(const Queue &queue);  // throws ValueError unless it is the innermost of this thread
 
 }  // namespace registry
 

@@ -3,29 +3,64 @@
 //     m.def("scale", [](entrepot::Array x, double by) { … });
 //
 // An object whose memory cannot be viewed makes the overload not match, as nanobind's casters do; to report the reason itself,
-// take a nanobind::object and construct the Array from it.
+// take a nanobind::object and construct the Array from it. An exception that is no refusal, like an interrupt or the lack of memory,
+// is raised as it is; inside a container, whose casters let nothing through, it too makes the overload not match.
 #pragma once
 #include <entrepot/python/array.hpp>
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+#include <utility>
+
 namespace nanobind::detail {
 
 template <> struct type_caster<entrepot::Array> {
-    NB_TYPE_CASTER(entrepot::Array, const_name("entrepot.Array"))
+    using Value = entrepot::Array;
+    static constexpr auto Name = const_name("entrepot.Array");
+    template <class T> using Cast = movable_cast_t<T>;
 
     bool from_python(handle source, uint8_t, cleanup_list *) noexcept {
         try {
-            value = entrepot::Array(source.ptr());
+            value_ = entrepot::Array(source.ptr());
             return true;
-        } catch (...) {
-            // Not convertible: nanobind tries the next overload, and reports what the function takes.
+        } catch (const entrepot::python_error &) {
+            if (!is_refusal()) {
+                raised_.emplace();
+                return true;  // no other overload is tried, and the call ends where the value is asked for
+            }
             PyErr_Clear();
             return false;
         }
     }
 
+    // What containers ask instead, for their casters let no exception through.
+    template <class> bool can_cast() const noexcept { return !raised_; }
+
+    explicit operator Value *() { return &value(); }
+    explicit operator Value &() { return value(); }
+    explicit operator Value &&() { return std::move(value()); }
+
     static handle from_cpp(const entrepot::Array &array, rv_policy, cleanup_list *) noexcept { return array.object(); }
+    static handle from_cpp(const entrepot::Array *array, rv_policy, cleanup_list *) noexcept {
+        return array ? array->object() : none().release().ptr();
+    }
+
+private:
+    // InterfaceError and ExchangeError are among these.
+    static bool is_refusal() noexcept {
+        return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+               PyErr_ExceptionMatches(PyExc_BufferError);
+    }
+
+    Value &value() {
+        if (raised_)
+            throw std::move(*raised_);
+        return value_;
+    }
+
+    Value value_;
+    std::optional<python_error> raised_;
 };
 
 }  // namespace nanobind::detail

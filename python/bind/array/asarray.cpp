@@ -117,8 +117,13 @@ Array with_options(const Options &options) {
         check_dtype(array, options.dtype);
     if (options.device || options.kind || request.copy_allowed)
         array = placed(array, options, request.queue);
-    if (request.queue)
+    if (request.queue) {
+        if (!array.is_host_accessible() && array.context() != request.queue.context())
+            throw Error(ErrorKind::exchange, "asarray: the memory is of ", array.context(), " and the queue of ",
+                        request.queue.context(),
+                        ", so no work of the queue can use it; copy it there with device= and copy=True");
         array = array.on(std::move(request.queue));
+    }
     return array;
 }
 

@@ -15,6 +15,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
+#include <cstddef>
+#include <span>
+
 namespace nb = nanobind;
 
 namespace entrepot::python {
@@ -36,10 +40,12 @@ Array new_array(nb::handle shape, nb::handle dtype, nb::handle device, nb::handl
     return Array::empty(extents, type, where.kind, where.queue);
 }
 
+std::span<const std::byte> bytes_of(const Scalar &item) { return std::span(item.bytes).first(item.size); }
+
 nb::object filled(Array array, const Scalar &item) {
     {
         const ReleaseGil released;
-        fill(array, item.bytes.data());
+        fill(array, bytes_of(item));
     }
     return nb::steal(wrap(std::move(array)));
 }
@@ -49,7 +55,13 @@ nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::hand
 }
 
 nb::object zeros(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
-    return filled(new_array(shape, dtype, device, kind, queue), Scalar{});
+    Array array = new_array(shape, dtype, device, kind, queue);
+    {
+        const ReleaseGil released;
+        const Array bytes(array.memory(), array.data(), dtypes::uint8, Layout(std::array{array.nbytes()}), false, array.queue());
+        fill(bytes, std::array{std::byte{0}});
+    }
+    return nb::steal(wrap(std::move(array)));
 }
 
 nb::object full(nb::handle shape, nb::handle value, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
@@ -64,7 +76,7 @@ Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
     const Scalar item = scalar_from(value.ptr(), to.dtype());
     const Queue where = queue_or_none(queue);
     const ReleaseGil released;
-    return fill(to, item.bytes.data(), where).event();
+    return fill(to, bytes_of(item), where).event();
 }
 
 Event copy_arrays(nb::handle to, nb::handle from, nb::handle queue) {

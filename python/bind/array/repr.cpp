@@ -104,6 +104,10 @@ void append_values(std::string &out, const Array &array, const std::byte *item, 
         out += item_text(item, array.dtype());
         return;
     }
+    if (array.size() == 0) {  // however many rows of nothing
+        out += "[]";
+        return;
+    }
     const std::int64_t extent = array.shape()[axis], stride = array.strides()[axis] * array.itemsize();
     const bool innermost = axis + 1 == array.ndim(), shortened = array.size() > whole && extent > 2 * edge;
     const std::string separator = innermost ? ", " : ",\n" + std::string(7 + axis, ' ');

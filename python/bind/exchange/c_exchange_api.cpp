@@ -123,6 +123,8 @@ Array read_lent(PyObject *object, const Producer &producer) {
 Array read_managed(PyObject *object, const Producer &producer) {
     DLManagedTensorVersioned *managed = nullptr;
     check_status(producer.api->managed_tensor_from_py_object_no_sync(object, &managed), object);
+    if (!managed) [[unlikely]]
+        refuse("the table of ", Py_TYPE(object)->tp_name, " gave no tensor and reported no error");
     Owner owner = keep_tensor(managed);
     Array array = take(*managed, std::move(owner));
     check_plain(object, producer, array.dtype().code);

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace entrepot::python {
@@ -122,6 +123,8 @@ std::optional<DLDevice> wanted_device(PyObject *dl_device) {
     if (dl_device == Py_None)
         return std::nullopt;
     const Pair asked = pair_of(dl_device, "dl_device");
+    if (!std::in_range<std::int32_t>(asked.first) || !std::in_range<std::int32_t>(asked.second))
+        refuse("dl_device is (", asked.first, ", ", asked.second, "), and neither is a number of 32 bits");
     return DLDevice{static_cast<DLDeviceType>(asked.first), static_cast<std::int32_t>(asked.second)};
 }
 
@@ -163,7 +166,7 @@ struct Handover {
 
 // Where a copy stays if the consumer has no wish: in the array's place, or, where DLPack has no name for that, in the default
 // context of the same device.
-const Queue &queue_for_copy(const Array &array) {
+Queue queue_for_copy(const Array &array) {
     if (array.device() == registry::host())
         return registry::host().default_queue();
     return array.context().is_default() ? array.queue() : array.device().root().default_queue();
@@ -192,7 +195,7 @@ constexpr CapsuleNames names_of(const DLManagedTensor *) { return legacy_names; 
 template <class Managed> void destroy_capsule(PyObject *capsule) {
     constexpr const char *fresh = names_of(static_cast<Managed *>(nullptr)).fresh;
     const char *const name = PyCapsule_GetName(capsule);
-    if (name != fresh && std::strcmp(name, fresh) != 0)
+    if (!name || (name != fresh && std::strcmp(name, fresh) != 0))
         return;
     auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, name));
     managed->deleter(managed);

@@ -242,7 +242,7 @@ PyObject *memset(PyObject *self, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::overflow, "memset: ", given, " is no value of a byte, which are 0 to 255");
         const auto byte = static_cast<std::uint8_t>(given);
         const Array to = bytes_of(memory);
-        without_gil([&] { fill(to, &byte, prompt_queue(memory)).wait(); });
+        without_gil([&] { fill(to, std::as_bytes(std::span(&byte, 1)), prompt_queue(memory)).wait(); });
         return Py_NewRef(Py_None);
     });
 }

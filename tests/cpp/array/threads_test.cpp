@@ -29,7 +29,7 @@ constexpr std::int64_t items = 3000;
 Array make(std::int32_t value, const Queue &queue) {
     const std::int64_t shape[] = {items};
     Array array = Array::empty(shape, Dtype{TypeCode::integer, 32}, UsmKind::host, queue);
-    fill(array, &value, queue);
+    fill(array, std::as_bytes(std::span(&value, 1)), queue);
     return array;
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("eight threads write one array, each in a queue of its own: the last o
             for (std::int32_t round = 0; round < rounds; ++round) {
                 const std::lock_guard lock(turn);
                 last = number * rounds + round;
-                fill(*array, &last, own);
+                fill(*array, std::as_bytes(std::span(&last, 1)), own);
             }
         });
         CHECK(holds(*array, last));

@@ -78,8 +78,11 @@ TEST_CASE("the current queue is the innermost of this thread, else that of the d
     CHECK(registry::current_queue() == inner);
     CHECK(registry::current_device() == fake::device(1));
     std::thread([&] { CHECK(registry::current_queue() == initial); }).join();
-    registry::pop_current();
+    CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
+    registry::pop_current(inner);
     CHECK(registry::current_queue() == outer);
-    registry::pop_current();
+    std::thread([&] { CHECK_REFUSED(ErrorKind::value, "thread that entered", registry::pop_current(outer)); }).join();
+    registry::pop_current(outer);
     CHECK(registry::current_queue() == initial);
+    CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot as ep
+from malformed import Speaker
 from places import HOST, SYCL, Place, moved, values
 
 np = pytest.importorskip("numpy")
@@ -33,7 +34,37 @@ class TestBetweenDevices:
         np.testing.assert_array_equal(values(target), expected)
 
 
+@pytest.mark.parametrize("place", SYCL, ids=str)
+class TestQueues:
+    def test_the_memory_of_a_context_without_a_queue_is_copied_in_that_context(self, place: Place) -> None:
+        part = place.device.sub_devices(equally=1)[0]
+        context = ep.Context([part])
+        source = ep.empty(30, "int32", kind=place.kind, queue=ep.Queue(part, context=context))
+        ep.fill(source, 5).wait()
+        interface = {**source.__sycl_usm_array_interface__, "syclobj": context}
+        array = ep.asarray(Speaker("__sycl_usm_array_interface__", interface, source))
+        assert array.queue.context == context
+        assert array.to("host").numpy().tolist() == [5] * 30
+
+    def test_a_queue_that_cannot_use_the_memory(self, place: Place) -> None:
+        source = ep.full(4, 7, "int32", device=place.selector, kind=place.kind)
+        if place.kind == "device":
+            with pytest.raises(ep.ExchangeError, match="queue of"):
+                ep.asarray(source, queue=ep.Queue("host"))
+        else:
+            assert ep.asarray(source, queue=ep.Queue("host")).copy_to_host().numpy().tolist() == [7] * 4
+
+
+def test_zeros_of_vectors() -> None:
+    array = ep.zeros(4, "float64x8")
+    assert bytes(array.reshape(4).view("uint8")) == bytes(4 * 64)
+
+
 class TestRefusals:
+    def test_dtypes_of_nothing_differ(self) -> None:
+        with pytest.raises(ValueError, match="dtype"):
+            ep.copy(ep.empty(0, "int32"), ep.empty(0, "float32"))
+
     def test_read_only(self) -> None:
         frozen = ep.asarray(b"abc")
         with pytest.raises(ValueError, match="read-only"):

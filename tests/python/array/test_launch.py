@@ -78,6 +78,15 @@ class TestArguments:
         program.kernel("ids")[(2, 3, 4), None](out, ctypes.c_int(3), ep.Scalar(4, "int32"))
         np.testing.assert_array_equal(out.copy_to_host().numpy().ravel(), np.arange(24))
 
+    @pytest.mark.parametrize("shape", [(8,), ()], ids=["1-d", "0-d"])
+    def test_an_array_of_numpy_is_an_array(self, program: ep.Program, place: Place, shape: tuple[int, ...]) -> None:
+        x, y = np.full(shape, 5, "float32"), place.empty(8, "float32")
+        ep.fill(y, 1)
+        program.kernel("axpy")[max(x.size, 1)](y, x, np.float32(2)).wait()
+        assert y.copy_to_host().numpy()[0] == 11
+        program.kernel("axpy")[1](x, y, np.float32(1)).wait()
+        assert x.flat[0] == 16, "the kernel writes to the array itself"
+
 
 class TestOrder:
     def test_a_reader_on_another_queue_waits(self, program: ep.Program) -> None:
@@ -132,6 +141,11 @@ class TestRefusals:
     def test_malformed_ranges(self, program: ep.Program, index: object) -> None:
         with pytest.raises((TypeError, ValueError)):
             program.kernel("axpy")[index]
+
+    @pytest.mark.parametrize("extents", [(2**32, 2**32), (2**62, 2**62, 4)])
+    def test_more_work_items_than_can_be_counted(self, program: ep.Program, extents: tuple[int, ...]) -> None:
+        with pytest.raises(ep.KernelError, match=r"2\*\*64 work-items or more"):
+            program.kernel("axpy")[extents, None](*[ep.zeros(4, "float32", device="opencl:cpu")] * 2, np.float32(1))
 
     def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
         y = ep.zeros(10, "float32", device="opencl:cpu")

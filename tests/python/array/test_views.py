@@ -146,6 +146,11 @@ class TestBroadcast:
         np.testing.assert_array_equal(stretched.numpy(), np.broadcast_to(base, (2, 3)))
 
 
+class TestRepr:
+    def test_rows_of_nothing_are_not_counted(self) -> None:
+        assert repr(ep.empty((10**12, 0), "float32")).startswith("Array([], shape=(1000000000000, 0), ")
+
+
 class TestLifetime:
     def test_a_view_keeps_the_producer(self) -> None:
         class Producer(bytearray):

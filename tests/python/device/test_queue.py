@@ -118,6 +118,15 @@ class TestCurrent:
             raise KeyError
         assert ep.empty(1, "uint8").queue == before
 
+    def test_scopes_end_innermost_first_on_the_thread_that_entered_them(self):
+        queue, other = ep.Queue("host"), ep.Queue("host")
+        with pytest.raises(ValueError, match="innermost first"):
+            queue.__exit__(None, None, None)
+        with queue:
+            with pytest.raises(ValueError, match="innermost first"):
+                other.__exit__(None, None, None)
+            assert ep.empty(1, "uint8").queue == queue
+
     def test_each_thread_has_its_own(self):
         seen = []
         with ep.Queue("host") as queue:

@@ -161,6 +161,12 @@ class TestTables:
         with pytest.raises(ep.ExchangeError, match="set no exception"):
             take(kind())
 
+    def test_a_success_without_a_tensor_is_refused(self) -> None:
+        kind, table = publish(floats())
+        table.from_object = kind.succeed = Table.FromObject(lambda obj, out: 0)
+        with pytest.raises(ep.ExchangeError, match="the table of Tensor gave no tensor"):
+            take(kind())
+
 
 # ---------------------------------------------------------------- our table
 

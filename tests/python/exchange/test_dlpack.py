@@ -354,6 +354,8 @@ class TestExport:
             ({"dl_device": 1}, TypeError, "dl_device"),
             ({"dl_device": (CPU, "x")}, TypeError, "int"),
             ({"dl_device": (2**80, 0)}, OverflowError, "int"),
+            ({"dl_device": (CPU, 1 << 32)}, BufferError, "32 bits"),
+            ({"dl_device": ((1 << 32) + CPU, 0)}, BufferError, "32 bits"),
             ({"dl_device": (CPU, 1)}, BufferError, "kDLCPU"),
             ({"dl_device": (CUDA, 0)}, BufferError, r"kDLCUDA.*copy=True"),
             ({"dl_device": (CUDA, 0), "copy": True}, BufferError, "no backend"),
@@ -368,6 +370,13 @@ class TestExport:
         with pytest.raises(error, match=words):
             array.__dlpack__(**keywords)
         assert name_of(array.__dlpack__()) == b"dltensor"
+
+    def test_a_capsule_that_lost_its_name_is_left_alone(self) -> None:
+        capsule = self.array().__dlpack__()
+        set_name = ctypes.pythonapi.PyCapsule_SetName
+        set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        set_name(capsule, None)
+        del capsule  # nobody knows whose the tensor is now: it leaks
 
     def test_keywords_only(self) -> None:
         with pytest.raises(TypeError, match="positional"):

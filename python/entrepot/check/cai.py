@@ -1,0 +1,123 @@
+"""The CUDA array interface, version 3: a dict about memory of CUDA devices, with a stream to come behind."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from .clauses import require, skip
+from .interfaces import Fabrication, Interface, Speaker, exports_of, imports_of, item_of, reader, steps_of
+from .subjects import EMPTY, PLAIN, Exporter, Importer, Layout, refuses
+
+NAME = "cai"
+SOURCE = "CUDA Array Interface 3: Python Interface Specification"
+SYNCHRONIZATION = "CUDA Array Interface 3: Synchronization"
+INTERFACE = Interface(
+    NAME,
+    "__cuda_array_interface__",
+    3,
+    strides_in_bytes=True,
+    source=SOURCE,
+    required=("shape", "typestr", "data", "version"),
+    optional=("strides", "descr", "mask", "stream"),
+)
+speaks = INTERFACE.speaks
+read = reader(INTERFACE)
+
+DEVICE_POINTER = 3  # CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+
+EXPORTS = exports_of(INTERFACE)
+
+
+@EXPORTS.clause("zero size", "the address of memory without elements is 0", SOURCE)
+def zero_size(exporter: Exporter) -> None:
+    seen = exporter.account(NAME)
+    if seen.size:
+        skip("there are elements")
+    require(not seen.address, "0", f"{seen.address:#x}")
+
+
+@EXPORTS.clause("plain types", "typestr is of a number or bool: nobody agrees on others", SOURCE)
+def plain_types(exporter: Exporter) -> None:
+    found = INTERFACE.of(exporter.object)["typestr"]
+    require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
+
+
+@EXPORTS.clause("stream", "stream, if any, is None or an int from 1: 0 may mean two streams", SYNCHRONIZATION)
+def stream(exporter: Exporter) -> None:
+    found = INTERFACE.of(exporter.object).get("stream")
+    if found is None:
+        skip("there is no stream, and nothing to wait for")
+    require(type(found) is int and found > 0, "an int from 1", repr(found))
+
+
+@EXPORTS.clause("mask", "mask, if any, is None or an object with the interface", SOURCE)
+def mask(exporter: Exporter) -> None:
+    found = INTERFACE.of(exporter.object).get("mask")
+    if found is None:
+        skip("there is no mask")
+    require(speaks(found), f"an object with {INTERFACE.attribute}", type(found).__name__)
+
+
+@EXPORTS.clause("accessible", "a CUDA device can reach the address", SOURCE)
+def accessible(exporter: Exporter) -> None:
+    seen = exporter.account(NAME)
+    if not seen.size:
+        skip("there are no elements")
+    cuda = driver()
+    found = ctypes.c_void_p()
+    status = cuda.cuPointerGetAttribute(ctypes.byref(found), DEVICE_POINTER, ctypes.c_uint64(seen.address))
+    require(status == 0, "an address that the driver knows", f"{seen.address:#x}: error {status} of cuPointerGetAttribute")
+
+
+def driver() -> Any:
+    """CUDA's, with a device; not applicable where there is none."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        skip("only a CUDA driver can say, and there is none here")
+    count = ctypes.c_int()
+    if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        skip("only a CUDA driver can say, and it finds no device here")
+    return cuda
+
+
+def truth(importer: Importer, layout: Layout) -> dict[str, Any]:
+    """Of memory of the host: whoever asks a driver about it refuses it, and then nothing here is applicable."""
+    ground = importer.ground
+    return {
+        "shape": layout.shape,
+        "typestr": "<f4",
+        "data": (ground.address + ground.ITEM * layout.first, False),
+        "strides": steps_of(INTERFACE, layout, ground.ITEM),
+        "version": 3,
+    }
+
+
+fabricate = Fabrication(INTERFACE, truth)
+IMPORTS = imports_of(fabricate)
+
+
+@IMPORTS.clause("zero size null", "memory without elements is taken, its address 0, which is never looked at", SOURCE)
+def zero_size_null(importer: Importer) -> None:
+    difference = importer.shows(importer.take(fabricate(importer, EMPTY, data=(0, False))), EMPTY)
+    require(not difference, f"shape {EMPTY.shape}", difference)
+
+
+@IMPORTS.clause("refuses no version", "a dict without a version is refused", SOURCE)
+def refuses_no_version(importer: Importer) -> None:
+    given = fabricate(importer)
+    del given.entries["version"]
+    refuses(importer, given, "a dict without a version")
+
+
+@IMPORTS.clause("refuses a mask", "a mask is honoured or refused: elements that are not there may not be shown", SOURCE)
+def refuses_a_mask(importer: Importer) -> None:
+    flags = (ctypes.c_bool * 12)()
+    entries = {"shape": (3, 4), "typestr": "|b1", "data": (ctypes.addressof(flags), True), "version": 3}
+    refuses(importer, fabricate(importer, PLAIN, mask=Speaker(INTERFACE.attribute, entries)), "masked memory")
+
+
+@IMPORTS.clause("refuses stream 0", "stream 0 is refused: it may mean two streams", SYNCHRONIZATION)
+def refuses_stream_0(importer: Importer) -> None:
+    refuses(importer, fabricate(importer, PLAIN, stream=0), "stream 0")

@@ -1,0 +1,113 @@
+"""What a clause is, and what becomes of it: a sentence of a protocol, where it stands, and the function that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn, TypeVar
+
+PASSED, FAILED, NOT_APPLICABLE = "passed", "failed", "not applicable"
+
+EXPORT, IMPORT = "export", "import"  # the sides of a protocol: who gives memory out, and who takes it in
+
+Check = TypeVar("Check", bound=Callable[[Any], None])
+
+
+class Failed(Exception):
+    """The clause does not hold."""
+
+    def __init__(self, asked: str, found: str) -> None:
+        super().__init__(asked, found)
+        self.asked, self.found = asked, found
+
+
+class NotApplicable(Exception):
+    """The clause says nothing about this object, or it cannot be asked on this machine."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One row of a protocol's table."""
+
+    protocol: str
+    side: str
+    name: str
+    says: str
+    source: str
+    check: Callable[[Any], None]
+
+    @property
+    def id(self) -> str:
+        return f"{self.protocol}.{self.side}.{self.name.replace(' ', '-')}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one clause; ``found`` is the reason where it is not applicable."""
+
+    clause: str
+    status: str
+    says: str
+    source: str
+    asked: str = ""
+    found: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        return asdict(self)
+
+
+class Table:
+    """The clauses of one side of a protocol, in the order in which they are asked."""
+
+    def __init__(self, protocol: str, side: str) -> None:
+        self.protocol, self.side = protocol, side
+        self._clauses: list[Clause] = []
+
+    def __iter__(self) -> Iterator[Clause]:
+        return iter(self._clauses)
+
+    def __len__(self) -> int:
+        return len(self._clauses)
+
+    def clause(self, name: str, says: str, source: str) -> Callable[[Check], Check]:
+        """Enters the function below as the clause's check."""
+
+        def enter(check: Check) -> Check:
+            self.add(name, says, source, check)
+            return check
+
+        return enter
+
+    def add(self, name: str, says: str, source: str, check: Callable[[Any], None]) -> None:
+        self._clauses.append(Clause(self.protocol, self.side, name, says, source, check))
+
+
+def require(holds: object, asked: str, found: object) -> None:
+    """Fails the clause unless ``holds``."""
+    if not holds:
+        raise Failed(asked, str(found))
+
+
+def skip(reason: str) -> NoReturn:
+    raise NotApplicable(reason)
+
+
+def words_of(error: BaseException) -> str:
+    """An exception in one line of bearable length."""
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}: {text if len(text) <= 160 else text[:159] + '…'}" if text else kind
+
+
+def ask(clause: Clause, subject: Any) -> Outcome:
+    """The outcome of one clause. An exception that the check did not expect is a failure: the subject raised it."""
+    outcome = {"clause": clause.id, "says": clause.says, "source": clause.source}
+    try:
+        clause.check(subject)
+    except NotApplicable as reason:
+        return Outcome(status=NOT_APPLICABLE, found=str(reason), **outcome)
+    except Failed as failure:
+        return Outcome(status=FAILED, asked=failure.asked, found=failure.found, **outcome)
+    except Exception as error:
+        return Outcome(status=FAILED, asked=clause.says, found=words_of(error), **outcome)
+    return Outcome(status=PASSED, **outcome)

@@ -1,0 +1,69 @@
+"""``entrepot check TARGET``: the clauses of every protocol that a target speaks, and which of them it keeps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from . import report
+from .clauses import EXPORT, IMPORT
+from .protocols import PROTOCOLS, every_clause
+from .runner import Request, check
+from .targets import TargetError
+
+SIDES = {"exporter": EXPORT, "importer": IMPORT}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Exit status: 0 no clause failed, 1 a clause failed, 2 there is no such target, or it speaks no protocol. "
+        "The target runs in a process of its own: where it crashes, the clause has failed."
+    )
+    parser.add_argument(
+        "target", nargs="?", metavar="TARGET", help="module:attribute or module:expression, such as 'numpy:zeros(3)'"
+    )
+    parser.add_argument("--as", dest="side", choices=SIDES, help="what the target is; seen by itself where it can be")
+    parser.add_argument("--device", default="host", help="where the memory lies that importers are handed, such as opencl:cpu")
+    parser.add_argument("--copies", action="store_true", help="the importer promises a copy, and is not to give a view")
+    parser.add_argument(
+        "--protocol", action="append", default=[], choices=PROTOCOLS, help="this protocol, spoken or not; may be repeated"
+    )
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="clauses of such names, as 'dlpack.*'")
+    parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="not the clauses of such names")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--list", action="store_true", help="print all clauses with their sources, and check nothing")
+
+
+def main(chosen: argparse.Namespace) -> int:
+    """Prints what was found; 1 where a clause failed, 2 where nothing could be asked."""
+    if chosen.list:
+        report.show_clauses(every_clause())
+        return 0
+    if chosen.target is None:
+        print("entrepot check: TARGET is missing: module:attribute or module:expression, or --list", file=sys.stderr)
+        return 2
+    sys.path.insert(0, os.getcwd())  # the installed script has its own folder there
+    request = Request(
+        chosen.target,
+        SIDES.get(chosen.side),
+        chosen.device,
+        tuple(chosen.protocol),
+        tuple(chosen.only) or ("*",),
+        tuple(chosen.skip),
+        chosen.copies,
+    )
+    try:
+        result = check(request)
+    except TargetError as error:
+        print(f"entrepot check: {error}", file=sys.stderr)
+        return 2
+    if chosen.json:
+        print(json.dumps(report.to_dict(result), indent=2, ensure_ascii=False))
+    else:
+        report.show(result)
+    if not any(outcome.status != "not applicable" for outcome in result.outcomes):
+        print(f"entrepot check: {chosen.target} speaks no protocol, or no clause was chosen", file=sys.stderr)
+        return 2
+    return 1 if result.failed else 0

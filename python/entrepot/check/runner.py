@@ -1,0 +1,228 @@
+"""Asks the clauses: of a target by its name in a process of its own, which may crash, or of an object at hand in this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from typing import IO, Any
+
+from .clauses import EXPORT, FAILED, NOT_APPLICABLE, PASSED, Clause, Failed, Outcome, ask, words_of
+from .protocols import PROTOCOLS, every_clause, exporter, importer, speaks
+from .subjects import Exporter, Importer
+from .targets import Target, TargetError, resolve, versions_of
+
+PATIENCE = 120.0  # seconds that one clause, or the import of the target's module, may take
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be checked, and how much of it."""
+
+    target: str
+    side: str | None = None
+    device: str = "host"
+    protocols: tuple[str, ...] = ()  # empty: those that the target speaks
+    only: tuple[str, ...] = ("*",)
+    skip: tuple[str, ...] = ()
+    copies: bool = False  # an importer that promises a copy
+
+    def wants(self, clause: Clause) -> bool:
+        return any(fnmatchcase(clause.id, p) for p in self.only) and not any(fnmatchcase(clause.id, p) for p in self.skip)
+
+
+@dataclass
+class Result:
+    """What came of a request."""
+
+    request: Request
+    side: str
+    versions: dict[str, str]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.status == FAILED]
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Protocol → status → number of clauses."""
+        found: dict[str, dict[str, int]] = {}
+        for outcome in self.outcomes:
+            row = found.setdefault(outcome.clause.partition(".")[0], {PASSED: 0, FAILED: 0, NOT_APPLICABLE: 0})
+            row[outcome.status] += 1
+        return found
+
+
+# ---------------------------------------------------------------- in this process
+
+
+def ask_target(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
+    """One outcome after the other, without those that are ``done``, each after ``begin`` was told of it."""
+    asked = ask_exporter if target.side == EXPORT else ask_importer
+    yield from asked(target, request, done, begin)
+
+
+def ask_exporter(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
+    subject = exporter(target.call, repeatable=target.repeatable)
+    for protocol in PROTOCOLS.values():
+        if protocol.name in request.protocols or (not request.protocols and speaks(protocol, subject.object)):
+            yield from ask_all(protocol.exports, subject, request, done, begin)
+
+
+def ask_importer(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
+    subject = importer(target.call, request.device, copies=request.copies)
+    for protocol in PROTOCOLS.values():
+        if request.protocols and protocol.name not in request.protocols:
+            continue
+        plain, *others = protocol.imports
+        if plain.id not in done:
+            begin(plain)
+            refusal = why_not_taken(plain, subject)
+            if refusal is None or request.protocols:
+                yield ask(plain, subject)
+            else:
+                yield Outcome(plain.id, NOT_APPLICABLE, plain.says, plain.source, found=f"not taken: {refusal}")
+                continue
+            if refusal is not None:
+                continue
+        elif done[plain.id] != PASSED:
+            continue
+        yield from ask_all(others, subject, request, done, begin)
+
+
+def why_not_taken(plain: Clause, subject: Importer) -> str | None:
+    """The words in which the plainest object of a protocol is refused; None if it is taken, be it wrongly."""
+    try:
+        plain.check(subject)
+    except Failed:
+        return None
+    except Exception as error:
+        return words_of(error)
+    return None
+
+
+def ask_all(
+    clauses: Any, subject: Exporter | Importer, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]
+) -> Iterator[Outcome]:
+    for clause in clauses:
+        if clause.id in done or not request.wants(clause):
+            continue
+        begin(clause)
+        if isinstance(subject, Importer):
+            subject.ground.reset()
+        yield ask(clause, subject)
+
+
+def check_here(target: Target, request: Request) -> Result:
+    """In this process: for objects at hand, of which no other process could know."""
+    outcomes = list(ask_target(target, request, {}, lambda clause: None))
+    return Result(request, target.side, {}, outcomes)
+
+
+# ---------------------------------------------------------------- in a process of its own
+
+
+def serve(request: Request, done: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
+    """The child's part: says what it is about to ask, and what became of it."""
+    try:
+        target = resolve(request.target, request.side)
+    except TargetError as error:
+        say({"error": str(error)})
+        return
+    say({"side": target.side})
+    try:
+        for outcome in ask_target(target, request, done, lambda clause: say({"begin": clause.id})):
+            say({"outcome": outcome.to_dict()})
+    except Exception as error:
+        say({"error": f"{request.target} cannot be checked: {words_of(error)}"})
+        return
+    say({"end": True})
+
+
+class Child:
+    """A process that asks, and says so line by line; what the target prints goes to a file."""
+
+    def __init__(self, request: Request, done: Mapping[str, str]) -> None:
+        self._printed: IO[bytes] = tempfile.TemporaryFile()
+        reading, writing = os.pipe()
+        order = {"request": asdict(request), "done": dict(done), "path": sys.path, "pipe": writing}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "entrepot.check.worker"],
+            stdin=subprocess.PIPE,
+            stdout=self._printed,
+            stderr=self._printed,
+            pass_fds=[writing],
+        )
+        os.close(writing)
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(order).encode())
+        self._process.stdin.close()
+        self._pipe = reading
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Until the process has nothing more to say; one that says nothing for too long is ended."""
+        rest = b""
+        while True:
+            if not select.select([self._pipe], [], [], PATIENCE)[0]:
+                self._process.kill()
+                return
+            block = os.read(self._pipe, 1 << 16)
+            if not block:
+                return
+            *lines, rest = (rest + block).split(b"\n")
+            yield from map(json.loads, lines)
+
+    def ended(self) -> str:
+        """How, and the last line of what it printed."""
+        start = time.monotonic()
+        status = self._process.wait()
+        self._printed.seek(0)
+        said = [line.strip() for line in self._printed.read().decode(errors="replace").splitlines() if line.strip()]
+        telling = next((line for line in said if "what()" in line or "rror" in line), "")
+        how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        if status == -signal.SIGKILL and time.monotonic() - start < 1:
+            how = f"SIGKILL, after {PATIENCE:.0f} s without an answer, or by the system"
+        return f"the process ended by {how}{': ' + telling[:120] if telling else ''}"
+
+    def close(self) -> None:
+        os.close(self._pipe)
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._printed.close()
+
+
+def check(request: Request) -> Result:
+    """The target in a process of its own. A clause in which the process dies has failed; the next is asked by a new process."""
+    clauses = {clause.id: clause for clause in every_clause()}
+    outcomes: list[Outcome] = []
+    side = request.side or ""
+    while True:
+        child = Child(request, {outcome.clause: outcome.status for outcome in outcomes})
+        asking, ended = "", False
+        try:
+            for line in child.lines():
+                if "error" in line:
+                    raise TargetError(line["error"])
+                side = line.get("side", side)
+                asking = line.get("begin", asking)
+                if "outcome" in line:
+                    outcomes.append(Outcome(**line["outcome"]))
+                    asking = ""
+                ended = ended or "end" in line
+            if ended:
+                return Result(request, side, versions_of(request.target), outcomes)
+            if not asking:
+                raise TargetError(f"{request.target} cannot be checked: {child.ended()}")
+            clause = clauses[asking]
+            outcomes.append(Outcome(asking, FAILED, clause.says, clause.source, asked=clause.says, found=child.ended()))
+        finally:
+            child.close()

@@ -1,0 +1,221 @@
+"""Runs ``entrepot check`` over every library that is installed here, and over ourselves: the page docs/conformance.md.
+
+``make conformance`` writes the page. A library joins with its rows in TARGETS, and what is known of it with a row in DEFECTS.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from entrepot.check import Request, Result, check
+from entrepot.check.clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, PASSED, Outcome
+from entrepot.check.protocols import PROTOCOLS, every_clause
+
+PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+SYCL = "opencl:cpu"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked of a library; ``needs`` are the markers of tests/conftest.py."""
+
+    library: str
+    request: Request
+    needs: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """As the command line would have it."""
+        options = [f"--device {self.request.device}"] * (self.request.device != "host") + ["--copies"] * self.request.copies
+        return " ".join([self.request.target, *options])
+
+
+def target(library: str, name: str, *needs: str, device: str = "host", copies: bool = False) -> Target:
+    return Target(library, Request(name, device=device, copies=copies), needs)
+
+
+NUMPY_MADE = "__import__('numpy').zeros((3, 4), 'float32')"
+COPIER = "partial(__import__('dpctl.memory').memory.MemoryUSMShared, copy=True)"
+
+TARGETS: tuple[Target, ...] = (
+    target("Entrepot", "entrepot:zeros((3, 4), 'float32', device='host')", "host"),
+    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='shared')", "sycl"),
+    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='device')", "sycl"),
+    target("Entrepot", "entrepot:asarray", "host"),
+    target("Entrepot", "entrepot:asarray", "sycl", device=SYCL),
+    target("Entrepot", "entrepot:from_dlpack", "host"),
+    target("Python", "builtins:bytearray(48)"),
+    target("Python", "builtins:memoryview"),
+    target("Python", "array:array('f', [1, 2, 3])"),
+    target("NumPy", "numpy:zeros((3, 4), 'float32')", "numpy"),
+    target("NumPy", "numpy:broadcast_to(arange(4.0), (3, 4))", "numpy"),
+    target("NumPy", "numpy:asarray", "numpy"),
+    target("NumPy", "numpy:from_dlpack", "numpy"),
+    target("ml_dtypes", "numpy:zeros((3, 4), __import__('ml_dtypes').bfloat16)", "numpy", "ml_dtypes"),
+    target("PyTorch", "torch:zeros(3, 4)", "torch"),
+    target("PyTorch", "torch:from_dlpack", "torch"),
+    target("JAX", "jax.numpy:zeros((3, 4))", "jax"),
+    target("JAX", "jax.numpy:from_dlpack", "jax"),
+    target("apache-tvm-ffi", f"tvm_ffi:from_dlpack({NUMPY_MADE})", "tvm_ffi", "numpy"),
+    target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi"),
+    target("mpi4py", "mpi4py.MPI:buffer.allocate(48)", "mpi4py"),
+    target("mpi4py", "mpi4py.MPI:buffer.frombuffer", "mpi4py"),
+    target("dpctl", "dpctl.memory:MemoryUSMShared(48)", "dpctl", "sycl"),
+    target("dpctl", "dpctl.memory:MemoryUSMDevice(48)", "dpctl", "sycl"),
+    target("dpctl", "dpctl.memory:as_usm_memory", "dpctl", "sycl", device=SYCL),
+    target("dpctl", f"functools:{COPIER}", "dpctl", "sycl", device=SYCL, copies=True),
+    target("dpnp", f"dpnp:zeros((3, 4), device='{SYCL}', usm_type='shared')", "dpnp", "sycl"),
+    target("dpnp", f"dpnp:ones((), device='{SYCL}')", "dpnp", "sycl"),
+    target("dpnp", "dpnp:asarray", "dpnp", "sycl", device=SYCL),
+    target("dpnp", "dpnp:from_dlpack", "dpnp", "sycl", device=SYCL),
+)
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What is known of a library, and the clause that finds it; ``fixed`` is the version that has it no more."""
+
+    what: str
+    target: str
+    clause: str
+    status: str = FAILED
+    fixed: tuple[str, str] | None = None  # distribution and version
+
+    @property
+    def is_fixed(self) -> bool:
+        return self.fixed is not None and numbers(importlib.metadata.version(self.fixed[0])) >= numbers(self.fixed[1])
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)[:2]]
+
+
+def named(start: str) -> Target:
+    """The target of this name, or else the one that begins so."""
+    exact = [row for row in TARGETS if row.request.target == start]
+    (found,) = exact or [row for row in TARGETS if row.request.target.startswith(start)]
+    return found
+
+
+USM, SUAI_IN, DPNP_OUT, DPNP_IN = "dpctl.memory:MemoryUSMShared", "dpctl.memory:as_usm", "dpnp:zeros", "dpnp:asarray"
+DEFECTS: tuple[Defect, ...] = (
+    Defect("sets data[1] to True for writable memory", USM, "suai.export.read-only"),
+    Defect("does not look at the read-only flag", SUAI_IN, "suai.import.read-only"),
+    Defect("takes a missing typestr for float64", SUAI_IN, "suai.import.refuses-no-typestr"),
+    Defect("uses a capsule up and then refuses", SUAI_IN, "suai.import.keeps-a-refused-capsule"),
+    Defect(
+        "ends the process where a context does not know the pointer", SUAI_IN, "suai.import.refuses-foreign-memory-of-a-context"
+    ),
+    Defect("refuses a missing data, in place of which the buffer is meant", SUAI_IN, "suai.import.buffer"),
+    Defect("does not compare the elements with the allocation", SUAI_IN, "suai.import.refuses-beyond-the-allocation"),
+    Defect("copy=True of the same kind is a view", "functools:partial", "suai.import.zero-copy"),
+    Defect("waits for its queue at each access of the attribute", DPNP_OUT, "suai.export.does-not-wait"),
+    Defect("copies for dl_device=(kDLCPU, 0) what the host can read", DPNP_OUT, "dlpack.export.host-view"),
+    Defect("exports every 0-d array as read-only", "dpnp:ones", "dlpack.export.read-only"),
+    Defect("copies what has only SUAI", DPNP_IN, "suai.import.zero-copy"),
+    Defect("has no negative strides of SUAI", DPNP_IN, "suai.import.negative-strides", NOT_APPLICABLE),
+    Defect("refuses the null pointer of a tensor without elements", "dpnp:from_dlpack", "dlpack.import.zero-size"),
+    Defect("follows null strides", "dpnp:from_dlpack", "dlpack.import.null-strides"),
+    Defect("loses the read-only flag", "torch:from_dlpack", "dlpack.import.read-only"),
+    Defect("has no negative strides", "torch:from_dlpack", "dlpack.import.negative-strides", NOT_APPLICABLE),
+    Defect("asks for legacy tensors", "jax.numpy:from_dlpack", "dlpack.import.asks-for-a-version", fixed=("jax", "0.12")),
+    Defect("gives what is immutable as legacy tensors", "jax.numpy:zeros", "dlpack.export.read-only-legacy"),
+    Defect("loses the read-only flag", "tvm_ffi:from_dlpack", "c_exchange_api.import.read-only"),
+    Defect("holds the capsule and does not rename it", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.renames-the-capsule"),
+    Defect("takes contiguous memory only", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.steps", NOT_APPLICABLE),
+)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def rows_of(result: Result) -> Iterator[list[str]]:
+    """A row for each protocol that is spoken."""
+    for protocol, count in result.counts().items():
+        if count[PASSED] or count[FAILED]:
+            yield [PROTOCOLS[protocol].title, *(str(count[status]) for status in (PASSED, FAILED, NOT_APPLICABLE))]
+
+
+def plain(text: str) -> str:
+    """Without what is another one each time."""
+    text = re.sub(r"bytes [0-9a-f]+…, and not [0-9a-f]+…", "other bytes", text)
+    return re.sub(r"0x[0-9a-f]+", "an address", text)
+
+
+def cell(text: str) -> str:
+    return plain(text).replace("|", r"\|")
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+
+
+def failure(outcome: Outcome) -> list[str]:
+    return [f"`{outcome.clause}`", outcome.says, outcome.found]
+
+
+def versions_text(results: Sequence[Result]) -> str:
+    found = {name: version for result in results for name, version in result.versions.items()}
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+
+
+def count_text(protocol: str) -> list[str]:
+    sides = [len(PROTOCOLS[protocol].clauses(side)) for side in (EXPORT, IMPORT)]
+    return [PROTOCOLS[protocol].title, f"`{protocol}`", *map(str, sides)]
+
+
+INTRODUCTION = """\
+<!-- Written by `make conformance`: tests/peers/conformance.py. -->
+# Conformance of the libraries
+
+What `entrepot check` finds in the libraries that Entrepot connects, and in Entrepot itself, on {machine}.
+[The command](check.md) says what the clauses are, and prints all of them with their sources; `make conformance` writes
+this page.
+
+A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
+says why in the command's own table. A crash is one of the clause's own process.
+
+{count} clauses:
+
+{clauses}
+"""
+
+
+def section(library: str, rows: Sequence[tuple[Target, Result]]) -> Iterator[str]:
+    versions = versions_text([result for _, result in rows])
+    yield f"## {library}\n"
+    if versions:
+        yield f"{versions}\n"
+    summary = [[f"`{row.text}`", *line] for row, result in rows for line in rows_of(result)]
+    yield table(["target", "protocol", "passed", "failed", "not applicable"], summary) + "\n"
+    for row, result in rows:
+        if result.failed:
+            yield f"`{row.text}`:\n"
+            yield table(["clause", "says", "found"], [failure(outcome) for outcome in result.failed]) + "\n"
+
+
+def page() -> str:
+    results = [(row, check(row.request)) for row in TARGETS]
+    clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
+    machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, without a GPU"
+    parts = [INTRODUCTION.format(machine=machine, count=len(every_clause()), clauses=clauses)]
+    for library in dict.fromkeys(row.library for row in TARGETS):
+        parts += section(library, [(row, result) for row, result in results if row.library == library])
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def main() -> int:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"{PAGE} is written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

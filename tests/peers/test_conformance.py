@@ -1,0 +1,61 @@
+"""Entrepot keeps every clause, what is known of the libraries is found by one, and the page has them all."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from entrepot.check import Result, check
+from entrepot.check.clauses import FAILED, PASSED
+from entrepot.check.protocols import every_clause
+from peers.conformance import DEFECTS, PAGE, TARGETS, Defect, Target, named, table
+
+
+@functools.cache
+def result_of(row: Target) -> Result:
+    return check(row.request)
+
+
+def case(row: Target, *values: object, id: str) -> object:
+    return pytest.param(*values, id=id, marks=[getattr(pytest.mark, need) for need in row.needs])
+
+
+OURS = [row for row in TARGETS if row.library == "Entrepot"]
+# What Entrepot does not keep, and why.
+OURSELVES = {"array_interface.import.later-version": "version 4 may mean anything: an unknown version is refused"}
+
+
+@pytest.mark.parametrize("row", [case(row, row, id=row.text) for row in OURS])
+def test_entrepot_keeps_every_clause(row: Target) -> None:
+    result = result_of(row)
+    assert {outcome.clause: outcome.found for outcome in result.failed if outcome.clause not in OURSELVES} == {}
+    assert sum(outcome.status == PASSED for outcome in result.outcomes) > 30
+
+
+@pytest.mark.parametrize("defect", [case(named(d.target), d, id=f"{d.target} {d.what}") for d in DEFECTS])
+def test_what_is_known_is_found(defect: Defect) -> None:
+    found = {outcome.clause: outcome for outcome in result_of(named(defect.target)).outcomes}[defect.clause]
+    if defect.is_fixed:
+        assert found.status != FAILED, "the version that fixes it is wrong"
+    else:
+        assert found.status == defect.status, found
+
+
+@pytest.mark.parametrize("row", [case(row, row, id=row.text) for row in TARGETS if row.library != "Entrepot"])
+def test_every_target_can_be_checked(row: Target) -> None:
+    assert any(outcome.status == PASSED for outcome in result_of(row).outcomes)
+
+
+def test_the_page_has_every_target_and_every_defect() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for row in TARGETS:
+        assert f"`{row.text}`" in page, "run `make conformance`"
+    assert f"{len(every_clause())} clauses:" in page, "run `make conformance`"
+    for defect in DEFECTS:
+        if defect.status == FAILED:
+            assert f"| `{defect.clause}` |" in page, "run `make conformance`"
+
+
+def test_tables_escape_what_would_end_a_cell() -> None:
+    assert table(["a"], [["x|y at 0x7f00"]]) == "| a |\n| --- |\n| x\\|y at an address |"

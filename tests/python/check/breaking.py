@@ -1,0 +1,81 @@
+"""Proof that a clause can fail: somebody who violates it, and nothing else, is caught by it, and by nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import entrepot as ep
+from entrepot.check import protocols
+from entrepot.check.clauses import EXPORT, FAILED, IMPORT, PASSED, Outcome, ask
+from entrepot.check.protocols import PROTOCOLS
+
+Make = Callable[[], Any]
+Take = Callable[[Any], Any]
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+
+# What is taken from the program for good: by breakers that keep what they should let go.
+hoard: list[Any] = []
+
+
+def names(protocol: str, side: str) -> list[str]:
+    return [clause.name for clause in PROTOCOLS[protocol].clauses(side)]
+
+
+def outcomes(protocol: str, side: str, subject: Any) -> dict[str, Outcome]:
+    """Clause → outcome, of all clauses of the protocol."""
+    found = {}
+    for clause in PROTOCOLS[protocol].clauses(side):
+        if side == IMPORT:
+            subject.ground.reset()
+        found[clause.name] = ask(clause, subject)
+    return found
+
+
+def failed(found: dict[str, Outcome]) -> dict[str, str]:
+    return {name: f"asked {outcome.asked}; found {outcome.found}" for name, outcome in found.items() if outcome.status == FAILED}
+
+
+def of_exporter(protocol: str, make: Make) -> dict[str, Outcome]:
+    return outcomes(protocol, EXPORT, protocols.exporter(make, repeatable=True))
+
+
+def of_importer(protocol: str, take: Take, device: str = "host") -> dict[str, Outcome]:
+    return outcomes(protocol, IMPORT, protocols.importer(take, device))
+
+
+def is_caught(found: dict[str, Outcome], name: str, also: Iterable[str] = ()) -> None:
+    """``also``: what cannot be violated without violating these too."""
+    assert failed(found).keys() == {name, *also}, failed(found)
+
+
+def all_kept(found: dict[str, Outcome], unasked: Iterable[str] = ()) -> None:
+    """Every clause is passed, but for those that say nothing about this subject."""
+    assert failed(found) == {}
+    assert {name for name, outcome in found.items() if outcome.status != PASSED} == set(unasked)
+
+
+def leak() -> None:
+    libc.malloc(64)
+
+
+class WrongOnce:
+    """Takes the first object for another."""
+
+    def __init__(self) -> None:
+        self.done = False
+
+    def __call__(self, obj: Any) -> Any:
+        if not self.done:
+            self.done = True
+            return ep.zeros((3, 4), "float32", device="host")
+        return ep.asarray(obj)
+
+
+class Described:
+    """Memory that nobody keeps."""
+
+    def __init__(self, address: int) -> None:
+        self.__array_interface__ = {"shape": (3, 4), "typestr": "<f4", "data": (address, False), "version": 3}

@@ -1,0 +1,88 @@
+"""Each clause of the array interface catches who violates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from check.breaking import all_kept, hoard, is_caught, names, of_exporter, of_importer
+from check.interfaces import Entries, Importers, exporters, speaking
+from entrepot.check.clauses import EXPORT, IMPORT
+from entrepot.check.interfaces import bend
+
+pytestmark = pytest.mark.host
+
+ATTRIBUTE = "__array_interface__"
+ARRAY = ep.full((4, 4), 1, "float32", device="host")[:3]
+
+
+def truth() -> Entries:
+    return ARRAY.__array_interface__ | {"strides": (16, 4)}
+
+
+def bent(**changes: Any) -> type:
+    return speaking(ATTRIBUTE, lambda: bend(truth(), changes))
+
+
+EXPORTERS = exporters(ATTRIBUTE, truth, "__cuda_array_interface__", truth) | {
+    "offset": bent(offset=4),
+    "descr": bent(descr="<f4"),
+}
+
+
+def good(obj: Any) -> ep.Array:
+    """As Entrepot, and with later versions, which Entrepot refuses."""
+    entries = getattr(obj, ATTRIBUTE, None)
+    if entries and entries.get("version") == 4:
+        entries["version"] = 3
+    return ep.asarray(obj)
+
+
+importers = Importers(ATTRIBUTE, good, truth)
+
+
+def beyond(entries: Entries) -> Entries:
+    data = entries.get("data")
+    return entries | ({"data": data.obj} if isinstance(data, memoryview) and data.nbytes == 40 else {})
+
+
+def written(entries: Entries) -> Entries:
+    data = entries.get("data")
+    return entries | ({"data": (ep.asarray(data).data_ptr, False)} if isinstance(data, bytes) else {})
+
+
+IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 4) and isinstance(e.get("data"), tuple)) | {
+    "later version": importers.mending(lambda e: None if e["version"] == 4 else e),
+    "buffer": importers.mending(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
+    "refuses beyond a buffer": importers.mending(beyond),
+    "buffer read-only": importers.mending(written),
+}
+
+
+def test_every_clause_has_a_breaker() -> None:
+    assert EXPORTERS.keys() == set(names("array_interface", EXPORT))
+    assert IMPORTERS.keys() == set(names("array_interface", IMPORT))
+
+
+def test_a_good_exporter_keeps_them_all() -> None:
+    all_kept(of_exporter("array_interface", bent(descr=[("", "<f4")])), {"agrees", "read-only"})
+    all_kept(of_exporter("array_interface", speaking(ATTRIBUTE, truth, __cuda_array_interface__=truth)), {"descr"})
+
+
+@pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
+def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+    is_caught(of_exporter("array_interface", kind), name)
+    hoard.clear()
+
+
+def test_a_good_importer_keeps_them_all() -> None:
+    all_kept(of_importer("array_interface", good))
+
+
+@pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
+def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+    is_caught(of_importer("array_interface", take), name)
+    hoard.clear()

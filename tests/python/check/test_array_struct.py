@@ -1,0 +1,212 @@
+"""Each clause of the array struct catches who violates it."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from check.breaking import WrongOnce, all_kept, hoard, is_caught, leak, names, of_exporter, of_importer
+from entrepot.check import structs
+from entrepot.check.array_struct import ATTRIBUTE, Fabricated
+from entrepot.check.clauses import EXPORT, IMPORT
+from entrepot.check.structs import ALIGNED, CONTIGUOUS, NOT_SWAPPED, WRITABLE, ArrayStruct
+from entrepot.check.subjects import PLAIN, TRANSPOSED, Importer, Layout
+
+pytestmark = pytest.mark.host
+
+GROUND = Importer(lambda given: given)
+
+
+def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> type:
+    """Objects whose struct is good but for these fields; the array interface says what it would be."""
+
+    class Bent(Fabricated):
+        def __init__(self) -> None:
+            super().__init__(GROUND, layout, **changes)
+            if name:
+                setattr(self, ATTRIBUTE, structs.new_capsule(ctypes.addressof(self.struct), name))
+
+    return Bent
+
+
+class TwoTongues(bent()):  # type: ignore[misc]
+    """Speaks the array interface too."""
+
+    changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        truth = {"shape": (3, 4), "typestr": "<f4", "data": (GROUND.ground.address, False), "version": 3}
+        return truth | self.changes
+
+
+class Hoarding:
+    """Keeps itself at each access."""
+
+    def __init__(self) -> None:
+        self.given = Fabricated(GROUND)
+
+    @property
+    def __array_struct__(self) -> Any:
+        hoard.append(self)
+        return self.given.__array_struct__  # type: ignore[attr-defined]
+
+
+class Leaking(Hoarding):
+    @property
+    def __array_struct__(self) -> Any:
+        leak()
+        return self.given.__array_struct__  # type: ignore[attr-defined]
+
+
+class NoCapsule:
+    __array_struct__ = None
+
+
+FLAGS = ALIGNED | NOT_SWAPPED | WRITABLE
+EXPORTERS: dict[str, Any] = {
+    "capsule": bent(name=b"named"),
+    "two": bent(two=3),
+    "shape": bent(shape=(-3, 4)),
+    "type": bent(typekind=b"x"),
+    "data": bent(data=None),
+    "flags": bent(flags=FLAGS | 0x10),
+    "contiguous": bent(TRANSPOSED, flags=FLAGS | CONTIGUOUS),
+    "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
+    "read-only": type("Disagrees", (TwoTongues,), {"changes": {"data": (GROUND.ground.address, True)}}),
+    "references": Hoarding,
+    "leak": Leaking,
+}
+
+
+class Copied:
+    """The struct of another object, changed, and the object kept if that is wanted."""
+
+    def __init__(self, obj: Any, change: Callable[[Any], None], keep: bool) -> None:
+        struct = ArrayStruct.from_buffer_copy(
+            ctypes.string_at(structs.address_in(getattr(obj, ATTRIBUTE)), ctypes.sizeof(ArrayStruct))
+        )
+        numbers = [structs_copy(values, struct.nd) for values in (struct.shape, struct.strides)]
+        struct.shape, struct.strides = numbers
+        change(struct)
+        self.kept = struct, numbers, obj if keep else None
+        setattr(self, ATTRIBUTE, structs.new_capsule(ctypes.addressof(struct), None))
+
+
+def structs_copy(values: Any, number: int) -> Any:
+    number = max(0, number)
+    return (ctypes.c_ssize_t * 2)(*(values[:number] if values else ()))
+
+
+def changing(change: Callable[[Any], None], *, keep: bool = True) -> Callable[[Any], Any]:
+    def take(obj: Any) -> Any:
+        return ep.asarray(Copied(obj, change, keep) if hasattr(obj, ATTRIBUTE) else obj)
+
+    return take
+
+
+def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
+    """Puts the truth into structs that are wrong in this way."""
+
+    def change(struct: Any) -> None:
+        if wrong(struct):
+            for name, value in fields.items():
+                if name in ("shape", "strides"):
+                    for axis, number in enumerate(value):
+                        getattr(struct, name)[axis] = number
+                else:
+                    setattr(struct, name, value)
+
+    return changing(change)
+
+
+def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
+    scaled = [4 * stride for stride in strides]
+    return mending(lambda s: s.nd == 2 and s.strides[:2] == scaled, strides=tuple(4 * stride for stride in instead))
+
+
+def hoards(obj: Any) -> Any:
+    hoard.append(obj)
+    return ep.asarray(obj)
+
+
+def leaks(obj: Any) -> Any:
+    leak()
+    return ep.asarray(obj)
+
+
+def moves_scalars(struct: Any) -> None:
+    if struct.nd == 0:
+        struct.data += 4
+
+
+IMPORTERS: dict[str, Any] = {
+    "plain": WrongOnce(),
+    "zero copy": lambda obj: ep.asarray(obj, copy=True),
+    "keeps the object": changing(lambda struct: None, keep=False),
+    "lets the object go": hoards,
+    "transposed": laid_out((1, 4), (3, 1)),
+    "steps": laid_out((8, 2), (3, 1)),
+    "negative strides": laid_out((-4, -1), (4, 1)),
+    "broadcast": laid_out((0, 1), (4, 1)),
+    "0-d": changing(moves_scalars),
+    "zero size": mending(lambda s: s.nd == 2 and s.shape[0] == 0, shape=(4, 0)),
+    "read-only": mending(lambda s: s.flags == ALIGNED | NOT_SWAPPED, flags=FLAGS),
+    "leak": leaks,
+    "refuses another struct": mending(lambda s: s.two == 3, two=2),
+    "refuses nd": mending(lambda s: s.nd == -1, nd=2, shape=(3, 4), strides=(16, 4)),
+    "refuses extents": mending(lambda s: s.nd == 2 and s.shape[0] == -3, shape=(3, 4)),
+    "refuses swapped bytes": mending(lambda s: s.flags == ALIGNED | WRITABLE, flags=FLAGS),
+    "refuses objects": mending(lambda s: s.typekind == b"O", typekind=b"f", itemsize=4),
+    "refuses other kinds": mending(lambda s: s.typekind == b"?", typekind=b"f"),
+    "refuses other sizes": mending(lambda s: s.itemsize == 3, itemsize=4),
+    "refuses null data": mending(lambda s: s.data is None, data=GROUND.ground.address),
+}
+
+
+def test_every_clause_has_a_breaker() -> None:
+    assert EXPORTERS.keys() == set(names("array_struct", EXPORT))
+    assert IMPORTERS.keys() == set(names("array_struct", IMPORT))
+
+
+def test_a_good_exporter_keeps_them_all() -> None:
+    all_kept(of_exporter("array_struct", bent()), {"agrees", "read-only", "contiguous"})
+    all_kept(of_exporter("array_struct", type("Two", (TwoTongues,), {})), {"contiguous"})
+    all_kept(of_exporter("array_struct", bent(flags=FLAGS | CONTIGUOUS)), {"agrees", "read-only"})
+
+
+@pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
+def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+    is_caught(of_exporter("array_struct", kind), name)
+    hoard.clear()
+
+
+def test_what_is_no_capsule_is_caught() -> None:
+    assert of_exporter("array_struct", NoCapsule)["capsule"].asked == "a PyCapsule"
+
+
+def test_a_good_importer_keeps_them_all() -> None:
+    all_kept(of_importer("array_struct", ep.asarray))
+
+
+@pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
+def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+    is_caught(of_importer("array_struct", take), name)
+    hoard.clear()
+
+
+def test_what_was_fabricated_lives_as_long_as_it_is_held() -> None:
+    given = Fabricated(GROUND)
+    lives = weakref.ref(given)
+    view = ep.asarray(given)
+    del given
+    assert lives() is not None
+    del view
+    gc.collect()
+    assert lives() is None

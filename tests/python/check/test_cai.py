@@ -1,0 +1,117 @@
+"""Each clause of the CUDA array interface catches who violates it, on machines without CUDA too."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from check.breaking import all_kept, hoard, is_caught, names, of_exporter, of_importer
+from check.interfaces import Entries, Importers, Proxy, exporters, speaking
+from entrepot.check import cai
+from entrepot.check.clauses import EXPORT, IMPORT
+from entrepot.check.interfaces import bend
+
+pytestmark = pytest.mark.host
+
+ATTRIBUTE = "__cuda_array_interface__"
+ARRAY = ep.full((4, 4), 1, "float32", device="host")[:3]
+
+
+class Driver:
+    """In place of CUDA's: knows all pointers, or none."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def cuPointerGetAttribute(self, found: Any, attribute: int, pointer: ctypes.c_uint64) -> int:
+        return self.status
+
+
+@pytest.fixture(autouse=True)
+def knowing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cai, "driver", lambda: Driver(0))
+
+
+def truth() -> Entries:
+    return ARRAY.__array_interface__ | {"strides": (16, 4)}
+
+
+def bent(**changes: Any) -> type:
+    return speaking(ATTRIBUTE, lambda: bend(truth(), changes))
+
+
+EXPORTERS = exporters(ATTRIBUTE, truth, "__array_interface__", truth) | {
+    "zero size": bent(shape=(0, 4)),
+    "plain types": bent(typestr="<V4"),
+    "stream": bent(stream=0),
+    "mask": bent(mask=5),
+}
+
+
+def good(obj: Any) -> ep.Array:
+    """By the array interface of the same words, after a look at what that has not."""
+    entries = getattr(obj, ATTRIBUTE, None)
+    if entries is None:
+        raise TypeError("no memory of CUDA")
+    if entries.get("mask") is not None or entries.get("stream") == 0 or "version" not in entries:
+        raise ValueError("not taken")
+    known = {key: entries[key] for key in ("shape", "typestr", "data", "strides", "version") if key in entries}
+    return ep.asarray(Proxy("__array_interface__", known, obj))
+
+
+importers = Importers(ATTRIBUTE, good, truth)
+IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 4)) | {
+    "zero size null": importers.mending(lambda e: None if e.get("shape") == (0, 4) and not e["data"][0] else e),
+    "refuses no version": importers.mending(lambda e: {"version": 3, **e}),
+    "refuses a mask": importers.mending(lambda e: e | {"mask": None}),
+    "refuses stream 0": importers.mending(lambda e: e | {"stream": e.get("stream") or None}),
+}
+ELSEWHERE = {"accessible"}
+
+
+def test_every_clause_has_a_breaker() -> None:
+    assert EXPORTERS.keys() | ELSEWHERE == set(names("cai", EXPORT))
+    assert IMPORTERS.keys() == set(names("cai", IMPORT))
+
+
+NONE_ASKED = {"agrees", "read-only", "zero size", "stream", "mask"}
+
+
+def test_a_good_exporter_keeps_them_all() -> None:
+    all_kept(of_exporter("cai", bent()), NONE_ASKED)
+    all_kept(of_exporter("cai", bent(stream=1, mask=bent()())), NONE_ASKED - {"stream", "mask"})
+    all_kept(of_exporter("cai", speaking(ATTRIBUTE, truth, __array_interface__=truth)), {"zero size", "stream", "mask"})
+    empty = of_exporter("cai", bent(shape=(0, 4), data=(0, False)))
+    all_kept(empty, NONE_ASKED - {"zero size"} | {"address", "accessible"})
+
+
+@pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
+def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+    is_caught(of_exporter("cai", kind), name)
+    hoard.clear()
+
+
+def test_a_pointer_that_the_driver_does_not_know_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cai, "driver", lambda: Driver(1))
+    is_caught(of_exporter("cai", bent()), "accessible")
+
+
+def test_without_a_driver_it_is_not_applicable_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
+    found = of_exporter("cai", bent())
+    assert found["accessible"].found == "only a CUDA driver can say, and there is none here"
+
+
+def test_a_good_importer_keeps_them_all() -> None:
+    all_kept(of_importer("cai", good))
+
+
+@pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
+def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+    is_caught(of_importer("cai", take), name)
+    hoard.clear()

@@ -1,0 +1,121 @@
+"""``entrepot check``: what it prints, and with which status it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from entrepot.check.protocols import every_clause
+
+pytestmark = pytest.mark.host
+
+BROKEN = """
+class Broken:
+    def __init__(self):
+        self.kept = bytearray(8)
+
+    @property
+    def __array_interface__(self):
+        return {"shape": (8,), "typestr": "|u1", "data": memoryview(self.kept), "version": 2}
+"""
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "entrepot", "check", *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=cwd
+    )
+
+
+def test_the_table_has_every_clause_with_its_source() -> None:
+    done = run("builtins:bytearray(8)")
+    assert done.returncode == 0, done.stderr
+    clauses = [clause for clause in every_clause() if clause.id.startswith("buffer.export.")]
+    for clause in clauses:
+        row = next(line for line in done.stdout.splitlines() if line.startswith(f"{clause.id} "))
+        assert clause.says in row and clause.source in row
+    assert done.stdout.startswith("builtins:bytearray(8), as an exporter, on host\n")
+    assert f"buffer: {len(clauses) - 2} passed, 0 failed, 2 not applicable" in done.stdout
+
+
+def test_a_failure_is_status_1_and_says_what_was_asked_and_found(tmp_path: Path) -> None:
+    (tmp_path / "mylib.py").write_text(BROKEN)
+    done = run("mylib:Broken()", cwd=tmp_path)
+    assert done.returncode == 1
+    row = next(line for line in done.stdout.splitlines() if line.startswith("array_interface.export.version "))
+    assert "  failed  " in row and "asked 3; found 2" in row
+
+
+def test_json_has_the_same(tmp_path: Path) -> None:
+    (tmp_path / "mylib.py").write_text(BROKEN)
+    done = run("mylib:Broken()", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found.keys() == {"entrepot", "target", "side", "device", "versions", "counts", "outcomes"}
+    assert (found["target"], found["side"], found["device"]) == ("mylib:Broken()", "export", "host")
+    assert found["counts"]["array_interface"]["failed"] == 1
+    (failed,) = (outcome for outcome in found["outcomes"] if outcome["status"] == "failed")
+    assert failed == {
+        "clause": "array_interface.export.version",
+        "status": "failed",
+        "says": "version is the int 3",
+        "source": "NumPy, The array interface protocol: Python side",
+        "asked": "3",
+        "found": "2",
+    }
+
+
+def test_clauses_are_chosen_by_patterns(tmp_path: Path) -> None:
+    (tmp_path / "mylib.py").write_text(BROKEN)
+    assert run("mylib:Broken()", "--skip", "*.version", cwd=tmp_path).returncode == 0
+    done = run("mylib:Broken()", "--only", "*.version", "--json", cwd=tmp_path)
+    assert [outcome["clause"] for outcome in json.loads(done.stdout)["outcomes"]] == ["array_interface.export.version"]
+
+
+def test_the_side_can_be_said() -> None:
+    done = run("builtins:bytearray", "--as", "importer", "--protocol", "buffer", "--only", "*.zero-copy", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["side"] == "import"
+    assert [outcome["status"] for outcome in found["outcomes"]] == ["passed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "TARGET is missing"),
+        (("builtins:int()",), "speaks no protocol"),
+        (("builtins",), "is no target"),
+        (("builtins:bytes()", "--protocol", "pigeon"), "invalid choice"),
+        (("builtins:bytes()", "--as", "harbour"), "invalid choice"),
+    ],
+)
+def test_where_there_is_nothing_to_check_it_is_status_2(arguments: tuple[str, ...], words: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_the_list_has_all_clauses() -> None:
+    done = run("--list")
+    assert done.returncode == 0
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [clause.id for clause in every_clause()]
+
+
+def test_every_clause_has_a_name_of_its_own_a_sentence_and_a_source() -> None:
+    clauses = every_clause()
+    assert len({clause.id for clause in clauses}) == len(clauses)
+    for clause in clauses:
+        assert " " not in clause.id
+        assert clause.says and not clause.says.endswith(".")
+        assert clause.source
+
+
+@pytest.mark.sycl
+def test_importers_are_handed_memory_of_the_device_that_is_named() -> None:
+    done = run("entrepot:asarray", "--device", "opencl:cpu", "--protocol", "suai", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["counts"]["suai"]["not applicable"] == 0

@@ -1,0 +1,75 @@
+"""The pytest plugin: one line, and a test for each clause of a target."""
+
+from __future__ import annotations
+
+import pytest
+
+from check.breaking import names
+from entrepot.check.clauses import EXPORT, IMPORT
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.host
+
+
+def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
+    pytester.makeini("[pytest]\naddopts = --strict-markers -p no:cacheprovider\n")
+    pytester.makeconftest('pytest_plugins = ["entrepot.check.plugin"]')
+    pytester.makepyfile(test_it="import pytest\n" + source)
+    return pytester.runpytest_subprocess(*arguments)
+
+
+def test_a_named_target_has_a_test_for_each_clause(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+@pytest.mark.conformance("builtins:bytearray(8)")
+def test_bytearray(clause):
+    clause.check()
+""",
+        "-v",
+    )
+    done.assert_outcomes(passed=len(names("buffer", EXPORT)) - 2, skipped=2)
+    done.stdout.fnmatch_lines(["*test_bytearray[[]buffer.export.length[]] PASSED*"])
+
+
+def test_an_object_at_hand_is_checked_in_the_process(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+class Broken:
+    __array_interface__ = {"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 2}
+
+@pytest.mark.conformance(Broken, only="*.version")
+def test_broken(clause):
+    clause.check()
+""",
+    )
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["version is the int 3 (NumPy, The array interface protocol: Python side)", "asked: 3", "found: 2"])
+
+
+def test_an_importer_at_hand(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+@pytest.mark.conformance(memoryview, protocols=["buffer"], skip=["*.refuses-*", "*.leak"])
+def test_memoryview(clause):
+    clause.check()
+""",
+    )
+    assert done.parseoutcomes().keys() <= {"passed", "skipped"}
+    asked = [name for name in names("buffer", IMPORT) if not name.startswith("refuses ") and name != "leak"]
+    assert sum(done.parseoutcomes().values()) == len(asked)
+
+
+def test_tests_without_the_mark_are_left_alone(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester, "\n\n@pytest.fixture\ndef clause():\n    return 7\n\n\ndef test_seven(clause):\n    assert clause == 7\n"
+    )
+    done.assert_outcomes(passed=1)
+
+
+def test_a_target_that_is_not_there_is_an_error_with_its_reason(pytester: pytest.Pytester) -> None:
+    done = run(pytester, '\n@pytest.mark.conformance("no_such:thing")\ndef test_it(clause):\n    clause.check()\n')
+    assert done.ret != 0
+    done.stdout.fnmatch_lines(["*module 'no_such' cannot be imported*"])
