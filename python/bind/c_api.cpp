@@ -3,6 +3,7 @@
 
 #include "array/array.hpp"
 #include "errors.hpp"
+#include "exchange/host_turn.hpp"
 #include "exchange/routes.hpp"
 #include "gil.hpp"
 #include "init.hpp"
@@ -113,7 +114,7 @@ void *native_queue(entrepot_array *handle) {
 
 int before_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        handle->array.memory().before(access_of(writes), handle->array.queue());
+        handle->array.memory().before(access_of(writes), handle->array.queue(), wait_without_gil);
         return 0;
     });
 }

@@ -1,5 +1,5 @@
-// Errors in Python: classes made from the core's table, the one way in which a C++ exception becomes a Python one, and the way of a
-// Python one through code that may run in between.
+// Errors in Python: classes made from the core's table, the one way in which a C++ exception becomes a Python one, and how a
+// Python one is kept while other code runs.
 #pragma once
 #include <Python.h>
 

@@ -57,19 +57,24 @@ void install() {
 
 }  // namespace
 
-void refuse(const Backend &backend) {
-    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend.name(),
+void refuse(const Backend &backend) { refuse(backend.name()); }
+
+void refuse(std::string_view backend) {
+    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend,
                 " runtime does not survive a fork: use the 'spawn' or 'forkserver' start method "
                 "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here");
 }
 
 void arm() {
     install();
+    armed.store(true, std::memory_order_relaxed);
+}
+
+void end_children_early() {
 #ifdef __GLIBC__
     static const int registered = on_exit(end_child, nullptr);
     (void)registered;
 #endif
-    armed.store(true, std::memory_order_relaxed);
 }
 
 void hold_over_fork(Hold hold) {

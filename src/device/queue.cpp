@@ -181,6 +181,7 @@ private:
 }  // namespace
 
 Queue Queue::in(const Context &context, const Device &device) {
+    fork_guard::require_usable(device.backend());  // the lock of the kept ones is not carried over a fork
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
@@ -317,7 +318,7 @@ bool Queue::ask_done(Position position) const {
 
 void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
-    // Our last submission: waiting for the queue is cheaper than an event. What others have in it meanwhile is before ours, or a
+    // Our last submission: waiting for the queue is cheaper than a marker. What others have in it meanwhile is before ours, or a
     // moment's worth behind, where it is in order.
     if ((!is_foreign() || is_in_order()) && position == this->position()) {
         wait();

@@ -31,27 +31,43 @@ struct Row {
 Loaded not_in_this_build(const std::vector<std::string> &) { return {nullptr, "not part of this build"}; }
 
 // Never freed: devices live as long as the process. The lock is for the lists and held for moments only, so that it can be
-// carried over a fork; loading has a lock for each row.
+// carried over a fork; loading has a lock for each row, which is carried over a fork for the host only.
 struct Registry {
     std::mutex mutex;
     std::vector<std::string> library_directories;
     std::list<Row> rows;
+    Row *host;
 
     Registry() {
         rows.emplace_back("sycl", load_sycl);
         rows.emplace_back("cuda", [](const std::vector<std::string> &) { return load_cuda(); });
         rows.emplace_back("hip", not_in_this_build);
-        rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
+        host = &rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
     }
 };
 
+Registry &all();
+
+void take_locks() noexcept {
+    all().host->loading.lock();
+    all().mutex.lock();
+}
+
+void let_locks_go() noexcept {
+    all().mutex.unlock();
+    all().host->loading.unlock();
+}
+
 Registry &all() {
     static auto *registry = [] {
-        fork_guard::hold_over_fork({[]() noexcept { all().mutex.lock(); }, []() noexcept { all().mutex.unlock(); }});
+        fork_guard::hold_over_fork({take_locks, let_locks_go});
         return new Registry;
     }();
     return *registry;
 }
+
+// Whether loading the row brings in a vendor's runtime. That takes too long for a fork to wait for.
+bool brings_runtime(const Row &row) { return &row != all().host && row.load != not_in_this_build; }
 
 std::vector<Device> root_devices(const Backend &backend) {
     std::uint32_t count = 0;
@@ -68,8 +84,10 @@ std::vector<Device> root_devices(const Backend &backend) {
 // What a row becomes: a backend with its devices, or a reason.
 void fill(Row &row, const ep_backend *api, std::string reason) {
     row.backend = std::make_unique<Backend>(api);
-    if (!row.backend->is_host())
+    if (!row.backend->is_host()) {
         fork_guard::arm();
+        fork_guard::end_children_early();
+    }
     row.devices = root_devices(*row.backend);
     row.reason = std::move(reason);
 }
@@ -92,6 +110,11 @@ void load(Row &row) {
 Row &asked(Row &row) {
     if (row.asked.load(std::memory_order_acquire))
         return row;
+    if (brings_runtime(row)) {
+        if (fork_guard::is_child())  // of a parent that was loading it, perhaps: the lock would never be free
+            fork_guard::refuse(row.name);
+        fork_guard::arm();
+    }
     const std::lock_guard locked(row.loading);
     if (!row.asked.load(std::memory_order_relaxed)) {
         load(row);
@@ -161,7 +184,7 @@ Device best_of(const std::vector<Device> &devices, std::int32_t least) {
     return best;
 }
 
-Device host_device() { return asked(*find_row("host")).devices.at(0); }
+const Device &host_device() { return asked(*all().host).devices.at(0); }
 
 [[noreturn]] void refuse(std::string_view selector, const std::vector<Row *> &rows) {
     std::ostringstream out;
@@ -195,18 +218,25 @@ Device root_of(const Selector &selector, std::string_view text) {
 
 thread_local std::vector<Queue> current;
 
-// Read once: what programs change in between is the context, not the variable.
+const Queue &named_queue() {
+    const char *named = std::getenv("ENTREPOT_DEVICE");
+    if (!named || !*named)
+        return host_device().default_queue();
+    try {
+        return registry::select(named).default_queue();
+    } catch (const Error &error) {
+        throw Error(error.kind(), "ENTREPOT_DEVICE: ", error.what());
+    }
+}
+
+// Read once: what programs change in between is the context, not the variable. No static initialisation, which a thread that
+// loads a backend would leave unfinished in a forked child: two threads find the same queue.
 const Queue &initial_queue() {
-    static const Queue &queue = []() -> const Queue & {
-        const char *named = std::getenv("ENTREPOT_DEVICE");
-        if (!named || !*named)
-            return host_device().default_queue();
-        try {
-            return registry::select(named).default_queue();
-        } catch (const Error &error) {
-            throw Error(error.kind(), "ENTREPOT_DEVICE: ", error.what());
-        }
-    }();
+    static std::atomic<const Queue *> known{nullptr};
+    if (const Queue *const queue = known.load(std::memory_order_acquire))
+        return *queue;
+    const Queue &queue = named_queue();
+    known.store(&queue, std::memory_order_release);
     return queue;
 }
 
@@ -266,10 +296,7 @@ const Queue &current_queue() { return current.empty() ? initial_queue() : curren
 
 Device current_device() { return current_queue().device(); }
 
-const Device &host() noexcept {
-    static const Device device = host_device();
-    return device;
-}
+const Device &host() noexcept { return host_device(); }
 
 Device default_sycl_device() {
     Row &row = asked(*find_row("sycl"));

@@ -90,13 +90,13 @@ Array verify(Descriptor descriptor, Owner owner) {
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, std::move(descriptor.queue));
 }
 
-Queue hand_over(const Array &array) {
+Queue hand_over(const Array &array, Memory::Wait wait) {
     const Memory &memory = array.memory();
     if (std::string_view(array.context().backend().name()) != "sycl")
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
     const Access access = array.read_only() ? Access::read : Access::write;
     Queue queue = queue_in_context(array);
-    memory.before(access, queue);
+    memory.before(access, queue, wait);
     memory.after(access, queue, queue.submitted());
     memory.mark_escaped();
     return queue;

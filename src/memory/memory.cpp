@@ -128,6 +128,10 @@ void free_what_is_free(Resource &resource) {
     }
 }
 
+Block allocate_once(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+    return resource.allocate(place, bytes, alignment, queue);
+}
+
 Block allocate_block(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     try {
         return resource.allocate(place, bytes, alignment, queue);
@@ -148,9 +152,8 @@ struct RecordGuard {
     Memory::Record *detach() noexcept { return std::exchange(record, nullptr); }
 };
 
-}  // namespace
-
-Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+template <auto allocate_from>
+inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
     const Device &device = queue.device();
     if (alignment != 0 && !std::has_single_bit(alignment)) [[unlikely]]
         throw Error(ErrorKind::value, "an alignment of ", alignment,
@@ -161,9 +164,9 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
 
     ResourceRef source = resource ? ResourceRef(resource) : current_resource(device);
     RecordGuard made{new_record()};
-    Record &record = *made.record;
+    Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
-    const Block block = allocate_block(*source, place, block_bytes(bytes), alignment, queue);
+    const Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
     record.kind = kind;
     record.alignment = packed_alignment(alignment);
     record.data = block.data;
@@ -171,10 +174,26 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
     record.device = device;
     record.context = std::move(place.context);
     record.resource = source.detach();
-    Memory memory(made.detach());
+    Memory memory = Memory::attach(made.detach());
     if (block.available != 0)
         memory.after(Access::write, queue, block.available);
     return memory;
+}
+
+}  // namespace
+
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+    return allocated<allocate_block>(bytes, kind, queue, alignment, resource);
+}
+
+Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+    try {
+        return allocated<allocate_once>(bytes, kind, queue, alignment, nullptr);
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::allocation)
+            throw;
+        return {};
+    }
 }
 
 namespace {

@@ -44,7 +44,7 @@ ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
     const auto is_behind = [&](const Entry &entry) {
         if (access == Access::write)  // comes after all that the queue did or has waited for
-            return entry.queue == queue || entry.waited_by == queue.identity();
+            return entry.queue == queue || entry.waited_by == queue.identity()->number;
         return entry.queue == queue && entry.access == Access::read;
     };
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
@@ -57,7 +57,7 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     entries.erase(first, entries.end());
     if (entries.size() > 4)
         take_done(entries, left);
-    entries.push_back({queue, position, access, nullptr});
+    entries.push_back({queue, position, access});
     count.store(entries.size(), std::memory_order_release);
 }
 
@@ -70,7 +70,7 @@ std::vector<Use> Memory::Ordering::blocking(Access access, const Queue &queue) c
     std::vector<Use> uses;
     for (const Entry &entry : entries)
         if ((access == Access::write || entry.access == Access::write) &&
-            (!queue || (entry.queue != queue && entry.waited_by != queue.identity())))
+            (!queue || (entry.queue != queue && entry.waited_by != queue.identity()->number)))
             keep_latest(uses, {entry.queue, entry.position});
     return uses;
 }
@@ -79,7 +79,7 @@ void Memory::Ordering::mark_waited(const std::vector<Use> &uses, const Queue &qu
     for (Entry &entry : entries)
         for (const Use &use : uses)
             if (entry.queue == use.queue && entry.position <= use.position)
-                entry.waited_by = queue.identity();
+                entry.waited_by = queue.identity()->number;
 }
 
 std::vector<Use> Memory::Ordering::take_all() {
@@ -92,7 +92,7 @@ std::vector<Use> Memory::Ordering::take_all() {
     return uses;
 }
 
-void Memory::before(Access access, const Queue &queue) const {
+void Memory::before(Access access, const Queue &queue, Wait wait) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
@@ -104,8 +104,13 @@ void Memory::before(Access access, const Queue &queue) const {
     }
     if (uses.empty())
         return;
-    for (const Use &use : uses)
-        queue.wait_for(use.queue.event_at(use.position));
+    for (const Use &use : uses) {
+        const Event event = use.queue.event_at(use.position);
+        if (&use.queue.backend() == &queue.backend()) [[likely]]
+            queue.wait_for(event);
+        else
+            wait(event);
+    }
     const std::lock_guard lock(ordering->mutex());
     ordering->mark_waited(uses, queue);
 }
@@ -119,7 +124,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
 
 void Memory::after_producer(const Queue &queue) const {
     Ordering *const ordering = made_ordering(*record_);  // nobody else has the memory yet: no lock
-    ordering->entries.push_back({queue, queue.submitted(), Access::write, nullptr, true});
+    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});
     ordering->count.store(ordering->entries.size(), std::memory_order_release);
 }
 

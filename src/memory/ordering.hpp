@@ -13,8 +13,8 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         Access access;
-        const Queue::Record *waited_by = nullptr;  // the queue whose work comes after it, besides its own
-        bool is_producers = false;                 // from before the memory was borrowed
+        std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
+        bool is_producers = false;    // from before the memory was borrowed
     };
 
     // The last write and what came since, at most one of each kind for a queue; and what other threads do at the same time.

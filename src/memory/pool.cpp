@@ -170,11 +170,13 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         take_finished(waiting.take_finished());
     for (bool asked = false;; asked = true) {
         std::vector<Use> bound;
+        std::optional<FreeBlock> block;  // dropped after the mutex: its queue may go with it
         {
             const std::lock_guard lock(mutex);
-            if (const auto block = shelf_of(place).take_large(size, alignment, queue, bound))
-                return given(*block, bytes, alignment);
+            block = shelf_of(place).take_large(size, alignment, queue, bound);
         }
+        if (block)
+            return given(*block, bytes, alignment);
         const auto is_done = [](const Use &use) { return is_done_for_sure(use.queue, use.position); };
         if (asked || std::none_of(bound.begin(), bound.end(), is_done))
             return large_from_upstream(place, bytes, alignment, queue);

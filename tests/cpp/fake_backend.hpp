@@ -102,6 +102,7 @@ struct World {
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
+    std::function<void()> queue_ends;  // what happens meanwhile when a queue's last reference goes
 
     Calls calls;
     Alive alive;
@@ -390,6 +391,8 @@ inline void enter_queues(ep_backend &table) {
         quietly([&](World &w) {
             if (--queue->references != 0)
                 return;
+            if (w.queue_ends)
+                w.queue_ends();
             std::erase(w.queues, queue);
             for (ep_queue_s::Task &task : queue->pending)
                 release_event(w, task.after);

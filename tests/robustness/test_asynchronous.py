@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import entrepot as ep
+from c_interface import c_interface
 from entrepot import memory
 from malformed import Speaker
 from places import SYCL, Place
@@ -290,3 +291,83 @@ class TestDeleters:
         for thread in threads:
             thread.join()
         assert settles(lambda: sum(reference() is not None for reference in gone), 0)
+
+
+# ---------------------------------------------------------------- other threads while this one waits
+
+
+@pytest.fixture
+def standstill() -> Iterator[Callable[[], float]]:
+    """The longest time, in seconds, that another thread has had to wait for the GIL."""
+    longest, stop = [0.0], threading.Event()
+
+    def watch() -> None:
+        last = time.perf_counter()
+        while not stop.is_set():
+            time.sleep(0.001)
+            longest[0], last = max(longest[0], time.perf_counter() - last), time.perf_counter()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    yield lambda: longest[0]
+    stop.set()
+    thread.join()
+
+
+HOST_SOURCE = """
+extern "C" void slow(const long long *, void *const *arguments) {
+    unsigned x = 1;
+    for (long i = *(const long *)arguments[1]; i > 0; --i) x = x * 1664525 + 1013904223;
+    ((volatile int *)arguments[0])[1] = (int)x;
+    ((volatile int *)arguments[0])[0] = 42;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def host_kernel() -> ep.Kernel:
+    return ep.Program(HOST_SOURCE, "host").kernel("slow")
+
+
+class TestOtherThreads:
+    """A SYCL queue cannot be made to wait for the host's work: the thread does, and other threads run meanwhile."""
+
+    def waits_for(self, done: ep.Event, standstill: Callable[[], float], act: Callable[[], object]) -> None:
+        assert not done.done, "the work must be slow enough for the test to mean anything"
+        started = time.perf_counter()
+        act()
+        assert done.done
+        waited = time.perf_counter() - started
+        assert waited > 0.3
+        assert standstill() < waited / 2
+
+    @pytest.mark.parametrize(
+        "hand_over",
+        [
+            lambda array: array.__dlpack__(stream=ep.Queue(array.device)),
+            lambda array: array.__sycl_usm_array_interface__,
+        ],
+        ids=["dlpack", "suai"],
+    )
+    def test_work_of_the_host_is_handed_over(
+        self, host_kernel: ep.Kernel, standstill: Callable[[], float], hand_over: Callable[[ep.Array], object]
+    ) -> None:
+        array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
+        done = host_kernel[1](array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host")))
+        self.waits_for(done, standstill, lambda: hand_over(array))
+
+    def test_memory_that_work_still_has(self, standstill: Callable[[], float]) -> None:
+        with memory.use_resource(memory.pool(memory.limit(2 << 20, memory.direct()))):
+            used, kept = memory.MemoryUSMHost(1 << 20), memory.MemoryUSMHost(1 << 20)
+            done = launch("slow", ep.asarray(used).view("int32"))
+            del used
+            self.waits_for(done, standstill, lambda: memory.MemoryUSMHost(1 << 20))
+            del kept
+
+    def test_an_extension_works_on_its_queue(self, host_kernel: ep.Kernel, standstill: Callable[[], float]) -> None:
+        array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
+        table = c_interface()
+        handle = table.from_object(array, 0)
+        done = host_kernel[1](array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host")))
+        self.waits_for(done, standstill, lambda: table.before_use(handle, 1))
+        table.release(handle)

@@ -6,7 +6,7 @@ import pytest
 
 from robustness.processes import run
 
-PROGRAM = """
+IN_CHILD = """
 import gc, os, signal, sys, threading, time, warnings
 import entrepot as ep
 from entrepot import memory
@@ -28,7 +28,7 @@ def in_child(body):
             os.write(writing, b"fine")
             raise
         except BaseException as error:
-            result = f"{{type(error).__name__}}: {{error}}"
+            result = f"{type(error).__name__}: {error}"
         os.write(writing, str(result).encode())
         os._exit(0)
     os.close(writing)
@@ -42,8 +42,10 @@ def in_child(body):
     result = os.read(reading, 10000).decode()
     os.close(reading)
     status = os.waitstatus_to_exitcode(ended[1])
-    return result if status == 0 else f"died with {{status}}: {{result}}"
+    return result if status == 0 else f"died with {status}: {result}"
+"""
 
+PROGRAM = """
 device = ep.device({selector!r})
 queue = ep.Queue(device)
 target = ep.empty(1 << 16, "uint8", queue=queue, kind={kind!r})
@@ -121,6 +123,32 @@ for thread in threads:
     thread.join()
 """
 
+LETTING_QUEUES_GO = """
+stop = False
+def submit():
+    while not stop:
+        mine = ep.empty(3 << 20, "uint8", queue=ep.Queue(device))
+        ep.fill(mine, 1)
+threads = [threading.Thread(target=submit) for _ in range(4)]
+for thread in threads:
+    thread.start()
+"""
+
+LOADING = """
+loading = threading.Thread(target=ep.devices)
+def body():
+    try:
+        ep.devices()
+    except ep.DeviceError as error:
+        assert "'spawn'" in str(error), error
+    assert bytes(memoryview(ep.full(3, 7, "uint8", device="host"))) == bytes([7, 7, 7])
+loading.start()
+while loading.is_alive():
+    assert in_child(body) == "fine"
+loading.join()
+print(len(ep.devices()) > 1)
+"""
+
 STATES = [
     pytest.param("", "", id="idle"),
     pytest.param(IN_FLIGHT, "", id="with work in flight"),
@@ -131,7 +159,7 @@ KINDS = pytest.mark.parametrize("kind", ["device", "shared", "host"])
 
 def fork(body: str, *, before: str = "", after: str = "", selector: str = "opencl:cpu", kind: str = "device") -> list[str]:
     """What the child's body says, and what the parent says afterwards."""
-    return run(PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
+    return run(IN_CHILD + PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
 
 
 @pytest.mark.sycl
@@ -146,6 +174,15 @@ class TestSycl:
         """Locks that other threads hold at the moment of the fork are free in the child, whichever they are."""
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
+
+    def test_with_other_threads_letting_queues_go(self) -> None:
+        """A queue that ends takes locks, of ours and the driver's, which must not be those that the fork waits for."""
+        again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
+        assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
+
+    def test_while_another_thread_loads_the_backends(self) -> None:
+        """The first use of a device takes a moment; children that are forked meanwhile are refused it, too."""
+        assert run(IN_CHILD + LOADING) == "True"
 
     @KINDS
     def test_a_child_that_ends_as_usual(self, kind: str) -> None:

@@ -166,16 +166,10 @@ def test_the_c_interface_stops_the_exception(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("LD_PRELOAD", str(library))
     program = """
         import ctypes
-        from ctypes import PYFUNCTYPE, c_uint32, c_void_p, py_object
         import entrepot as ep
+        from c_interface import c_interface
 
-        class Table(ctypes.Structure):
-            _fields_ = [("version", c_uint32), ("from_object", PYFUNCTYPE(c_void_p, py_object, c_uint32)),
-                        ("to_object", PYFUNCTYPE(py_object, c_void_p))]
-
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = c_void_p, (py_object, ctypes.c_char_p)
-        table = Table.from_address(pointer(ep._core.c_api, b"entrepot._core.c_api"))
+        table = c_interface()
         handle = table.from_object(ep.zeros((1, 2, 3, 4, 5), "uint8", device="host"), 0)
         fail_new = ctypes.CDLL(None).fail_new
         fail_new(1)

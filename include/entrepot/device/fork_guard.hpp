@@ -6,6 +6,7 @@
 // own would wait for inherited work, too.
 #pragma once
 #include <atomic>
+#include <string_view>
 
 namespace entrepot {
 
@@ -13,7 +14,7 @@ class Backend;
 
 namespace fork_guard {
 
-// Set in the child of a process that had loaded a backend other than the host's.
+// Set in the child of a process that had loaded a backend other than the host's, or was about to.
 inline std::atomic<bool> in_child{false};
 
 inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed); }
@@ -22,6 +23,7 @@ inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed
 bool is_usable(const Backend &backend) noexcept;
 
 [[noreturn]] void refuse(const Backend &backend);
+[[noreturn]] void refuse(std::string_view backend);
 
 // Throws DeviceError where the backend cannot be used in this process any more.
 inline void require_usable(const Backend &backend) {
@@ -29,8 +31,12 @@ inline void require_usable(const Backend &backend) {
         refuse(backend);
 }
 
-// From now on a fork marks its child. Called when the first backend other than the host's is loaded.
+// From now on a fork marks its child. Called before the first backend other than the host's is loaded: a child that is forked
+// meanwhile is as badly off.
 void arm();
+
+// From now on a marked child that exits leaves out the handlers that are there by now. Called when that backend is loaded.
+void end_children_early();
 
 // Locks that the child will need are taken before the fork and let go on both sides; otherwise a lock that another thread
 // holds at that moment would stay locked in the child for ever. `take` must not block for long.

@@ -96,7 +96,8 @@ public:
 
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        bool immortal = false;  // default queues of devices are; their handles are copied on the hottest paths
+        bool immortal = false;     // default queues of devices are; their handles are copied on the hottest paths
+        std::uint64_t number = 0;  // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
         std::uint32_t flags = 0;

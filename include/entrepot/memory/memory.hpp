@@ -59,6 +59,8 @@ public:
     // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
                            Resource *resource = nullptr);
+    // The same from the current resource, tried once: none where there is no such memory left, without waiting for any.
+    static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
 
     // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
     static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner);
@@ -92,7 +94,9 @@ public:
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    void before(Access access, const Queue &queue) const;
+    // What no queue of this backend can be made to wait for, `wait` waits for here; callers from Python release the GIL in it.
+    using Wait = void (*)(const Event &event);
+    void before(Access access, const Queue &queue, Wait wait = wait_here) const;
     void after(Access access, const Queue &queue, Queue::Position position) const;
     // Of memory that is being borrowed: all that its producer has submitted to `queue` counts as a write that accesses come
     // behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
@@ -103,6 +107,8 @@ public:
     bool is_ready_for_host(Access access) const;
     // An event that is done when the accesses noted so far, writes or all, are; for consumers that take events.
     Event last_use(Access access) const;
+
+    static void wait_here(const Event &event) { event.wait(); }
 
     // Foreign code has seen the pointer: uses that we do not know of may follow. Freeing goes through quarantine.
     void mark_escaped() const noexcept { record_->escaped.store(true, std::memory_order_relaxed); }

@@ -3,8 +3,8 @@
 //     m.def("scale", [](entrepot::Array x, double by) { … });
 //
 // An object whose memory cannot be viewed makes the overload not match, as nanobind's casters do; to report the reason itself,
-// take a nanobind::object and construct the Array from it. An exception that is no refusal, like an interrupt or the lack of memory,
-// is raised as it is; inside a container, whose casters let nothing through, it too makes the overload not match.
+// take a nanobind::object and construct the Array from it. An exception that is no refusal, like an interrupt or the lack of
+// memory, is raised as it is; inside a container, whose casters let nothing through, it too makes the overload not match.
 #pragma once
 #include <entrepot/python/array.hpp>
 

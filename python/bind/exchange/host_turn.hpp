@@ -1,4 +1,4 @@
-// The host's turn: what every export to a reader on the host does before the address leaves us.
+// The host's turn: what every export to a reader on the host does before the address leaves us; and waiting without the GIL.
 #pragma once
 #include "../gil.hpp"
 
@@ -14,6 +14,12 @@ inline void give_host_its_turn(const Array &array) {
     if (!memory.is_ready_for_host(access))
         without_gil([&] { memory.wait_for_host(access); });
     memory.mark_escaped();
+}
+
+// Where the core has to wait for an event of another backend, as Memory::Wait.
+inline void wait_without_gil(const Event &event) {
+    if (!event.is_done())
+        without_gil([&] { event.wait(); });
 }
 
 }  // namespace entrepot::python

@@ -116,7 +116,8 @@ void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest) con
         throw speaker_.refusal("'version' is missing; ", lowest, " is expected");
     const std::int64_t found = integer(value, "'version'");
     if (found < lowest || found > highest)
-        throw speaker_.refusal("'version' is ", found, "; version ", lowest, " is the one that is understood here");
+        throw speaker_.refusal("'version' is ", found, "; version ", lowest, highest == lowest ? "" : " or later",
+                               " is understood here");
 }
 
 std::string_view InterfaceDict::typestr() const {

@@ -42,7 +42,7 @@ bool is_minus_one(PyObject *stream) {
 
 // What the consumer will submit there is not known yet; its place in the queue is claimed now, so that freeing waits for it.
 void hand_to(const Queue &queue, const Array &array) {
-    array.memory().before(access_of(array), queue);
+    array.memory().before(access_of(array), queue, wait_without_gil);
     array.memory().after(access_of(array), queue, queue.submitted());
 }
 

@@ -9,6 +9,7 @@
 #include "../peers.hpp"
 #include "exports.hpp"
 #include "held_buffer.hpp"
+#include "host_turn.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
 #include "quirks.hpp"
@@ -94,7 +95,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
 
 Queue queue_for_consumer(const Array &array) {
     try {
-        return suai::hand_over(array);
+        return suai::hand_over(array, wait_without_gil);
     } catch (const Error &error) {
         if (error.kind() == ErrorKind::interface)
             refuse_absent(error);

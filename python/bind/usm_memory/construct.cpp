@@ -5,6 +5,7 @@
 #include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
+#include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
@@ -12,6 +13,7 @@
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/suai.hpp>
+#include <entrepot/memory/release.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -93,8 +95,12 @@ const Queue &default_queue() {
 constexpr std::size_t quick_bytes = std::size_t{1} << 20;
 
 Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
-    if (bytes <= quick_bytes) [[likely]]
-        return Memory::allocate(bytes, kind, queue, alignment);
+    if (bytes <= quick_bytes) [[likely]] {
+        if (Memory memory = Memory::try_allocate(bytes, kind, queue, alignment)) [[likely]]
+            return memory;
+        without_gil(wait_and_release);
+        drain_released();  // owners that waited: only a thread with the GIL drops Python's
+    }
     return without_gil([&] { return Memory::allocate(bytes, kind, queue, alignment); });
 }
 
@@ -135,7 +141,7 @@ std::size_t count_from(PyObject *number) {
 // A queue in the memory's own context, in which others order their work behind what happens to the array.
 Queue queue_for(const Array &array) {
     const Queue &queue = array.queue();
-    return queue.context() == array.memory().context() ? queue : suai::hand_over(array);
+    return queue.context() == array.memory().context() ? queue : suai::hand_over(array, wait_without_gil);
 }
 
 // What a pointer without elements is: nobody has asked the driver yet.

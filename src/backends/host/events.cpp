@@ -24,11 +24,9 @@ void Event::complete() noexcept {
 void Event::wait() {
     if (is_done())
         return;
+    refuse_if_orphaned();
     std::unique_lock hold(lock_);
     while (!is_done()) {
-        if (generation_ != generation())
-            refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work went on in the parent only: "
-                                    "wait for it before the fork");
         const Reference<Queue> queue(*queue_);
         hold.unlock();
         queue->help();
@@ -36,6 +34,12 @@ void Event::wait() {
         if (!is_done())
             completed_.wait(hold);
     }
+}
+
+void Event::refuse_if_orphaned() const {
+    if (generation_ != generation())
+        refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work went on in the parent only: "
+                                "wait for it before the fork");
 }
 
 bool Event::end_turn_when_done(Queue &queue) {
@@ -79,8 +83,10 @@ ep_status event_record(ep_queue queue, ep_event *event) {
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
-        if (!object(event).is_done())
-            object(queue).submit(Wait(object(event)));
+        if (object(event).is_done())
+            return;
+        object(event).refuse_if_orphaned();
+        object(queue).submit(Wait(object(event)));
     });
 }
 

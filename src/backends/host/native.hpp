@@ -58,9 +58,14 @@ std::uint64_t total_memory() noexcept;
 // is busy it keeps a reference to itself; its turns are taken one after the other by whoever finished the turn before.
 class Queue : public Counted<Queue> {
 public:
-    explicit Queue(std::uint32_t granted) : flags(granted) {}
+    explicit Queue(std::uint32_t granted);
+    ~Queue();
 
     const std::uint32_t flags;
+
+    // Around a fork, so that no other thread leaves the lock of a queue taken in the child.
+    static void take_locks() noexcept;
+    static void let_locks_go() noexcept;
 
     // Runs `work` now if nothing is before it, else keeps it for its turn.
     template <class W> void submit(W work) {
@@ -116,6 +121,8 @@ public:
     void complete() noexcept;
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
     void wait();
+    // Of an event that was pending when the process forked, also the lock may have been left taken: to be asked before.
+    void refuse_if_orphaned() const;
     // False if it is done already; else `queue`'s turn ends when it is.
     bool end_turn_when_done(Queue &queue);
     double seconds() const noexcept { return seconds_; }  // of a steady clock; once it is done, if it is timed

@@ -1,7 +1,51 @@
 // Queues: work takes its turn in the order of submission; see native.hpp for who runs it.
 #include "backends/host/native.hpp"
 
+#include <pthread.h>
+
+#include <unordered_set>
+
 namespace entrepot::backends::host {
+namespace {
+
+struct Live {
+    std::mutex lock;
+    std::unordered_set<Queue *> queues;
+};
+
+// Never destroyed: queues may be let go of until the very end.
+Live &live() {
+    static Live *const made = new Live;
+    return *made;
+}
+
+// When the library is loaded, and so before the core has handlers of its own. Those of before a fork run last in, first out:
+// the core's locks, under which it calls the queues, are taken first.
+[[maybe_unused]] const int watching = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
+
+}  // namespace
+
+Queue::Queue(std::uint32_t granted) : flags(granted) {
+    const std::lock_guard hold(live().lock);
+    live().queues.insert(this);
+}
+
+Queue::~Queue() {
+    const std::lock_guard hold(live().lock);
+    live().queues.erase(this);
+}
+
+void Queue::take_locks() noexcept {
+    live().lock.lock();
+    for (Queue *queue : live().queues)
+        queue->lock_.lock();
+}
+
+void Queue::let_locks_go() noexcept {
+    for (Queue *queue : live().queues)
+        queue->lock_.unlock();
+    live().lock.unlock();
+}
 
 void Queue::take_turn(Work &work) {
     bool done = false;

@@ -56,17 +56,17 @@ void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
         const NativeEvent ours = relay(native, queue->context->cl);
         relayed.push_back(::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
     }
-    const std::lock_guard lock(queue->mutex);
+    const Turn turn(queue);
     queue->native.ext_oneapi_submit_barrier(relayed);
 }
 
 void submit_barrier(ep_queue queue, const ::sycl::event &event) {
-    const std::lock_guard lock(queue->mutex);
+    const Turn turn(queue);
     queue->native.ext_oneapi_submit_barrier({event});
 }
 
 void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
-    const std::lock_guard lock(queue->mutex);
+    const Turn turn(queue);
     syclex::submit(queue->native, [&](::sycl::handler &handler) {
         handler.depends_on(event);
         handler.ext_oneapi_barrier();

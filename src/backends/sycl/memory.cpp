@@ -174,7 +174,7 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t byte
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
         if (bytes != 0)
-            in_order(queue, [&](::sycl::queue &native) { syclex::memcpy(native, to, from, bytes); });
+            in_order_with_event(queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
     });
 }
 

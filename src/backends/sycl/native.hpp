@@ -20,7 +20,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -146,6 +148,8 @@ struct ep_queue_s {
     std::uint32_t flags;
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues that we created; the others report in their own way
     std::mutex mutex = {};  // held by whoever submits, and by whoever asks what was submitted; see in_order and is_idle
+    std::optional<::sycl::event> last = {};  // of our last submission, where it was made with an event
+    std::atomic<bool> shared = false;        // others have the native queue, and may submit to it
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
 };
@@ -198,6 +202,15 @@ template <class Handle> bool dropped(Handle handle) noexcept {
 
 void release(ep_context context) noexcept;
 
+// The right to submit to the queue, for as long as a scope lasts.
+class Turn {
+public:
+    explicit Turn(ep_queue queue) : lock_(queue->mutex) { queue->last.reset(); }
+
+private:
+    std::lock_guard<std::mutex> lock_;
+};
+
 // Everything that we submit behaves as if its queue were in order. Queues that are not (dpctl's default, for one) get a
 // barrier before, so that the work follows what is there already, and one after, so that what others submit later follows it.
 // Submissions are made without an event where the runtime lets us: an event costs twice what the work does.
@@ -206,12 +219,21 @@ void release(ep_context context) noexcept;
 // to an out-of-order queue, or one that submits and one that asks whether the queue is empty, one may meet an event that the
 // other has just released (UR_RESULT_ERROR_INVALID_EVENT, or a crash). So one at a time goes there.
 template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
-    const std::lock_guard lock(queue->mutex);
+    const Turn turn(queue);
     if (queue->is_in_order())
         return submit(queue->native);
     queue->native.ext_oneapi_submit_barrier();
     submit(queue->native);
     queue->native.ext_oneapi_submit_barrier();
+}
+
+// The same of a submission with an event, in queues that are all ours: the event of a copy costs 0.2 µs, and waiting for it takes
+// 0.4 µs less than waiting for the queue.
+template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit) {
+    if (!queue->is_in_order() || queue->shared)
+        return in_order(queue, [&](::sycl::queue &native) { submit(native); });
+    const std::lock_guard lock(queue->mutex);
+    queue->last = submit(queue->native);
 }
 
 // Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order.

@@ -119,7 +119,7 @@ public:
         return *all;
     }
 
-    static bool must_linger(ep_queue queue) { return !queue->is_in_order() || (queue->error && !is_idle(queue)); }
+    static bool must_linger(ep_queue queue) { return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue)); }
 
     // One copy of a queue is enough; two would wait for each other.
     void keep(ep_queue queue) {
@@ -171,10 +171,19 @@ private:
     static bool may_go(Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
         if (kept.queue->is_in_order())
-            return is_idle(kept.queue);
+            return is_idle_for_sure(kept.queue);
         if (others_have(kept.queue->native))
             kept.since = Clock::now();
-        return Clock::now() - kept.since > moment && is_idle(kept.queue);
+        return Clock::now() - kept.since > moment && is_idle_for_sure(kept.queue);
+    }
+
+    // The queue of a device that is lost cannot be asked. It stays, and nobody else has to hear of it.
+    static bool is_idle_for_sure(ep_queue queue) noexcept {
+        try {
+            return is_idle(queue);
+        } catch (...) {
+            return false;
+        }
     }
 
     static bool others_have(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).use_count() > 1; }
@@ -213,6 +222,7 @@ ep_status queue_from_native(void *native, ep_queue *queue) {
         const ep_device device = device_of(theirs.get_device());
         const std::uint32_t flags = flags_of(theirs);
         const ep_queue made = new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+        made->shared = true;
         *queue = Known::only().enter(made);
         if (*queue != made)
             Lingering::let_go(made);
@@ -220,7 +230,10 @@ ep_status queue_from_native(void *native, ep_queue *queue) {
 }
 
 ep_status queue_native(ep_queue queue, void **native) {
-    return guarded([&] { *native = &queue->native; });
+    return guarded([&] {
+        queue->shared = true;
+        *native = &queue->native;
+    });
 }
 
 void queue_retain(ep_queue queue) { retained(queue); }
@@ -254,12 +267,20 @@ ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
     return guarded([&] { *flags = queue->flags; });
 }
 
+std::optional<::sycl::event> last_of(ep_queue queue) {
+    const std::lock_guard lock(queue->mutex);
+    return queue->last;
+}
+
 ep_status queue_wait(ep_queue queue) {
     return guarded([&] {
         // A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
         if (!queue->error)
             return queue->native.wait();
-        queue->native.wait_and_throw();
+        if (std::optional<::sycl::event> last = queue->shared ? std::nullopt : last_of(queue))
+            last->wait_and_throw();
+        else
+            queue->native.wait_and_throw();
         queue->error->report();
     });
 }

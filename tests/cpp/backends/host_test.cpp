@@ -352,6 +352,7 @@ TEST_CASE("fork: the child works on threads of its own, and what was under way s
         const auto expect = [&](bool truth) { failures = failures * 2 + !truth; };
         expect(table.queue_wait(busy.get()) == EP_DEVICE_ERROR && says("fork"));
         expect(table.event_wait(pending.get()) == EP_DEVICE_ERROR && says("fork"));
+        expect(table.event_wait_in_queue(idle.get(), pending.get()) == EP_DEVICE_ERROR && says("fork"));
         std::vector<std::int64_t> out(3 * 100'000, -1);
         const std::int64_t offset = 0;
         const ep_argument arguments[] = {pointer_argument(out.data()), bytes_argument(offset)};
@@ -368,5 +369,44 @@ TEST_CASE("fork: the child works on threads of its own, and what was under way s
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK_MESSAGE(status == 0, "bits of the exit status name the checks that failed: ", status);
+    bench().wait(busy);
+}
+
+TEST_CASE("fork: queues and events that other threads are at are not left locked" * doctest::skip(CANNOT_FORK)) {
+    const ep_backend &table = bench().table;
+    const Slow slow(bench());
+    const Queue busy = bench().queue(), idle = bench().queue();
+    for (int i = 0; i < 4; ++i)
+        slow.submit(busy, i);
+    const Event pending = bench().record(busy);
+    std::atomic<bool> stop = false;
+    std::thread at_the_queue([&] {
+        std::int32_t is = 0;
+        while (!stop)
+            table.queue_is_idle(idle.get(), &is);
+    });
+    std::thread at_the_event([&] {
+        while (!stop)
+            table.event_wait_in_queue(bench().queue().get(), pending.get());
+    });
+    int hanging = 0;
+    for (int i = 0; i < 100; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(2);
+            std::int32_t is = 0;
+            table.event_wait(pending.get());
+            table.queue_is_idle(idle.get(), &is);
+            table.queue_wait(idle.get());
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        hanging += status != 0;
+    }
+    stop = true;
+    at_the_queue.join();
+    at_the_event.join();
+    CHECK(hanging == 0);
     bench().wait(busy);
 }

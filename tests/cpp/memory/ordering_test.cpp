@@ -75,6 +75,18 @@ TEST_CASE("a queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
+TEST_CASE("a queue that has waited and is gone does not stand for the next one at its address") {
+    const HeldQueue writer;
+    const Memory memory = some_memory(writer.queue);
+    access(memory, Access::write, writer.queue);
+    for (int i = 0; i < 8; ++i) {
+        const Queue reader = Queue::create(fake::device());
+        const int waits = calls().event_wait_in_queue;
+        memory.before(Access::read, reader);  // and nothing after it, as where a launch is refused
+        CHECK(calls().event_wait_in_queue == waits + 1);
+    }
+}
+
 TEST_CASE("what is done is forgotten and costs nothing") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(queue);

@@ -5,6 +5,8 @@
 #include <entrepot/memory/statistics.hpp>
 #include <memory/size_class.hpp>
 
+#include <chrono>
+#include <future>
 #include <optional>
 #include <set>
 #include <thread>
@@ -92,6 +94,34 @@ TEST_CASE("large blocks go to the best fit, and not to a request much shorter") 
     CHECK(shorter.data != ten.data);
     counted.pool().deallocate(place, near, {});
     counted.pool().deallocate(place, shorter, {});
+}
+
+TEST_CASE("a queue that ends with the block it was bound to ends without the pool's lock") {
+    const CountedPool counted;
+    const Queue taker = Queue::create(fake::device());
+    const Place place{taker.context(), taker.device(), UsmKind::device};
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
+        Block bound;
+        {
+            const HeldQueue last;
+            bound = counted.pool().allocate(place, bytes, 0, last.queue);
+            const Use use = last.submit();
+            counted.pool().deallocate(place, bound, {{use}, false});
+            last.finish();
+            use.queue.wait_at(use.position);
+        }
+        std::future<PoolResource::Statistics> answer;
+        std::future_status while_it_ended = std::future_status::deferred;
+        fake::world().queue_ends = [&] {
+            answer = std::async(std::launch::async, [&] { return counted.pool().statistics(); });
+            while_it_ended = answer.wait_for(std::chrono::seconds(2));
+        };
+        const Block taken = counted.pool().allocate(place, bytes, 0, taker);
+        fake::world().queue_ends = nullptr;
+        CHECK(taken.data == bound.data);
+        CHECK(while_it_ended == std::future_status::ready);
+        counted.pool().deallocate(place, taken, {});
+    }
 }
 
 TEST_CASE("its numbers add up") {

@@ -1,0 +1,30 @@
+"""The table of functions that extensions call, include/entrepot/python/c_api.h, as ctypes sees it: with the GIL held."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import PYFUNCTYPE, c_int, c_uint32, c_void_p, py_object
+
+import entrepot as ep
+
+
+class CInterface(ctypes.Structure):
+    _fields_ = (
+        ("version", c_uint32),
+        ("from_object", PYFUNCTYPE(c_void_p, py_object, c_uint32)),
+        ("to_object", PYFUNCTYPE(py_object, c_void_p)),
+        ("retain", PYFUNCTYPE(None, c_void_p)),
+        ("release", PYFUNCTYPE(None, c_void_p)),
+        ("view", c_void_p),
+        ("empty", c_void_p),
+        ("native_queue", PYFUNCTYPE(c_void_p, c_void_p)),
+        ("before_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
+        ("after_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
+        ("wait_for_host", PYFUNCTYPE(c_int, c_void_p, c_int)),
+    )
+
+
+def c_interface() -> CInterface:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = c_void_p, (py_object, ctypes.c_char_p)
+    return CInterface.from_address(pointer(ep._core.c_api, b"entrepot._core.c_api"))
