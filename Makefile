@@ -9,6 +9,7 @@
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
+#   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp python"
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
 SHELL := /bin/bash
@@ -37,7 +38,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test peer-suites conformance bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
+.PHONY: demo test gpu peer-suites conformance bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -91,6 +92,10 @@ peer-suites: install $(call group,test $(peers))
 
 conformance: install $(call group,test peers-all)
 	$(PY) tests/peers/conformance.py
+
+# Such machines may reach no registry, so nothing is installed.
+gpu:
+	PYTHON=$(PYTHON) tools/gpu.sh $(PARTS)
 
 bench: install $(call group,test bench $(peers))
 	$(PY) -m benchmarks $(BENCH_ARGS)

@@ -275,7 +275,8 @@ entrepot._core.dtype_names$:
     dtype_names: tuple[str, ...]
 
 entrepot._core.Launcher.__call__$:
-    def __call__(self, *args: object, queue: object | None = None) -> Event:
+    def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
+                 cluster: int | tuple[int, ...] | None = None) -> Event:
         \doc
 
 entrepot._core.(Dtype|Device).__reduce__$:

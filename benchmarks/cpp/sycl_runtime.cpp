@@ -28,7 +28,7 @@ namespace {
 namespace syclex = sycl::ext::oneapi::experimental;
 
 const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { std::fprintf(stderr, "%s\n", message); },
-                       [](const char *) {}};
+                       [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
 
 void ok(ep_status status) {
     if (status != EP_OK)
@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
     const ep_range range{1, {64}, {64}};
     const auto launch = [&](ep_queue on) {
         const ep_argument arguments[] = {{EP_ARG_POINTER, sizeof a, a}, {EP_ARG_BYTES, sizeof value, &value}};
-        ok(table.kernel_launch(on, kernel, &range, arguments, 2));
+        ok(table.kernel_launch(on, kernel, &range, nullptr, arguments, 2));
     };
     const auto command = [&](sycl::handler &handler) {
         handler.set_arg(0, a);

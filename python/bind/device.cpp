@@ -203,6 +203,8 @@ void bind_device(nb::module_ &m) {
         .def("get_unpartitioned_parent_device", &Device::root, "The root device that it is part of, or itself.")
         .def(
             "get_filter_string", [](const Device &self) { return self.selector(); }, "The selector, as ``str(device)``.")
+        .def("can_access", &Device::can_access, "peer"_a,
+             "Whether kernels on this device may be given memory of ``peer``. Copies need no such way.")
         .def("sub_devices", &sub_devices, nb::kw_only(), "equally"_a = nb::none(), "counts"_a = nb::none(),
              "affinity"_a = nb::none(),
              "Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` "
@@ -433,9 +435,9 @@ nb::object argument_count(const Kernel &kernel) {
 void bind_program(nb::module_ &m) {
     nb::class_<Program>(m, "Program", nb::is_weak_referenceable(),
                         "Source that was built for a device.\n\n"
-                        "``dialect`` is 'opencl-c', 'sycl', 'spirv' or 'c++' (the host's), as the device builds; None: its "
-                        "first. ``context`` is that of the\n"
-                        "queues that will run it; None: the device's default one.\n\n"
+                        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin' or 'c++' (the host's), as the device "
+                        "builds; None: its\n"
+                        "first. ``context`` is that of the queues that will run it; None: the device's default one.\n\n"
                         "Raises KernelError with the build log; DeviceError where the device does not build the dialect.")
         .def(
             "__init__",
@@ -478,7 +480,9 @@ void bind_kernel(nb::module_ &m) {
             "Local memory that it uses by itself, in bytes.")
         .def_prop_ro(
             "private_mem_size", [](const Kernel &self) { return self.info().private_memory; },
-            "Private memory of a work-item, in bytes; 0: not known.");
+            "Private memory of a work-item, in bytes; 0: not known.")
+        .def_prop_ro(
+            "num_registers", [](const Kernel &self) { return self.info().registers; }, "Registers of a work-item; 0: not known.");
 }
 
 // -------------------------------------------------------------- functions

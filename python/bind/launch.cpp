@@ -12,8 +12,10 @@
 
 #include <entrepot/array/launch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace nb = nanobind;
@@ -139,11 +141,27 @@ Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle 
     return current.device() == kernel.program().device() ? current : kernel.program().device().default_queue();
 }
 
-Event call(const Launcher &launcher, const nb::args &args, nb::handle queue) {
+// None where the groups know nothing of each other.
+std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative, nb::handle cluster) {
+    if (!cooperative && cluster.is_none())
+        return std::nullopt;
+    ep_cooperation cooperation{cooperative, {}};
+    if (cluster.is_none())
+        return cooperation;
+    const std::vector<std::int64_t> groups = extents_from(cluster.ptr());
+    if (groups.size() != range.ndim || std::ranges::any_of(groups, [](std::int64_t extent) { return extent < 1; }))
+        throw Error(ErrorKind::value, "launch: a cluster has 1 or more groups in each of the range's ", range.ndim,
+                    " dimensions, not ", tuple_text(groups));
+    std::ranges::copy(groups, cooperation.cluster);
+    return cooperation;
+}
+
+Event call(const Launcher &launcher, const nb::args &args, nb::handle queue, bool cooperative, nb::handle cluster) {
     const Arguments arguments(args);
     const Queue where = launch_queue(launcher.kernel, arguments, queue);
+    const std::optional<ep_cooperation> cooperation = cooperation_from(launcher.range, cooperative, cluster);
     const ReleaseGil released;  // on the host, the kernel may run at once
-    launch(launcher.kernel, where, launcher.range, arguments.given());
+    launch(launcher.kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
     return where.event_at(where.position());
 }
 
@@ -166,12 +184,18 @@ void init_launch(nb::module_ &m) {
         .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
     nb::class_<Launcher>(m, "Launcher", "A kernel with its nd-range: call it with the kernel's arguments.")
         .def(
-            "__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(),
+            "__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(), "cooperative"_a = false, "cluster"_a = nb::none(),
             "Submits the kernel and returns its Event.\n\n"
             "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and "
             "LocalMemory.\n"
             "Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.\n"
-            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.");
+            "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as "
+            "the range:\n"
+            "those of a cluster share their local memory. Both are CUDA's.\n\n"
+            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, "
+            "DeviceError "
+            "where\n"
+            "groups of the device cannot work together in that way.");
     nb::setattr(nb::type<Kernel>(), "__getitem__",
                 nb::cpp_function(
                     &launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,

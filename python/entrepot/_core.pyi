@@ -217,6 +217,11 @@ class Device:
     def get_filter_string(self) -> str:
         """The selector, as ``str(device)``."""
 
+    def can_access(self, peer: Device) -> bool:
+        """
+        Whether kernels on this device may be given memory of ``peer``. Copies need no such way.
+        """
+
     def sub_devices(self, *, equally: int | None = None, counts: Sequence[int] | None = None, affinity: str | None = None) -> list[Device]:
         """
         Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` 'numa', 'l4', 'l3',
@@ -396,8 +401,8 @@ class Program:
     """
     Source that was built for a device.
 
-    ``dialect`` is 'opencl-c', 'sycl', 'spirv' or 'c++' (the host's), as the device builds; None: its first. ``context`` is that of the
-    queues that will run it; None: the device's default one.
+    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin' or 'c++' (the host's), as the device builds; None: its
+    first. ``context`` is that of the queues that will run it; None: the device's default one.
 
     Raises KernelError with the build log; DeviceError where the device does not build the dialect.
     """
@@ -459,6 +464,10 @@ class Kernel:
     @property
     def private_mem_size(self) -> int:
         """Private memory of a work-item, in bytes; 0: not known."""
+
+    @property
+    def num_registers(self) -> int:
+        """Registers of a work-item; 0: not known."""
 
     def __getitem__(self, range: object) -> Launcher:
         """
@@ -756,13 +765,18 @@ class LocalMemory:
 class Launcher:
     """A kernel with its nd-range: call it with the kernel's arguments."""
 
-    def __call__(self, *args: object, queue: object | None = None) -> Event:
+    def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
+                 cluster: int | tuple[int, ...] | None = None) -> Event:
         """
         Submits the kernel and returns its Event.
 
         Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
         Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type.
+        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
+        those of a cluster share their local memory. Both are CUDA's.
+
+        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
+        groups of the device cannot work together in that way.
         """
 
 c_api: CapsuleType

@@ -9,16 +9,18 @@ import os
 import sys
 
 _CPU_DEVICE = "libintelocl.so"  # of intel-opencl-rt
+_NVIDIA = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")  # of NVIDIA's packages, beside the others: CUDA 13 and 12
 _SYSTEM_DRIVERS = "/etc/OpenCL/vendors"
 
 
 def library_directories() -> list[str]:
-    """Where Python packages put shared libraries: ``lib`` of the environment, and beside each place of packages."""
+    """Where Python packages put shared libraries: ``lib`` of the environment, beside each place of packages, or inside."""
     found = [os.path.join(sys.prefix, "lib")]
     for entry in sys.path:
         if os.path.basename(entry) in ("site-packages", "dist-packages"):
             # <prefix>/lib/python3.x/site-packages
             found.append(os.path.dirname(os.path.dirname(entry)))
+            found.extend(os.path.join(entry, directory) for directory in _NVIDIA)
     return list(dict.fromkeys(found))
 
 

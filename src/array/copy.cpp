@@ -1,6 +1,8 @@
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 
+#include "array/reach.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -62,9 +64,10 @@ void check_copyable(const Array &to, const Array &from) {
 
 bool is_host_memory(const Array &array) { return array.device().backend().is_host(); }
 
-// Whether the queue's device may use the memory in work of its own.
-bool reaches(const Queue &queue, const Array &array) {
-    return array.context() == queue.context() || (array.is_host_accessible() && queue.device().has(EP_READS_HOST_MEMORY));
+// Whether the runtime copies blocks of bytes between the two contexts by itself, even where no kernel reaches both.
+bool copies_between(const Queue &queue, const Array &to, const Array &from) {
+    return queue.device().has(EP_PEER_COPIES) && &to.context().backend() == &queue.backend() &&
+           &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() && from.layout().is_c_contiguous();
 }
 
 // The array's queue, unless somebody gave it one that cannot use its memory.
@@ -148,7 +151,7 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
         return enqueue(host_copy_queue(), to, from);
 
     const Queue queue = wanted ? wanted : queue_of(is_host_memory(to) ? from : to);
-    if (reaches(queue, to) && reaches(queue, from))
+    if ((reaches(queue, to) && reaches(queue, from)) || copies_between(queue, to, from))
         return enqueue(queue, to, from);
     if (reaches(queue, to) && is_host_memory(from))
         return upload(to, from, queue);

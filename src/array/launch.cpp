@@ -1,14 +1,14 @@
 #include <entrepot/array/launch.hpp>
 
+#include "array/reach.hpp"
+
 #include <vector>
 
 namespace entrepot {
 namespace {
 
 void check_reachable(const Kernel &kernel, const Queue &queue, const Array &array, std::size_t position) {
-    const bool reachable = array.context() == queue.context() || array.size() == 0 ||
-                           (array.is_host_accessible() && queue.device().has(EP_READS_HOST_MEMORY));
-    if (!reachable)
+    if (array.size() != 0 && !reaches(queue, array))
         throw Error(ErrorKind::kernel, "launch of ", kernel.name(), ": argument ", position, " is ", array.kind(), " memory of ",
                     array.context(), ", and the queue is of ", queue.context(),
                     "; compute follows data: launch on the array's own queue, or move it with .to(device)");
@@ -25,7 +25,8 @@ struct ToBackend {
 
 }  // namespace
 
-void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments) {
+void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
+            const ep_cooperation *cooperation) {
     std::vector<ep_argument> given(arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         given[i] = std::visit(ToBackend{}, arguments[i]);
@@ -34,7 +35,7 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
             (*array)->memory().before(access_of(**array), queue);
         }
     }
-    const Queue::Position position = kernel.launch(queue, range, given);
+    const Queue::Position position = kernel.launch(queue, range, given, cooperation);
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
             (*array)->memory().after(access_of(**array), queue, position);

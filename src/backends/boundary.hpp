@@ -1,5 +1,6 @@
 // The boundary that every function of a backend's table stands behind: exceptions become statuses here and nowhere else.
 #pragma once
+#include <entrepot/core/text.hpp>
 #include <entrepot/device/backend.h>
 
 #include <exception>
@@ -14,6 +15,10 @@ struct Refusal : std::runtime_error {
     Refusal(ep_status code, const std::string &message) : std::runtime_error(message), status(code) {}
     ep_status status;
 };
+
+template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
+    throw Refusal(status, sentence_of(parts...));
+}
 
 // What the loader lent to this backend; set once by its entry function, before any other function runs.
 inline const ep_loader *loader = nullptr;

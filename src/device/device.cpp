@@ -81,6 +81,14 @@ const Queue &Device::make_default_queue() const {
     return publish(record_->default_queue, Queue::adopt(backend(), queue, false, true));
 }
 
+bool Device::can_access(const Device &peer) const {
+    if (&peer.backend() != &backend())
+        return false;
+    std::int32_t can = 0;
+    backend().call(&ep_backend::peer_can_access, handle(), peer.handle(), &can);
+    return can != 0;
+}
+
 void *Device::native() const {
     void *native;
     backend().call(&ep_backend::device_native, handle(), &native);

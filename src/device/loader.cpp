@@ -2,6 +2,7 @@
 
 #include <entrepot/device/registry.hpp>
 
+#include "backends/cuda/table.hpp"
 #include "backends/host/table.hpp"
 #include "device/mapped.hpp"
 
@@ -30,7 +31,27 @@ void log(const char *message) {
         std::fprintf(stderr, "entrepot: %s\n", message);
 }
 
-constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log};
+bool exists(const std::string &path) { return access(path.c_str(), F_OK) == 0; }
+
+// The first `directory/file` that exists; empty: none.
+std::string find_file(const std::vector<std::string> &directories, const std::string &file) {
+    for (const std::string &directory : directories)
+        if (std::string path = directory + "/" + file; exists(path))
+            return path;
+    return {};
+}
+
+const char *find_library(const char *file) {
+    thread_local std::string found;
+    try {
+        found = find_file(library_directories(), file);
+    } catch (...) {
+        return nullptr;  // out of memory: the system's own search may still do
+    }
+    return found.empty() ? nullptr : found.c_str();
+}
+
+constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library};
 
 // ---------------------------------------------------------- the SYCL runtime
 
@@ -39,19 +60,9 @@ constexpr const char *sycl_soname = "libsycl.so.9";
 constexpr const char *sycl_plugin = "libentrepot_sycl9.so";
 constexpr const char *sycl_packages = "pip install \"entrepot[sycl]\"";
 
-bool exists(const std::string &path) { return access(path.c_str(), F_OK) == 0; }
-
 bool same_directory(const std::string &a, const std::string &b) {
     struct stat of_a, of_b;
     return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-// The first `directory/file` that exists; empty: none.
-std::string find_file(const std::vector<std::string> &directories, const std::string &file) {
-    for (const std::string &directory : directories)
-        if (std::string path = directory + "/" + file; exists(path))
-            return path;
-    return {};
 }
 
 std::string what_dlopen_said() {
@@ -147,6 +158,14 @@ Loaded load_host() {
     if (entrepot_host_backend(&lent, &api) != EP_OK)
         return {nullptr, error_sentence};
     return {api, "built in"};
+}
+
+Loaded load_cuda() {
+    const ep_backend *api = nullptr;
+    if (entrepot_cuda_backend(&lent, &api) != EP_OK)
+        return {nullptr, error_sentence};
+    const std::optional<MappedLibrary> driver = mapped_library("libcuda.so.1");
+    return {api, driver ? driver->path : "libcuda.so.1"};
 }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {

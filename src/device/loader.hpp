@@ -16,7 +16,11 @@ struct Loaded {
     std::string reason;               // what was loaded, or why nothing was
 };
 
+// Where packages may have put shared libraries, in the order in which they are searched; the registry keeps them.
+std::vector<std::string> library_directories();
+
 Loaded load_host();
+Loaded load_cuda();
 Loaded load_sycl(const std::vector<std::string> &library_directories);
 
 // Why a SYCL runtime that is there lists no device: what is known to make devices vanish without a word.

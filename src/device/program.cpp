@@ -159,7 +159,8 @@ const std::string &Kernel::name() const noexcept { return record_->name; }
 const Program &Kernel::program() const noexcept { return record_->program; }
 const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
 
-Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const {
+Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                               const ep_cooperation *cooperation) const {
     if (range.ndim < 1 || range.ndim > 3)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);
     if (queue.context() != program().context())
@@ -174,8 +175,8 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
     if (items == 0)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     fork_guard::require_usable(queue.backend());
-    const ep_status status =
-        queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, arguments.data(), arguments.size());
+    const ep_status status = queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, cooperation,
+                                                                 arguments.data(), arguments.size());
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
     queue.backend().check(status);

@@ -40,7 +40,7 @@ struct Registry {
 
     Registry() {
         rows.emplace_back("sycl", load_sycl);
-        rows.emplace_back("cuda", not_in_this_build);
+        rows.emplace_back("cuda", [](const std::vector<std::string> &) { return load_cuda(); });
         rows.emplace_back("hip", not_in_this_build);
         host = &rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
     }
@@ -90,11 +90,6 @@ void fill(Row &row, const ep_backend *api, std::string reason) {
     }
     row.devices = root_devices(*row.backend);
     row.reason = std::move(reason);
-}
-
-std::vector<std::string> library_directories() {
-    const std::lock_guard locked(all().mutex);
-    return all().library_directories;
 }
 
 void load(Row &row) {
@@ -246,6 +241,11 @@ const Queue &initial_queue() {
 }
 
 }  // namespace
+
+std::vector<std::string> library_directories() {
+    const std::lock_guard locked(all().mutex);
+    return all().library_directories;
+}
 
 namespace registry {
 

@@ -104,7 +104,6 @@ class TestRoundTrip:
         np.testing.assert_array_equal(values(moved(source, place)), source)
 
 
-@pytest.mark.sycl
 @every_host_accessible_place
 class TestHostAccess:
     def test_the_hosts_view_is_the_same_memory(self, place: Place) -> None:

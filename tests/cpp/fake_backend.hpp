@@ -582,7 +582,7 @@ inline void enter_programs(ep_backend &table) {
         });
     };
     table.kernel_info = [](ep_kernel, ep_device device, ep_kernel_info *info) {
-        return guarded([&](World &) { *info = {device->info.max_work_group, 8, 1024, 0, 2}; });
+        return guarded([&](World &) { *info = {device->info.max_work_group, 8, 1024, 0, 16, 2}; });
     };
     table.kernel_retain = [](ep_kernel kernel) { quietly([&](World &) { ++kernel->references; }); };
     table.kernel_release = [](ep_kernel kernel) {
@@ -594,7 +594,8 @@ inline void enter_programs(ep_backend &table) {
             }
         });
     };
-    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_argument *arguments, std::size_t count) {
+    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_cooperation *,
+                             const ep_argument *arguments, std::size_t count) {
         return guarded([&](World &w) {
             hand_over(w, queue, [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
                 if (world().kernel)
@@ -606,6 +607,7 @@ inline void enter_programs(ep_backend &table) {
 
 inline void enter_peer(ep_backend &table) {
     table.peer_can_access = [](ep_device, ep_device, std::int32_t *can) { return guarded([&](World &) { *can = 1; }); };
+    table.peer_enable_access = [](ep_context, ep_device) { return guarded([](World &) {}); };
 }
 
 inline const ep_backend &table() {

@@ -32,15 +32,18 @@ class Place:
 
 HOST = Place("host", "host")
 SYCL = [Place("opencl:cpu", kind) for kind in ("host", "device", "shared")]
+CUDA = [Place("cuda:0", kind) for kind in ("host", "device", "shared")]
+
+_MARKERS = {"host": pytest.mark.host, "opencl": pytest.mark.sycl, "cuda": pytest.mark.cuda}
 
 
 def _param(place: Place) -> object:
-    return pytest.param(place, id=str(place), marks=pytest.mark.host if place is HOST else pytest.mark.sycl)
+    return pytest.param(place, id=str(place), marks=_MARKERS[place.selector.split(":")[0]])
 
 
 #: Every place, as parameters with their markers.
-every_place = pytest.mark.parametrize("place", [_param(place) for place in (HOST, *SYCL)])
-every_host_accessible_place = pytest.mark.parametrize("place", [_param(p) for p in (HOST, *SYCL) if p.host_accessible])
+every_place = pytest.mark.parametrize("place", [_param(place) for place in (HOST, *SYCL, *CUDA)])
+every_host_accessible_place = pytest.mark.parametrize("place", [_param(p) for p in (HOST, *SYCL, *CUDA) if p.host_accessible])
 
 
 def moved(source: Any, place: Place) -> ep.Array:

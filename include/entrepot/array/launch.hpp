@@ -23,7 +23,9 @@ struct LocalMemory {
 using LaunchArgument = std::variant<const Array *, Scalar, LocalMemory, std::span<const std::byte>>;
 
 // Arrays that are not read-only count as written. Every array must be reachable by the queue's device: memory of the queue's
-// context, or host-accessible memory where the device reads it. Throws KernelError where one is not ("compute follows data").
-void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments);
+// context, host-accessible memory where the device reads it, or memory of a peer that it reaches. Throws KernelError where one is
+// not ("compute follows data").
+void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
+            const ep_cooperation *cooperation = nullptr);
 
 }  // namespace entrepot

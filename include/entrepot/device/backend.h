@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 1
+#define EP_BACKEND_VERSION 2
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -43,6 +43,9 @@ typedef struct ep_loader {
     uint32_t version; /* EP_BACKEND_VERSION of the loader */
     void (*set_error)(const char *message);
     void (*log)(const char *message);
+    /* The path of a shared library where packages put them; NULL: only the system can know. Lives until the next call on this
+     * thread. */
+    const char *(*find_library)(const char *file);
 } ep_loader;
 
 typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */
@@ -68,7 +71,8 @@ typedef enum ep_aspect {
     EP_PARTITION_BY_AFFINITY = 1u << 8,
     EP_PROFILING = 1u << 9,          /* queues can be created with EP_QUEUE_PROFILING */
     EP_READS_HOST_MEMORY = 1u << 10, /* kernels may be given ordinary host memory */
-    EP_ORDERED_FREE = 1u << 11       /* memory_allocate and memory_free take a queue and are ordered in it */
+    EP_ORDERED_FREE = 1u << 11,      /* memory_allocate and memory_free take a queue and are ordered in it */
+    EP_PEER_COPIES = 1u << 12        /* memory_copy takes memory of every context of this backend, whatever the queue's */
 } ep_aspect;
 
 typedef struct ep_device_info {
@@ -108,7 +112,9 @@ typedef enum ep_usm_kind { EP_USM_UNKNOWN = 0, EP_USM_HOST = 1, EP_USM_DEVICE = 
 typedef enum ep_query_flag { EP_QUERY_DEVICE = 1u << 0, EP_QUERY_SIZE = 1u << 1 } ep_query_flag;
 
 typedef struct ep_allocation {
-    ep_usm_kind kind;  /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set */
+    /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set. A backend whose contexts share one address space
+     * (CUDA) answers in each for all of them: `device` says whose it is. */
+    ep_usm_kind kind;
     ep_device device;  /* with EP_QUERY_DEVICE; NULL where the runtime does not know (host memory, some sub-devices) */
     void *base;        /* start of the allocation; NULL where the runtime cannot tell */
     uint64_t size;     /* with EP_QUERY_SIZE; 0 where the runtime cannot tell */
@@ -161,12 +167,19 @@ typedef struct ep_range {
     uint64_t local[3]; /* work-items of a group; all 0: the backend chooses */
 } ep_range;
 
+/* How the groups of a launch work together, where the device has that. */
+typedef struct ep_cooperation {
+    int32_t all_resident; /* 1: all groups run at once and may wait for each other (CUDA's cooperative launch) */
+    uint64_t cluster[3];  /* groups of a cluster, in the order of ep_range, whose local memory its groups share; all 0: none */
+} ep_cooperation;
+
 typedef struct ep_kernel_info {
     uint64_t max_work_group;     /* work-items, of this kernel on that device */
     uint64_t preferred_multiple; /* of work-items in a group; 0 unknown */
     uint64_t local_memory;       /* bytes that the kernel uses by itself */
     uint64_t private_memory;     /* bytes a work-item; 0 unknown */
-    int32_t argument_count;      /* -1 unknown */
+    uint32_t registers;          /* a work-item; 0 unknown */
+    int32_t argument_count;      /* -1 unknown, or local memory is no argument to the language */
 } ep_kernel_info;
 
 /* -------------------------------------------------------------- the table */
@@ -201,8 +214,9 @@ typedef struct ep_backend {
 
     /* queues. Those that are created are in order unless EP_QUEUE_OUT_OF_ORDER asks otherwise. */
     ep_status (*queue_create)(ep_context context, ep_device device, uint32_t flags, ep_queue *queue);
-    ep_status (*queue_from_native)(void *native, ep_queue *queue); /* sycl::queue * (copied), const CUstream * */
-    ep_status (*queue_native)(ep_queue queue, void **native);
+    /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this very thread) and ordinary ones. */
+    ep_status (*queue_from_native)(void *native, ep_queue *queue);
+    ep_status (*queue_native)(ep_queue queue, void **native); /* the same form; lives as long as `queue` */
     void (*queue_retain)(ep_queue queue);
     void (*queue_release)(ep_queue queue);
     ep_status (*queue_equal)(ep_queue a, ep_queue b, int32_t *equal);
@@ -219,7 +233,7 @@ typedef struct ep_backend {
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */
-    ep_status (*event_native)(ep_event event, void **native);
+    ep_status (*event_native)(ep_event event, void **native);                /* sycl::event *, CUevent */
     ep_status (*event_from_native)(void *native, ep_event *event);
     void (*event_retain)(ep_event event);
     void (*event_release)(ep_event event);
@@ -247,11 +261,13 @@ typedef struct ep_backend {
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
     void (*kernel_retain)(ep_kernel kernel);
     void (*kernel_release)(ep_kernel kernel);
-    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
-                               size_t count);
+    /* `cooperation` is NULL for groups that know nothing of each other. */
+    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
+                               const ep_argument *arguments, size_t count);
 
     /* peer */
-    ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can);
+    ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can); /* once access is enabled */
+    ep_status (*peer_enable_access)(ep_context context, ep_device peer);          /* for all work of `context` from now on */
 } ep_backend;
 
 /* What a plugin exports. On EP_OK *backend lives as long as the process. */

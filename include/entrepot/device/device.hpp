@@ -42,6 +42,9 @@ public:
     // In order, in the default context; made once.
     const Queue &default_queue() const;
 
+    // Whether kernels here can be given memory of the other device, once access to it is enabled.
+    bool can_access(const Device &peer) const;
+
     void *native() const;  // sycl::device *, CUdevice * …; lives as long as the process
 
     explicit operator bool() const noexcept { return record_ != nullptr; }

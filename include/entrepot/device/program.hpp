@@ -59,9 +59,11 @@ public:
     Kernel() noexcept = default;
 
     // Hands the kernel to the queue and returns its position there; the memory that arguments point to is ordered by the
-    // array room, not here.
-    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named.
-    Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const;
+    // array room, not here. With a cooperation, the groups work together.
+    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named. DeviceError: the
+    // device's groups do not work together in that way.
+    Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                           const ep_cooperation *cooperation = nullptr) const;
 
 private:
     friend class Program;

@@ -1,9 +1,8 @@
 // What stands behind the host backend's handles: queues, events, and the work that passes through them.
 #pragma once
 #include "backends/boundary.hpp"
+#include "backends/counted.hpp"
 #include "backends/host/executor.hpp"
-
-#include <entrepot/core/text.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -31,40 +30,6 @@ inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queu
 inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
 inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
 inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
-
-template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
-    throw Refusal(status, sentence_of(parts...));
-}
-
-// A handle that lives until its last reference is released.
-template <class Self> class Counted {
-public:
-    void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-    void release() noexcept {
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            delete static_cast<Self *>(this);
-    }
-
-private:
-    std::atomic<std::uint32_t> references_{1};
-};
-
-// One reference to a counted handle.
-template <class Handle> class Reference {
-public:
-    explicit Reference(Handle &handle) noexcept : handle_(&handle) { handle.retain(); }
-    Reference(Reference &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Reference &operator=(Reference &&) = delete;
-    ~Reference() {
-        if (handle_ != nullptr)
-            handle_->release();
-    }
-    Handle *operator->() const noexcept { return handle_; }
-    Handle &operator*() const noexcept { return *handle_; }
-
-private:
-    Handle *handle_;
-};
 
 // Limits that the processor does not set: those of OpenCL CPU devices, so that a kernel that fits there fits here.
 inline constexpr std::uint64_t max_work_group = 8192;

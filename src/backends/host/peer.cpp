@@ -11,8 +11,18 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
     });
 }
 
+ep_status peer_enable_access(ep_context context, ep_device peer) {
+    return guarded([&] {
+        check_context(context);
+        check_device(peer);
+    });
+}
+
 }  // namespace
 
-void enter_peer(ep_backend &table) { table.peer_can_access = peer_can_access; }
+void enter_peer(ep_backend &table) {
+    table.peer_can_access = peer_can_access;
+    table.peer_enable_access = peer_enable_access;
+}
 
 }  // namespace entrepot::backends::host

@@ -424,9 +424,12 @@ private:
     Launch launch_;
 };
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
-                        std::size_t count) {
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
+                        const ep_argument *arguments, std::size_t count) {
     return guarded([&] {
+        if (cooperation != nullptr)
+            refuse(EP_UNSUPPORTED, "the host runs the groups of ", object(kernel).name,
+                   " one after the other: they cannot wait for each other");
         Launch launch(object(kernel), *range, arguments, count);
         if (launch.groups() != 0)
             object(queue).submit(LaunchWork(std::move(launch)));

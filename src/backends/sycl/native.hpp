@@ -5,9 +5,7 @@
 #pragma once
 #include "../boundary.hpp"
 
-#include <entrepot/core/text.hpp>
-
-// By name: all of <sycl/sycl.hpp> takes twice as long, and GCC 16 refuses parts of it (2026.2) that nobody here uses.
+// By name: GCC 16 refuses parts of <sycl/sycl.hpp> (2026.2) that nobody here uses.
 #include <sycl/backend.hpp>
 #include <sycl/context.hpp>
 #include <sycl/device.hpp>
@@ -23,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -31,10 +30,6 @@
 namespace entrepot::backends::sycl {
 
 namespace syclex = ::sycl::ext::oneapi::experimental;
-
-template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts &...parts) {
-    throw Refusal(status, sentence_of(parts...));
-}
 
 ep_status status_of(const ::sycl::exception &error);
 
@@ -93,8 +88,9 @@ struct ep_device_s {
     bool builds_sycl_source = false, builds_spirv = false;
 
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
-    std::mutex mutex;                                            // guards the two below
+    std::mutex mutex;                                            // guards the three below
     std::map<Partition, std::vector<ep_device_s *>> partitions;  // those that were asked for
+    std::set<ep_device_s *> peers;                               // whose memory work here may use, as somebody asked
     std::uint32_t sub_device_count = 0;                          // sub-devices are numbered as they appear
 };
 

@@ -17,8 +17,28 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
     });
 }
 
+// The runtime enables access between devices, not contexts; enabling twice is an error there.
+ep_status peer_enable_access(ep_context context, ep_device peer) {
+    return guarded([&] {
+        for (const ep_device device : context->devices) {
+            std::int32_t can = 0;
+            if (device == peer)
+                continue;
+            if (peer_can_access(device, peer, &can) != EP_OK || !can)
+                refuse(EP_UNSUPPORTED, selector(device), " cannot reach the memory of ", selector(peer),
+                       ": copy through the host");
+            std::lock_guard lock(device->mutex);
+            if (device->peers.insert(peer).second)
+                device->native.ext_oneapi_enable_peer_access(peer->native);
+        }
+    });
+}
+
 }  // namespace
 
-void enter_peer(ep_backend &table) { table.peer_can_access = peer_can_access; }
+void enter_peer(ep_backend &table) {
+    table.peer_can_access = peer_can_access;
+    table.peer_enable_access = peer_enable_access;
+}
 
 }  // namespace entrepot::backends::sycl

@@ -388,9 +388,12 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
     });
 }
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_argument *arguments,
-                        std::size_t count) {
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
+                        const ep_argument *arguments, std::size_t count) {
     return guarded([&] {
+        if (cooperation)
+            refuse(EP_UNSUPPORTED, selector(queue->device), " runs the groups of kernel \"", kernel->name,
+                   "\" without regard to each other: the SYCL backend launches neither cooperatively nor in clusters");
         require_place(queue, kernel);
         require_arguments(kernel, arguments, count);
         require_range(*range);

@@ -1,95 +1,13 @@
-// Strided copies and fills: how a box is reduced, and the kernel that walks it, in both languages that kernels are built from.
+// The kernel that walks a box, in both languages that kernels are built from.
 #include "strided.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 
 namespace entrepot::backends::sycl {
 
 namespace {
-
-constexpr std::size_t widest_unit = 16;
-
-// ----------------------------------------------------------------- planning
-
-void require_box(const ep_box &box) {
-    if (box.ndim > EP_MAX_NDIM)
-        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was given, and there may be ", EP_MAX_NDIM);
-    if (box.itemsize == 0)
-        refuse(EP_INVALID, "a box of items of 0 bytes was given");
-    for (std::size_t i = 0; i < box.ndim; ++i)
-        if (box.shape[i] < 0)
-            refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ", box.shape[i]);
-}
-
-// The loops over whole items, outermost first by the steps of `to`, each of them forwards and of more than one round.
-Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
-    require_box(box);
-    Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
-    for (std::size_t i = 0; i < box.ndim; ++i) {
-        Loop loop{box.shape[i], to_steps[i], from_steps[i]};
-        walk.is_empty |= loop.count == 0;
-        if (loop.count <= 1)
-            continue;
-        if (loop.to_step < 0) {
-            walk.to += (loop.count - 1) * loop.to_step;
-            walk.from += (loop.count - 1) * loop.from_step;
-            loop.to_step = -loop.to_step;
-            loop.from_step = -loop.from_step;
-        }
-        walk.loops.push_back(loop);
-    }
-    std::stable_sort(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
-    return walk;
-}
-
-// Joins each loop with the one inside it where one step of the outer is all rounds of the inner.
-void join_loops(Walk &walk) {
-    std::vector<Loop> joined;
-    for (const Loop &inner : walk.loops) {
-        if (!joined.empty()) {
-            Loop &outer = joined.back();
-            if (outer.to_step == inner.to_step * inner.count && outer.from_step == inner.from_step * inner.count) {
-                outer = {outer.count * inner.count, inner.to_step, inner.from_step};
-                continue;
-            }
-        }
-        joined.push_back(inner);
-    }
-    walk.loops = std::move(joined);
-}
-
-bool is_multiple(const Walk &walk, std::size_t bytes) {
-    std::uint64_t all = reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
-    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
-        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) | static_cast<std::uint64_t>(walk.loops[i].from_step);
-    return all % bytes == 0;
-}
-
-// Doubles the unit once, where the innermost loop is over neighbours and everything stays aligned.
-bool widen_unit(Walk &walk) {
-    if (walk.unit == widest_unit || walk.loops.empty())
-        return false;
-    Loop &inner = walk.loops.back();
-    const auto unit = static_cast<std::int64_t>(walk.unit);
-    if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 || !is_multiple(walk, 2 * walk.unit))
-        return false;
-    walk.unit *= 2;
-    inner = {inner.count / 2, 2 * unit, 2 * unit};
-    if (inner.count == 1)
-        walk.loops.pop_back();
-    return true;
-}
-
-// The shortest stretch at the start of the item of which the item is a repetition by a power of two.
-std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
-    std::size_t period = itemsize;
-    while (period % 2 == 0 && std::memcmp(item, item + period / 2, period / 2) == 0)
-        period /= 2;
-    return period;
-}
 
 // ------------------------------------------------------------------ kernels
 
@@ -285,62 +203,6 @@ void submit_walk(ep_queue queue, ::sycl::queue &native, const Verb &verb, const 
 }
 
 }  // namespace
-
-bool Walk::is_contiguous() const noexcept {
-    const auto step = static_cast<std::int64_t>(unit);
-    return loops.empty() || (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
-}
-
-std::size_t Walk::bytes() const noexcept {
-    std::size_t all = unit;
-    for (const Loop &loop : loops)
-        all *= static_cast<std::size_t>(loop.count);
-    return all;
-}
-
-Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps) {
-    Walk walk = walk_of_items(box, to, to_steps, from, from_steps);
-    if (box.itemsize > 1)
-        walk.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});
-    join_loops(walk);
-    while (widen_unit(walk)) {
-    }
-    return walk;
-}
-
-Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item) {
-    const auto *bytes = static_cast<const unsigned char *>(item);
-    const std::size_t period = period_of(bytes, box.itemsize);
-    Walk items = walk_of_items(box, to, to_steps, to, to_steps);
-    if (box.itemsize > period) {
-        const auto step = static_cast<std::int64_t>(period);
-        items.loops.push_back({static_cast<std::int64_t>(box.itemsize / period), step, step});
-    }
-    join_loops(items);
-
-    std::size_t unit = 1;
-    std::uint64_t aligned = reinterpret_cast<std::uintptr_t>(items.to) | period;
-    for (const Loop &loop : items.loops)
-        aligned |= static_cast<std::uint64_t>(loop.to_step);
-    while (unit < widest_unit && aligned % (2 * unit) == 0)
-        unit *= 2;
-
-    Fill fill;
-    for (std::size_t offset = 0; offset < period; offset += unit) {
-        Walk walk = items;
-        walk.unit = unit;
-        walk.to += offset;
-        walk.from = walk.to;
-        while (widen_unit(walk)) {
-        }
-        Fill::Value value;
-        for (std::size_t i = 0; i < value.size(); ++i)
-            value[i] = bytes[offset + i % unit];
-        fill.walks.push_back(std::move(walk));
-        fill.values.push_back(value);
-    }
-    return fill;
-}
 
 void submit_copy(ep_queue queue, ::sycl::queue &native, const Walk &walk) {
     submit_walk(queue, native, copy_verb, walk, [](::sycl::handler &handler, const Walk &part) {

@@ -59,7 +59,7 @@ inline std::string &last_error() {
 }
 
 inline const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { last_error() = message; },
-                              [](const char *) {}};
+                              [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
 
 #define CONTRACT_OK(call)                                                                                                        \
     do {                                                                                                                         \
@@ -242,7 +242,7 @@ public:
         const ep_argument arguments[] = {pointer_argument(out_.at()), bytes_argument(steps_), bytes_argument(value)};
         const ep_range range{1, {1, 1, 1}, {1, 1, 1}};
         const auto start = Clock::now();
-        CONTRACT_OK(bench_.table.kernel_launch(queue.get(), kernel_.get(), &range, arguments, 3));
+        CONTRACT_OK(bench_.table.kernel_launch(queue.get(), kernel_.get(), &range, nullptr, arguments, 3));
         return seconds_since(start);
     }
 
@@ -874,7 +874,7 @@ inline void check_indices(const Bench &bench, const Kernel &kernel, const ep_ran
     const std::int64_t offset = 1'000'000'007'000;
     const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset)};
     const Queue queue = bench.queue();
-    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench.wait(queue);
 
     std::vector<std::int64_t> expected;
@@ -909,16 +909,17 @@ inline void impossible_launches_are_refused(const Subject &subject) {
         const std::uint64_t too_many = bench.info.max_work_group * 2;
         for (const ep_range &range : {ep_range{0, {64}, {}}, ep_range{4, {64}, {}}, ep_range{1, {64}, {48}},
                                       ep_range{2, {8, 8}, {4, 0}}, ep_range{1, {too_many}, {too_many}}})
-            CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+            CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
 
         ep_kernel_info info{};
         CONTRACT_OK(bench.table.kernel_info(kernel.get(), bench.device, &info));
         const ep_range range{1, {64}, {}};
         if (info.argument_count >= 0)
             for (const std::size_t count : {0u, 1u, 3u})
-                CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, count));
+                CONTRACT_REFUSED_AS(EP_INVALID,
+                                    bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, count));
         const ep_argument excessive[] = {pointer_argument(out.at()), local_argument(std::size_t{1} << 50)};
-        CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, excessive, 2));
+        CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, excessive, 2));
 
         check_indices(bench, kernel, range);  // and a possible one still runs
     });
@@ -936,7 +937,7 @@ inline void groups_share_local_memory(const Subject &subject) {
         for (const std::size_t group : {1u, 2u, 16u, 64u}) {
             const ep_argument arguments[] = {pointer_argument(in.at()), pointer_argument(out.at()), local_argument(group * 4)};
             const ep_range range{1, {items}, {group}};
-            CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 3));
+            CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 3));
             bench.wait(queue);
             std::vector<std::int32_t> expected = values;
             for (std::size_t first = 0; first < items; first += group)
@@ -964,7 +965,7 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
             std::int64_t offset = 31;
             std::vector<ep_argument> arguments{pointer_argument(indices.at()), bytes_argument(offset)};
             ep_range range{1, {1}, {}};
-            CONTRACT_OK(table.kernel_launch(queue.get(), kernel.get(), &range, arguments.data(), 2));
+            CONTRACT_OK(table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments.data(), 2));
             std::int32_t item = 6;
             CONTRACT_OK(table.memory_fill(queue.get(), filled.at(), &item, sizeof item, 16));
             std::vector<std::int64_t> shape{4}, strides{8}, other{4};

@@ -125,7 +125,7 @@ bool says(const char *words) { return last_error().find(words) != std::string::n
 void launch(const Queue &queue, const Kernel &kernel, const void *out) {
     const ep_argument argument = pointer_argument(out);
     const ep_range range{1, {1}, {}};
-    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, &argument, 1));
+    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, &argument, 1));
 }
 
 }  // namespace
@@ -319,11 +319,11 @@ TEST_CASE("programs: what a program exports beside its kernels is believed") {
     const ep_argument arguments[] = {pointer_argument(out.data()), local_argument(64 * 8)};
     const Queue queue = bench().queue();
     const ep_range range{1, {out.size()}, {64}};
-    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench().wait(queue);
     CHECK(out == expected);
     const ep_range too_wide{1, {out.size()}, {128}};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.kernel_launch(queue.get(), kernel.get(), &too_wide, arguments, 2));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.kernel_launch(queue.get(), kernel.get(), &too_wide, nullptr, arguments, 2));
 }
 
 // ---------------------------------------------------------------- fork
@@ -357,7 +357,7 @@ TEST_CASE("fork: the child works on threads of its own, and what was under way s
         const std::int64_t offset = 0;
         const ep_argument arguments[] = {pointer_argument(out.data()), bytes_argument(offset)};
         const ep_range range{1, {100'000}, {}};
-        expect(table.kernel_launch(idle.get(), kernel.get(), &range, arguments, 2) == EP_OK);
+        expect(table.kernel_launch(idle.get(), kernel.get(), &range, nullptr, arguments, 2) == EP_OK);
         ep_event done = nullptr;
         expect(table.event_record(idle.get(), &done) == EP_OK);
         std::int32_t finished = 0;

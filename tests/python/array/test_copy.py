@@ -12,6 +12,7 @@ np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
 
 
+@pytest.mark.sycl
 @pytest.mark.parametrize("source_place", SYCL, ids=str)
 @pytest.mark.parametrize("target_place", SYCL, ids=str)
 class TestBetweenDevices:

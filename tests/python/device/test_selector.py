@@ -51,7 +51,7 @@ def test_any_text_finds_a_device_or_is_refused(text):
     assert ep.device(str(device)) == device
 
 
-@pytest.mark.parametrize("selector", ["cuda", "cuda:0", "hip:7"])
+@pytest.mark.parametrize("selector", ["hip", "hip:0", "hip:7"])
 def test_an_absent_backend_says_why(selector):
     with pytest.raises(ep.DeviceError, match=rf"no device matches '{selector}'.*host.*not part of this build"):
         ep.device(selector)

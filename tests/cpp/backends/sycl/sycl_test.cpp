@@ -465,7 +465,7 @@ TEST_CASE("a SPIR-V module runs") {
     const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(value)};
     const ep_range range{1, {1}, {1}};
     const Queue queue = bench.queue();
-    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, arguments, 2));
+    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench.wait(queue);
     CHECK(out.read<std::uint32_t>(1)[0] == 41);
 
@@ -480,7 +480,7 @@ TEST_CASE("a kernel is refused in a queue of another context") {
     const std::int64_t zero = 0;
     const ep_argument arguments[] = {pointer_argument(nullptr), bytes_argument(zero), bytes_argument(zero)};
     const ep_range range{1, {1}, {1}};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(elsewhere.get(), kernel.get(), &range, arguments, 3));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(elsewhere.get(), kernel.get(), &range, nullptr, arguments, 3));
 }
 
 TEST_CASE("threads may launch one kernel with different arguments") {
@@ -498,7 +498,7 @@ TEST_CASE("threads may launch one kernel with different arguments") {
                 const int value = 10'000 * number + round;
                 const ep_argument arguments[] = {pointer_argument(mine), bytes_argument(value)};
                 const ep_range range{1, {64}, {64}};
-                failures += bench.table.kernel_launch(queue, kernel.get(), &range, arguments, 2) != EP_OK;
+                failures += bench.table.kernel_launch(queue, kernel.get(), &range, nullptr, arguments, 2) != EP_OK;
                 failures += bench.table.queue_wait(queue) != EP_OK;
                 failures += mine[0] != value || mine[63] != value;
             }

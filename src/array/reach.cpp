@@ -1,0 +1,27 @@
+#include "array/reach.hpp"
+
+namespace entrepot {
+namespace {
+
+// Contexts of one backend that copies between them, each its device's default one: others share nothing.
+bool are_peers(const Queue &queue, const Array &array) {
+    return &array.context().backend() == &queue.backend() && queue.device().has(EP_PEER_COPIES) && queue.context().is_default() &&
+           array.context().is_default();
+}
+
+}  // namespace
+
+bool reaches(const Queue &queue, const Array &array) {
+    if (array.context() == queue.context() || (array.is_host_accessible() && queue.device().has(EP_READS_HOST_MEMORY)))
+        return true;
+    if (!are_peers(queue, array))
+        return false;
+    if (array.is_host_accessible())
+        return true;
+    if (!queue.device().can_access(array.device()))
+        return false;
+    queue.backend().call(&ep_backend::peer_enable_access, queue.context().handle(), array.device().handle());
+    return true;
+}
+
+}  // namespace entrepot

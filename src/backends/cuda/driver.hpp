@@ -1,0 +1,86 @@
+// The CUDA driver: opened when the backend is first asked for, never linked; every status of it goes through one check.
+#pragma once
+#include "backends/boundary.hpp"
+
+#include <cuda.h>
+
+#include <string>
+
+// The functions that this backend uses, by the names of the header, which expand to those of the version that it declares.
+// The optional ones came with drivers that are newer than the oldest that we take (CUDA 12.0); they may be NULL.
+// clang-format off
+#define ENTREPOT_CUDA_DRIVER(required, optional) \
+    required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) \
+    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) \
+    required(cuDevicePrimaryCtxRetain) required(cuDevicePrimaryCtxRelease) required(cuDevicePrimaryCtxGetState) \
+    required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
+    required(cuCtxEnablePeerAccess) optional(cuCtxRecordEvent) \
+    required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
+    required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
+    required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
+    required(cuMemAlloc) required(cuMemAllocManaged) required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
+    required(cuPointerGetAttributes) \
+    required(cuMemcpyAsync) required(cuMemcpyPeerAsync) required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
+    required(cuMemsetD8Async) required(cuMemsetD16Async) required(cuMemsetD32Async) required(cuLaunchHostFunc) \
+    required(cuModuleLoadDataEx) required(cuModuleUnload) required(cuModuleGetFunction) \
+    optional(cuModuleGetFunctionCount) optional(cuModuleEnumerateFunctions) optional(cuFuncGetName) \
+    required(cuFuncGetAttribute) required(cuFuncSetAttribute) optional(cuFuncGetParamInfo) \
+    required(cuOccupancyMaxActiveBlocksPerMultiprocessor) required(cuLaunchKernel) required(cuLaunchKernelEx)
+// clang-format on
+
+namespace entrepot::backends::cuda {
+
+struct Driver {
+#define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;
+    ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_MEMBER, ENTREPOT_CUDA_MEMBER)
+#undef ENTREPOT_CUDA_MEMBER
+    // Its newer version does the same, and older drivers have not got it.
+    CUresult (*event_elapsed_time)(float *milliseconds, CUevent from, CUevent to) = nullptr;
+    decltype(&::cuGetErrorName) error_name = nullptr;
+    decltype(&::cuGetErrorString) error_text = nullptr;
+    int version = 0;  // 12040 for CUDA 12.4
+    std::string path;
+};
+
+// Set by `open_driver`, before any other function of the backend runs.
+inline const Driver *opened_driver = nullptr;
+inline const Driver &driver() noexcept { return *opened_driver; }
+
+// Opens and initialises the driver. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
+void open_driver();
+
+[[noreturn]] void fail(CUresult code, const char *function);
+
+inline void check(CUresult code, const char *function) {
+    if (code != CUDA_SUCCESS) [[unlikely]]
+        fail(code, function);
+}
+
+// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
+std::string text_of(CUresult code);
+
+// Makes a context the current one of this thread, and the caller's again when it goes.
+class Current {
+public:
+    explicit Current(CUcontext context) {
+        CUcontext now = nullptr;
+        check(driver().cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+        if (now == context)
+            return;
+        check(driver().cuCtxPushCurrent(context), "cuCtxPushCurrent");
+        is_pushed_ = true;
+    }
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+    ~Current() {
+        CUcontext ours;
+        if (is_pushed_)
+            driver().cuCtxPopCurrent(&ours);
+    }
+
+private:
+    bool is_pushed_ = false;
+};
+
+}  // namespace entrepot::backends::cuda

@@ -1,0 +1,187 @@
+// How a strided copy or fill is planned, for the backends that carry it out with a kernel: a box is reduced to the fewest
+// dimensions and the widest units.
+#pragma once
+#include "boundary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace entrepot::backends {
+
+// One loop of a walk; the steps of both sides are in bytes.
+struct Loop {
+    std::int64_t count;
+    std::int64_t to_step, from_step;
+};
+
+// Units of 1, 2, 4, 8 or 16 bytes, one after the other through nested loops, the outermost first. In a fill, `from` moves
+// with `to` and is never read.
+struct Walk {
+    char *to;
+    const char *from;
+    std::size_t unit = 1;
+    std::vector<Loop> loops;
+
+    bool is_empty = false;
+    // Whether both sides are one block of bytes.
+    bool is_contiguous() const noexcept;
+    std::size_t bytes() const noexcept;
+};
+
+// Refuses a box that the contract does not allow.
+Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps);
+
+// A fill is one walk for each unit of the item that differs: `values[i]` goes where `walks[i]` leads.
+struct Fill {
+    using Value = std::array<unsigned char, 16>;
+    std::vector<Walk> walks;
+    std::vector<Value> values;
+};
+Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item);
+
+namespace walks {
+
+constexpr std::size_t widest_unit = 16;
+
+inline void require_box(const ep_box &box) {
+    if (box.ndim > EP_MAX_NDIM)
+        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was given, and there may be ", EP_MAX_NDIM);
+    if (box.itemsize == 0)
+        refuse(EP_INVALID, "a box of items of 0 bytes was given");
+    for (std::size_t i = 0; i < box.ndim; ++i)
+        if (box.shape[i] < 0)
+            refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ", box.shape[i]);
+}
+
+// The loops over whole items, outermost first by the steps of `to`, each of them forwards and of more than one round.
+inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+                          const std::int64_t *from_steps) {
+    require_box(box);
+    Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
+    for (std::size_t i = 0; i < box.ndim; ++i) {
+        Loop loop{box.shape[i], to_steps[i], from_steps[i]};
+        walk.is_empty |= loop.count == 0;
+        if (loop.count <= 1)
+            continue;
+        if (loop.to_step < 0) {
+            walk.to += (loop.count - 1) * loop.to_step;
+            walk.from += (loop.count - 1) * loop.from_step;
+            loop.to_step = -loop.to_step;
+            loop.from_step = -loop.from_step;
+        }
+        walk.loops.push_back(loop);
+    }
+    std::stable_sort(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
+    return walk;
+}
+
+// Joins each loop with the one inside it where one step of the outer is all rounds of the inner.
+inline void join_loops(Walk &walk) {
+    std::vector<Loop> joined;
+    for (const Loop &inner : walk.loops) {
+        if (!joined.empty()) {
+            Loop &outer = joined.back();
+            if (outer.to_step == inner.to_step * inner.count && outer.from_step == inner.from_step * inner.count) {
+                outer = {outer.count * inner.count, inner.to_step, inner.from_step};
+                continue;
+            }
+        }
+        joined.push_back(inner);
+    }
+    walk.loops = std::move(joined);
+}
+
+inline bool is_multiple(const Walk &walk, std::size_t bytes) {
+    std::uint64_t all = reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
+    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
+        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) | static_cast<std::uint64_t>(walk.loops[i].from_step);
+    return all % bytes == 0;
+}
+
+// Doubles the unit once, where the innermost loop is over neighbours and everything stays aligned.
+inline bool widen_unit(Walk &walk) {
+    if (walk.unit == widest_unit || walk.loops.empty())
+        return false;
+    Loop &inner = walk.loops.back();
+    const auto unit = static_cast<std::int64_t>(walk.unit);
+    if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 || !is_multiple(walk, 2 * walk.unit))
+        return false;
+    walk.unit *= 2;
+    inner = {inner.count / 2, 2 * unit, 2 * unit};
+    if (inner.count == 1)
+        walk.loops.pop_back();
+    return true;
+}
+
+// The shortest stretch at the start of the item of which the item is a repetition by a power of two.
+inline std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
+    std::size_t period = itemsize;
+    while (period % 2 == 0 && std::memcmp(item, item + period / 2, period / 2) == 0)
+        period /= 2;
+    return period;
+}
+
+}  // namespace walks
+
+inline bool Walk::is_contiguous() const noexcept {
+    const auto step = static_cast<std::int64_t>(unit);
+    return loops.empty() || (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
+}
+
+inline std::size_t Walk::bytes() const noexcept {
+    std::size_t all = unit;
+    for (const Loop &loop : loops)
+        all *= static_cast<std::size_t>(loop.count);
+    return all;
+}
+
+inline Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+                      const std::int64_t *from_steps) {
+    Walk walk = walks::walk_of_items(box, to, to_steps, from, from_steps);
+    if (box.itemsize > 1)
+        walk.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});
+    walks::join_loops(walk);
+    while (walks::widen_unit(walk)) {
+    }
+    return walk;
+}
+
+inline Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item) {
+    const auto *bytes = static_cast<const unsigned char *>(item);
+    const std::size_t period = walks::period_of(bytes, box.itemsize);
+    Walk items = walks::walk_of_items(box, to, to_steps, to, to_steps);
+    if (box.itemsize > period) {
+        const auto step = static_cast<std::int64_t>(period);
+        items.loops.push_back({static_cast<std::int64_t>(box.itemsize / period), step, step});
+    }
+    walks::join_loops(items);
+
+    std::size_t unit = 1;
+    std::uint64_t aligned = reinterpret_cast<std::uintptr_t>(items.to) | period;
+    for (const Loop &loop : items.loops)
+        aligned |= static_cast<std::uint64_t>(loop.to_step);
+    while (unit < walks::widest_unit && aligned % (2 * unit) == 0)
+        unit *= 2;
+
+    Fill fill;
+    for (std::size_t offset = 0; offset < period; offset += unit) {
+        Walk walk = items;
+        walk.unit = unit;
+        walk.to += offset;
+        walk.from = walk.to;
+        while (walks::widen_unit(walk)) {
+        }
+        Fill::Value value;
+        for (std::size_t i = 0; i < value.size(); ++i)
+            value[i] = bytes[offset + i % unit];
+        fill.walks.push_back(std::move(walk));
+        fill.values.push_back(value);
+    }
+    return fill;
+}
+
+}  // namespace entrepot::backends

@@ -1,0 +1,130 @@
+// NVRTC: what is compiled for which device and driver, what is refused with which words, and what comes from the cache.
+#include "backends/cuda/compiler.hpp"
+
+#include <backends/contract.hpp>
+
+#include <filesystem>
+
+namespace entrepot::backends::cuda {
+namespace {
+
+const std::string source = R"(
+    template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
+    extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; })";
+
+Request request(std::string text = source, Words options = {}) { return {std::move(text), std::move(options), "", 90, 13000}; }
+
+std::size_t files_in_cache() {
+    const std::filesystem::path place = std::filesystem::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda";
+    if (!std::filesystem::exists(place))
+        return 0;
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(place), {}));
+}
+
+void check_refused(ep_status status, const std::string &words, const Request &asked) {
+    std::string log;
+    try {
+        compile(asked, log);
+        FAIL("it was compiled");
+    } catch (const Refusal &refusal) {
+        CHECK(refusal.status == status);
+        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n", log);
+    }
+}
+
+bool is_cubin(const Code &code) {
+    return code.image.starts_with("\x7f"
+                                  "ELF");
+}
+
+}  // namespace
+
+TEST_CASE("code is made for the device itself") {
+    std::string log;
+    const Code code = compile(request(), log);
+    CHECK(is_cubin(code));
+    CHECK(code.image.find("twice") != std::string::npos);
+    CHECK(code.lowered_name.empty());
+}
+
+TEST_CASE("a device that the compiler does not know yet gets PTX, one that it no longer knows a refusal") {
+    std::string log;
+    Request newer = request();
+    newer.compute_capability = 990;
+    CHECK(compile(newer, log).image.find(".version") != std::string::npos);
+    Request older = request();
+    older.compute_capability = 20;
+    check_refused(EP_UNSUPPORTED, "the device has 2.0", older);
+}
+
+TEST_CASE("a driver that is older than the compiler is named, with what to install") {
+    Request old = request();
+    old.driver_version = 11040;
+    check_refused(EP_UNSUPPORTED, "this one, which is of CUDA 11.4", old);
+    check_refused(EP_UNSUPPORTED, "nvidia-cuda-nvrtc-cu12", old);
+}
+
+TEST_CASE("a template has the name that the compiler gave it") {
+    std::string log;
+    Request one = request();
+    one.expression = "scale<double>";
+    const Code code = compile(one, log);
+    CHECK(code.lowered_name.find("scale") != std::string::npos);
+    CHECK(code.image.find(code.lowered_name) != std::string::npos);
+    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
+    one.expression = "scale<Unknown>";
+    check_refused(EP_BUILD_FAILED, "Unknown", one);
+}
+
+TEST_CASE("source that is wrong leaves its reasons in the log, options that are wrong are named") {
+    check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
+    check_refused(EP_INVALID, "--no-such-option", request(source, {"--no-such-option"}));
+}
+
+TEST_CASE("the toolkit's headers are found where the package lays them, if it is there") {
+    std::string log;
+    Request with_half =
+        request("#include <cuda_fp16.h>\nextern \"C\" __global__ void half_it(__half *x) { *x = __hmul(*x, *x); }");
+    try {
+        CHECK(is_cubin(compile(with_half, log)));
+    } catch (const Refusal &) {
+        CHECK(log.find("cuda_fp16.h") != std::string::npos);  // NVRTC's package alone has no headers
+    }
+}
+
+TEST_CASE("an equal request is taken from the cache, any other is compiled") {
+    std::string log;
+    const Request first = request(source + "\n// cached");
+    const std::size_t before = files_in_cache();
+    const Code code = compile(first, log);
+    CHECK(files_in_cache() == before + 1);
+    CHECK(compile(first, log).image == code.image);
+    CHECK(files_in_cache() == before + 1);
+
+    Request other = first;
+    other.options = {"-DN=1"};
+    compile(other, log);
+    CHECK(files_in_cache() == before + 2);
+    other = first;
+    other.compute_capability = 80;
+    compile(other, log);
+    CHECK(files_in_cache() == before + 3);
+    other = first;
+    other.source += ' ';
+    compile(other, log);
+    CHECK(files_in_cache() == before + 4);
+}
+
+TEST_CASE("what depends on files of the user's is not kept") {
+    std::string log;
+    const std::size_t before = files_in_cache();
+    CHECK(is_cubin(compile(request(source + "\n// not cached", {"-I/nowhere"}), log)));
+    CHECK(files_in_cache() == before);
+}
+
+TEST_CASE("the architecture may be the user's choice") {
+    std::string log;
+    CHECK(compile(request(source, {"--gpu-architecture=compute_80"}), log).image.find(".target sm_80") != std::string::npos);
+}
+
+}  // namespace entrepot::backends::cuda

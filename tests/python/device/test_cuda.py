@@ -1,0 +1,325 @@
+"""CUDA devices in Python: programs in their forms, ranges that mean what they mean elsewhere, order, other people's CUDA."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import entrepot as ep
+
+np = pytest.importorskip("numpy")
+pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
+
+SOURCE = """
+extern "C" __global__ void axpy(float *y, const float *x, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] += a * x[i];
+}
+extern "C" __global__ void places(int *out) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    out[y * gridDim.x * blockDim.x + x] = 1000 * y + x;
+}
+struct Recipe { int add; short times; };
+extern "C" __global__ void cook(int *data, Recipe recipe) {
+    data[threadIdx.x] = (data[threadIdx.x] + recipe.add) * recipe.times;
+}
+extern "C" __global__ void reverse_groups(int *data) {
+    extern __shared__ int scratch[];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    scratch[threadIdx.x] = data[i];
+    __syncthreads();
+    data[i] = scratch[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" __global__ void slow(int *data, long long turns) {
+    unsigned x = 1;
+    for (long long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[1] = x;
+    data[0] = 42;
+}
+template <class T> __global__ void square(T *x) { x[threadIdx.x] *= x[threadIdx.x]; }
+"""
+KINDS = ("host", "device", "shared")
+
+
+@pytest.fixture(scope="module")
+def program() -> ep.Program:
+    return ep.Program(SOURCE, "cuda:0")
+
+
+def moved(values: object, kind: str = "device") -> ep.Array:
+    source = np.asarray(values)
+    array = ep.empty(source.shape, source.dtype, device="cuda:0", kind=kind)
+    ep.copy(array, source).wait()
+    return array
+
+
+def values(array: ep.Array) -> object:
+    return array.copy_to_host().numpy()
+
+
+class TestDevice:
+    def test_it_is_what_its_selector_says(self):
+        device = ep.device("cuda:0")
+        assert str(device) == "cuda:0"
+        assert (device.backend, device.device_type, device.vendor) == ("cuda", "gpu", "NVIDIA")
+        assert device.global_mem_size > 1 << 30
+        assert device.can_access(device)
+        assert device.partitions == []
+
+    def test_the_command_lists_it(self):
+        done = subprocess.run([sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, check=True)
+        assert "cuda:0" in done.stdout
+        assert "libcuda.so" in done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestLaunch:
+    def test_arrays_and_a_scalar(self, program, kind):
+        y, x = moved(np.ones(64, "float32"), kind), moved(np.arange(64, dtype="float32"), kind)
+        program.kernel("axpy")[64, 16](y, x, np.float32(2)).wait()
+        np.testing.assert_array_equal(values(y), 1 + 2 * np.arange(64, dtype="float32"))
+
+    def test_a_struct_by_value(self, program, kind):
+        class Recipe(ctypes.Structure):
+            _fields_ = (("add", ctypes.c_int), ("times", ctypes.c_short))
+
+        data = moved(np.arange(8, dtype="int32"), kind)
+        program.kernel("cook")[8, 8](data, Recipe(3, -2)).wait()
+        np.testing.assert_array_equal(values(data), (np.arange(8) + 3) * -2)
+
+    def test_local_memory(self, program, kind):
+        data = moved(np.arange(8, dtype="int32"), kind)
+        program.kernel("reverse_groups")[8, 4](data, ep.LocalMemory(4, "int32")).wait()
+        assert values(data).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+
+    def test_templates(self, program, kind):
+        data = moved(np.arange(4, dtype="float64"), kind)
+        program.kernel("square<double>")[4](data).wait()
+        assert values(data).tolist() == [0, 1, 4, 9]
+
+
+class TestRange:
+    @pytest.mark.parametrize("local", [None, (1, 1), (2, 3), (6, 9)])
+    def test_global_counts_work_items_and_the_last_dimension_is_the_fastest(self, program, local):
+        out = ep.zeros((6, 9), "int32", device="cuda:0")
+        program.kernel("places")[(6, 9), local](out).wait()
+        rows, columns = np.indices((6, 9))
+        np.testing.assert_array_equal(values(out), 1000 * rows + columns)
+
+    def test_it_is_the_same_range_as_on_the_host(self, program):
+        host = ep.Program(
+            """extern "C" void places(const long long *range, void *const *arguments) {
+                   int *out = (int *)arguments[0];
+                   for (long long i = range[10]; i < range[11]; ++i)
+                       out[i] = 1000 * (int)(i / range[2]) + (int)(i % range[2]);
+               }""",
+            "host",
+        )
+        there, here = ep.zeros((4, 10), "int32", device="cuda:0"), ep.zeros((4, 10), "int32", device="host")
+        program.kernel("places")[(4, 10), None](there).wait()
+        host.kernel("places")[(4, 10), None](here).wait()
+        np.testing.assert_array_equal(values(there), values(here))
+
+    def test_groups_that_do_not_divide_are_refused(self, program):
+        with pytest.raises(ep.KernelError, match="do not divide"):
+            program.kernel("places")[(6, 9), (4, 3)](ep.zeros((6, 9), "int32", device="cuda:0"))
+
+    def test_cooperation_is_refused_where_it_is_impossible(self, program):
+        kernel, out = program.kernel("places"), ep.zeros((1000, 1024), "int32", device="cuda:0")
+        with pytest.raises(ep.KernelError, match="at once"):
+            kernel[(60000, 1024), (1, 1024)](out, cooperative=True)
+        with pytest.raises(ValueError, match="cluster"):
+            kernel[(6, 8), (1, 1)](out, cluster=(2,))
+        with pytest.raises(ep.DeviceError, match="wait for each other"):
+            source = 'extern "C" void f(const long long *range, void *const *arguments) {}'
+            ep.Program(source, "host").kernel("f")[4](cooperative=True)
+
+    def test_groups_may_work_together(self, program):
+        out = ep.zeros((2, 64), "int32", device="cuda:0")
+        program.kernel("places")[(2, 64), (1, 32)](out, cooperative=True).wait()
+        assert values(out)[1, 63] == 1063
+
+
+class TestProgram:
+    def test_kernels_are_described(self, program):
+        kernel = program.kernel("axpy")
+        assert kernel.num_registers > 0
+        assert kernel.work_group_size >= 256
+        assert kernel.num_arguments is None
+        assert program.dialect == "cuda"
+
+    def test_a_refused_source_carries_the_log(self):
+        with pytest.raises(ep.KernelError, match=r"nonsense.*undefined"):
+            ep.Program("__global__ void bad() { nonsense; }", "cuda:0")
+
+    def test_a_missing_kernel_is_named_with_those_that_there_are(self, program):
+        with pytest.raises(ep.KernelError, match=r"no kernel \"thrice\"; it has: .*axpy"):
+            program.kernel("thrice")
+
+    def test_arguments_of_another_size_are_refused_by_number(self, program):
+        y = ep.zeros(4, "float32", device="cuda:0")
+        with pytest.raises(ep.KernelError, match=r"argument 2 .* has 4 bytes, and 8 were given"):
+            program.kernel("axpy")[4](y, y, np.float64(2))
+        with pytest.raises(ep.KernelError, match="takes 3 arguments, and 1 were given"):
+            program.kernel("axpy")[4](y)
+
+    def test_ptx_is_a_dialect(self):
+        ptx = """.version 7.0
+        .target sm_70
+        .address_size 64
+        .visible .entry put(.param .u64 out, .param .u32 value) {
+            .reg .b64 %a; .reg .b32 %v;
+            ld.param.u64 %a, [out];
+            ld.param.u32 %v, [value];
+            st.global.u32 [%a], %v;
+            ret;
+        }"""
+        out = ep.zeros(1, "int32", device="cuda:0")
+        ep.Program(ptx, "cuda:0", dialect="ptx").kernel("put")[1](out, np.int32(7)).wait()
+        assert values(out).tolist() == [7]
+
+
+class TestOrder:
+    def test_a_launch_returns_while_it_runs_and_later_work_on_its_memory_waits(self, program):
+        data, other = ep.zeros(2, "int32", device="cuda:0"), ep.Queue("cuda:0")
+        kernel = program.kernel("slow")
+        kernel[1](data, np.int64(1)).wait()
+        start = time.perf_counter()
+        event = kernel[1](data, np.int64(200_000_000))
+        copy = ep.zeros(2, "int32", device="cuda:0")
+        ep.copy(copy, data, queue=other)
+        assert time.perf_counter() - start < 0.1
+        assert not event.done
+        assert values(copy)[0] == 42
+        assert event.done
+
+    def test_events_have_times(self, program):
+        queue = ep.Queue("cuda:0", profiling=True)
+        data = ep.zeros(2, "int32", queue=queue)
+        start = queue.record()
+        program.kernel("slow")[1](data, np.int64(10_000_000), queue=queue)
+        end = queue.record()
+        end.wait()
+        assert 1e-3 < start.seconds_until(end) < 10
+
+    def test_every_thread_may_work(self, program):
+        wrong = []
+
+        def work(number: int) -> None:
+            for _ in range(50):
+                data = moved(np.full(100, number, "int32"))
+                program.kernel("cook")[4, 4](data, (ctypes.c_int * 2)(number, 1))
+                if values(data)[:5].tolist() != [2 * number] * 4 + [number]:
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
+def fresh(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+class TestFork:
+    def test_a_child_is_refused_with_the_reason(self):
+        out = fresh(
+            "import os, entrepot as ep\n"
+            "queue = ep.Queue('cuda:0'); array = ep.zeros(4, 'int32', queue=queue); queue.wait()\n"
+            "if os.fork() == 0:\n"
+            "    for ask in (queue.wait, lambda: ep.zeros(4, 'int32', device='cuda:0'), lambda: array.copy_to_host()):\n"
+            "        try: ask()\n"
+            "        except ep.DeviceError as error: print('forked' in str(error), flush=True)\n"
+            "    ep.zeros(4, 'int32', device='host'); os._exit(0)\n"
+            "os.wait(); queue.wait(); print('the parent lives')"
+        )
+        assert out.splitlines() == ["True"] * 3 + ["the parent lives"]
+
+    @pytest.mark.torch
+    def test_a_child_of_somebody_who_used_cuda_is_told(self):
+        out = fresh(
+            "import os, torch; torch.zeros(4, device='cuda')\n"
+            "import entrepot as ep\n"
+            "if os.fork() == 0:\n"
+            "    try: ep.device('cuda:0')\n"
+            "    except ep.DeviceError as error: print('forked' in str(error), flush=True)\n"
+            "    os._exit(0)\n"
+            "os.wait()"
+        )
+        assert out == "True"
+
+
+@pytest.mark.skipif(sum(str(device).startswith("cuda") for device in ep.devices()) < 2, reason="there are not two CUDA devices")
+class TestTwoDevices:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):
+        numbers = np.arange(1000, dtype="float32")
+        here = moved(numbers)
+        there = here.to("cuda:1", kind=kind)
+        assert (str(there.device), there.kind) == ("cuda:1", kind)
+        np.testing.assert_array_equal(values(there), numbers)
+        np.testing.assert_array_equal(values(there[::2].to("cuda:0")), numbers[::2])
+        columns = ep.empty((500, 2), "float32", device="cuda:1", kind=kind)
+        ep.copy(columns.T, here.reshape(2, 500)).wait()
+        np.testing.assert_array_equal(values(columns), numbers.reshape(2, 500).T)
+
+    def test_a_copy_waits_for_the_other_device(self, program):
+        data = ep.zeros(2, "int32", device="cuda:0")
+        program.kernel("slow")[1](data, np.int64(100_000_000))
+        assert values(data.to("cuda:1"))[0] == 42
+
+    def test_kernels_reach_a_peers_memory_or_are_refused(self, program):
+        y, x = moved(np.ones(64, "float32")), ep.full(64, 5, "float32", device="cuda:1")
+        launch = program.kernel("axpy")[64, 64]
+        if ep.device("cuda:0").can_access(ep.device("cuda:1")):
+            launch(y, x, np.float32(2)).wait()
+            assert values(y).tolist() == [11] * 64
+        else:
+            with pytest.raises(ep.KernelError, match="compute follows data"):
+                launch(y, x, np.float32(2))
+
+    def test_each_has_a_pool_of_its_own(self):
+        with ep.memory.use_resource(ep.memory.pool()) as pool:
+            here, there = (ep.empty(1000, "uint8", device=f"cuda:{number}") for number in (0, 1))
+            assert (str(here.device), str(there.device)) == ("cuda:0", "cuda:1")
+            freed = there.data_ptr
+            del there
+            again = [ep.empty(1000, "uint8", device="cuda:0") for _ in range(64)]
+            assert freed not in {array.data_ptr for array in again}, "blocks of one device are not for the other"
+        assert pool is not None
+
+    @pytest.mark.torch
+    def test_the_callers_current_device_stays(self):
+        import torch
+
+        for current in (0, 1):
+            with torch.cuda.device(current):
+                for number in (0, 1):
+                    ep.zeros(4, "int32", device=f"cuda:{number}").copy_to_host()
+                    assert torch.cuda.current_device() == current
+
+
+@pytest.mark.torch
+class TestBesideTorch:
+    def test_its_device_and_context_stay_current(self, program):
+        import torch
+
+        before = torch.zeros(4, device="cuda")
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            data = moved(np.arange(8, dtype="int32"))
+            program.kernel("reverse_groups")[8, 4](data, ep.LocalMemory(4, "int32")).wait()
+            assert torch.cuda.current_stream() == side
+            assert torch.cuda.current_device() == 0
+        assert (before + 1).sum().item() == 4
