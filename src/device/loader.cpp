@@ -99,8 +99,6 @@ std::string plugin_path(const std::string &file) {
 }
 
 Loaded open_plugin(const std::string &path) {
-    if (!exists(path))
-        return {nullptr, "this build has no SYCL backend (" + path + " is not there): build it with ENTREPOT_SYCL=ON"};
     void *library = dlopen(path.c_str(), RTLD_NOW);
     if (!library)
         return {nullptr, "the plugin does not load: " + what_dlopen_said()};
@@ -171,9 +169,13 @@ Loaded load_cuda() {
 Loaded load_sycl(const std::vector<std::string> &library_directories) {
     if (std::string why = other_generation(); !why.empty())
         return {nullptr, why};
+    const std::string plugin = plugin_path(sycl_plugin);
+    if (!exists(plugin))  // before anybody is told to install a runtime for it
+        return {nullptr,
+                "this build has no SYCL backend (" + plugin + " is not there): install entrepot without ENTREPOT_SYCL=OFF"};
     if (std::string why = map_sycl_runtime(library_directories); !why.empty())
         return {nullptr, why};
-    Loaded loaded = open_plugin(plugin_path(sycl_plugin));
+    Loaded loaded = open_plugin(plugin);
     if (loaded.api)
         loaded.reason = std::string(sycl_soname) + " of " + directory_of(mapped_library(sycl_soname)->path);
     return loaded;

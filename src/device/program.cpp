@@ -58,7 +58,11 @@ ep_dialect choose_dialect(const Device &device, std::optional<ep_dialect> asked)
     if (asked)
         throw Error(ErrorKind::device, device, " does not build ", row_of(*asked).doc, " (dialect '", row_of(*asked).name,
                     "'); the dialects it builds: ", names_of(mask));
-    throw Error(ErrorKind::device, device, " builds no programs");
+    throw Error(ErrorKind::device, device, " builds no programs",
+                device.backend().is_host()
+                    ? ": it has the system's C++ compiler do it, and none was found in the PATH; install g++ "
+                      "or clang, or set CXX to its path"
+                    : "");
 }
 
 const ep_sink sink_into(std::string &log) {

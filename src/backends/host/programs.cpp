@@ -191,7 +191,8 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
                 log->write(log->user, text.data(), text.size());
         });
         if (!compiled || access(library.c_str(), R_OK) != 0)
-            refuse(EP_BUILD_FAILED, (*command)[0], " refused the program: its build log says why");
+            refuse(EP_BUILD_FAILED, (*command)[0],
+                   " refused the program in C++, the dialect of the host: its build log says why");
         *program = handle(load(library));
     });
 }

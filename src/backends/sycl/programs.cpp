@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <string_view>
 
 namespace entrepot::backends::sycl {
@@ -65,9 +66,13 @@ std::string build_log(cl_program program, cl_device_id device) {
     return log;
 }
 
+// Empty where there is none, which drivers call no valid program at all.
 std::string kernel_names(cl_program program) {
     std::size_t size = 0;
-    check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size), "clGetProgramInfo");
+    const cl_int code = opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size);
+    if (code == CL_INVALID_PROGRAM_EXECUTABLE)
+        return {};
+    check(code, "clGetProgramInfo");
     std::string names(size, '\0');
     check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, size, names.data(), nullptr), "clGetProgramInfo");
     names.erase(std::find(names.begin(), names.end(), '\0'), names.end());
@@ -93,8 +98,11 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
 ::sycl::kernel opencl_kernel(ep_program program, const char *name) {
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = opencl().create_kernel(program->cl, name, &code);
-    if (code == CL_INVALID_KERNEL_NAME)
-        refuse(EP_INVALID, "the program has no kernel \"", name, "\"; it has: ", kernel_names(program->cl));
+    if (code == CL_INVALID_KERNEL_NAME || code == CL_INVALID_PROGRAM_EXECUTABLE) {
+        const std::string names = kernel_names(program->cl);
+        refuse(EP_INVALID, "the program has no kernel \"", name, "\"; ",
+               names.empty() ? "it has none: 'kernel' stands before a function that is one" : "it has: " + names);
+    }
     check(code, "clCreateKernel");
     const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(kernel, opencl().release_kernel);
     return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);  // has a reference of its own
@@ -388,6 +396,16 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
     });
 }
 
+// The runtime finds a value of a wrong size only when it submits, and does not say which.
+[[noreturn]] void refuse_sizes(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
+    std::string given;
+    for (std::size_t i = 0; i < count; ++i)
+        if (arguments[i].kind == EP_ARG_BYTES)
+            given += (given.empty() ? "" : ", ") + std::to_string(arguments[i].size) + " (argument " + std::to_string(i) + ")";
+    refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes values of other sizes than these, in bytes: ", given,
+           "; give each the type of its parameter, as ep.Scalar(value, dtype) does");
+}
+
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
                         const ep_argument *arguments, std::size_t count) {
     return guarded([&] {
@@ -401,16 +419,22 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
             require_groups(kernel, queue->device->info, *range);
         if (std::any_of(range->global, range->global + range->ndim, [](std::uint64_t items) { return items == 0; }))
             return;  // no work-items, no work
-        in_order(queue, [&](::sycl::queue &native) {
-            switch (range->ndim) {
-            case 1:
-                return submit<1>(native, kernel, *range, arguments, count);
-            case 2:
-                return submit<2>(native, kernel, *range, arguments, count);
-            default:
-                return submit<3>(native, kernel, *range, arguments, count);
-            }
-        });
+        try {
+            in_order(queue, [&](::sycl::queue &native) {
+                switch (range->ndim) {
+                case 1:
+                    return submit<1>(native, kernel, *range, arguments, count);
+                case 2:
+                    return submit<2>(native, kernel, *range, arguments, count);
+                default:
+                    return submit<3>(native, kernel, *range, arguments, count);
+                }
+            });
+        } catch (const ::sycl::exception &error) {
+            if (std::strstr(error.what(), "INVALID_KERNEL_ARGUMENT_SIZE"))
+                refuse_sizes(kernel, arguments, count);
+            throw;
+        }
     });
 }
 

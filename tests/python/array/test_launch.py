@@ -152,6 +152,16 @@ class TestRefusals:
         with pytest.raises((ep.KernelError, ValueError), match=r"10.*4|4.*10"):
             program.kernel("axpy")[10, 4](y, y, np.float32(1))
 
+    def test_a_scalar_of_another_size(self, program: ep.Program) -> None:
+        y = ep.zeros(8, "float32", device="opencl:cpu")
+        with pytest.raises(ep.KernelError, match=r"values of other sizes.*8 \(argument 2\)"):
+            program.kernel("axpy")[8](y, y, np.float64(1))
+        program.kernel("axpy")[8](y, y, np.float32(1)).wait()
+
+    def test_a_program_without_a_kernel(self) -> None:
+        with pytest.raises(ep.KernelError, match="it has none"):
+            ep.Program("void f() {}", "opencl:cpu").kernel("f")
+
     def test_an_unknown_kernel(self, program: ep.Program) -> None:
         with pytest.raises(ep.KernelError, match="nothing"):
             program.kernel("nothing")
