@@ -34,6 +34,7 @@ class TestBetweenDevices:
         np.testing.assert_array_equal(values(target), expected)
 
 
+@pytest.mark.sycl
 @pytest.mark.parametrize("place", SYCL, ids=str)
 class TestQueues:
     def test_the_memory_of_a_context_without_a_queue_is_copied_in_that_context(self, place: Place) -> None:
