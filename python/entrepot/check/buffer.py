@@ -41,15 +41,15 @@ REQUESTS = "CPython C API, Buffer Protocol: Buffer request types"
 SHAPES = "CPython C API, Buffer Protocol: NumPy-style: shape and strides"
 FORMATS = "PEP 3118: Additions to the struct string-syntax"
 
-_get = ctypes.pythonapi.PyObject_GetBuffer
+_get = structs.python_api.PyObject_GetBuffer
 _get.restype, _get.argtypes = c_int, (py_object, POINTER(PyBuffer), c_int)
-_release = ctypes.pythonapi.PyBuffer_Release
+_release = structs.python_api.PyBuffer_Release
 _release.restype, _release.argtypes = None, (POINTER(PyBuffer),)
 
 
 def speaks(obj: Any) -> bool:
     """Whether the type has buffers at all; of this object's memory they may be refused."""
-    return bool(ctypes.pythonapi.PyObject_CheckBuffer(py_object(obj)))
+    return bool(structs.python_api.PyObject_CheckBuffer(py_object(obj)))
 
 
 @contextmanager
@@ -319,7 +319,7 @@ def _get_buffer(exporter: Any, view: Any, flags: int) -> int:
         setattr(view.contents, name, value)
     token = Token(exporter)
     exporter.tokens.append(weakref.ref(token))
-    ctypes.pythonapi.Py_IncRef(py_object(token))
+    structs.python_api.Py_IncRef(py_object(token))
     view.contents.obj = id(token)
     return 0
 
@@ -331,7 +331,7 @@ _FUNCTION = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(PyBuffer), c_int)(_get_b
 def _raw_type() -> Any:
     slots = (_Slot * 2)(_Slot(_GET_BUFFER, ctypes.cast(_FUNCTION, c_void_p)), _Slot(0, None))
     spec = _Spec(b"entrepot.check.RawBuffer", 0, 0, _DEFAULT | _BASETYPE, slots)
-    make = ctypes.pythonapi.PyType_FromSpec
+    make = structs.python_api.PyType_FromSpec
     make.restype, make.argtypes = py_object, (c_void_p,)
     return make(ctypes.addressof(spec))
 

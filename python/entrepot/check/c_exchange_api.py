@@ -200,7 +200,7 @@ def object_of(exporter: Exporter, tensor: int) -> Any:
     status = to_object(tensor, out)
     require(status == 0 and out.value, "0 and an object", f"{status} and {out.value}")
     obj = ctypes.cast(out, py_object).value
-    ctypes.pythonapi.Py_DecRef(py_object(obj))  # out owned one, and obj has its own
+    structs.python_api.Py_DecRef(py_object(obj))  # out owned one, and obj has its own
     return obj
 
 

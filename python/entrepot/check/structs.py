@@ -19,6 +19,9 @@ from ctypes import (
 )
 from typing import Any
 
+#: The interpreter's C functions. Not ``ctypes.pythonapi``, where the types of a function's arguments are the whole process's.
+python_api = ctypes.PyDLL(None)
+
 # ---------------------------------------------------------------- DLPack
 
 CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED, ONE_API, WEB_GPU = 1, 2, 3, 10, 11, 13, 14, 15
@@ -163,18 +166,17 @@ FULL_RO = INDIRECT | FORMAT
 
 # ---------------------------------------------------------------- capsules
 
-_api = ctypes.pythonapi
-_new = _api.PyCapsule_New
+_new = python_api.PyCapsule_New
 _new.restype, _new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
-_name = _api.PyCapsule_GetName
+_name = python_api.PyCapsule_GetName
 _name.restype, _name.argtypes = c_char_p, (py_object,)
-_pointer = _api.PyCapsule_GetPointer
+_pointer = python_api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
-_rename = _api.PyCapsule_SetName
+_rename = python_api.PyCapsule_SetName
 _rename.restype, _rename.argtypes = c_int, (py_object, c_char_p)
 # A destructor is handed an object that is being destroyed: it may only be named by its address.
-_raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
-_raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
+_raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", python_api))
+_raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", python_api))
 _Destructor = ctypes.PYFUNCTYPE(None, c_void_p)
 
 Capsule = type(_new(1, b"any", None))

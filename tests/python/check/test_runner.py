@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -189,3 +191,13 @@ def test_an_importer_that_promises_a_copy_is_held_to_it() -> None:
         for copies in (True, False)
     }
     assert outcome == {(copier, True): PASSED, (copier, False): FAILED, (view, True): FAILED, (view, False): PASSED}
+
+
+def test_what_ctypes_shares_is_left_alone() -> None:
+    program = """
+        import ctypes
+        import entrepot.check.buffer, entrepot.check.c_exchange_api
+        names = "PyObject_GetBuffer", "PyBuffer_Release", "PyCapsule_New", "PyCapsule_SetName", "PyCapsule_GetPointer"
+        assert [name for name in names if getattr(ctypes.pythonapi, name).argtypes] == []
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)
