@@ -42,7 +42,6 @@ public:
     std::size_t cached = 0;    // of those, free here
     std::size_t waiting = 0;   // given back, but perhaps in use; counted by the owner
     std::size_t waste = 0;     // left over where chunks were cut
-    std::size_t magazines = 0;
 
     // Small blocks, by size class. The one that is taken may be bound to another queue.
     std::optional<FreeBlock> take(std::size_t index);

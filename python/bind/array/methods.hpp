@@ -18,13 +18,6 @@ PyObject *array_repr(PyObject *self);
 PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
-// create.cpp
-PyObject *empty(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *zeros(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *full(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *fill(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *copy(PyObject *module, PyObject *args, PyObject *kwargs);
-
 // type.cpp
 bool init_array_type(PyObject *module);
 

@@ -194,8 +194,6 @@ UsmMemory &usm_memory_of(PyObject *self) {
     return value;
 }
 
-const Memory &memory_of(PyObject *object) noexcept { return value_of(object).memory; }
-
 Array bytes_of(const UsmMemory &memory) {
     const std::int64_t extent = static_cast<std::int64_t>(memory.bytes);
     return Array(memory.memory, memory.data, dtypes::uint8, Layout(Extents(&extent, 1)), memory.read_only, memory.queue);

@@ -27,9 +27,6 @@ struct UsmMemory {
 // Objects of our classes. A subclass that describes itself by an interface of its own is none of these: its word counts.
 bool is_usm_memory(PyObject *object) noexcept;
 
-// Of an object for which is_usm_memory holds: all of it, even where the object stands for a part.
-const Memory &memory_of(PyObject *object) noexcept;
-
 // An array of uint8 over the same Memory.
 Array bytes_of(const UsmMemory &memory);
 

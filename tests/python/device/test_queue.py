@@ -10,6 +10,8 @@ import weakref
 import pytest
 
 import entrepot as ep
+from malformed import Speaker
+from robustness.kernels import launch
 
 api = ctypes.pythonapi
 api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -270,9 +272,16 @@ class TestDpctl:
         assert ep.Queue(theirs) == queue
         assert dpctl.SyclContext(cpu.context._get_capsule()).device_count == 1
 
-    def test_events(self, dpctl, cpu):
-        theirs = dpctl.SyclQueue("opencl:cpu:0").submit_barrier()
-        ep.Queue(cpu).wait_for(theirs)
+    def test_later_work_waits_for_their_event(self, dpctl, cpu):
+        theirs = dpctl.SyclQueue("opencl:cpu:0", property="in_order")
+        array, copied = (ep.zeros(2, "int32", device=cpu, kind="device") for _ in range(2))
+        launch("slow", array, queue=ep.Queue(theirs))
+        event, ours = theirs.submit_barrier(), ep.Queue(cpu)
+        ours.wait_for(event)
+        # The same memory without its history, so that nothing but the event orders the two queues.
+        interface = {**array.__sycl_usm_array_interface__, "syclobj": cpu.sycl_context}
+        ep.copy(copied, ep.asarray(Speaker("__sycl_usm_array_interface__", interface, array)), queue=ours).wait()
+        assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_a_subclass_counts(self, dpctl):
         class Mine(dpctl.SyclQueue):
