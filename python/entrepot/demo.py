@@ -226,6 +226,9 @@ def dpnp_party(dpnp: ModuleType, device: str, kind: str) -> Party:
 IN = Way("ep.asarray(x)", ep.asarray)
 
 
+LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jnp": "JAX", "dpctl": "dpctl", "dpnp": "dpnp"}
+
+
 @dataclass(frozen=True)
 class Libraries:
     """The modules that can be imported here; None for those that cannot."""
@@ -235,6 +238,10 @@ class Libraries:
     jnp: ModuleType | None
     dpctl: ModuleType | None
     dpnp: ModuleType | None
+
+    @property
+    def absent(self) -> list[str]:
+        return [name for field, name in LIBRARY_NAMES.items() if getattr(self, field) is None]
 
 
 def installed(name: str) -> ModuleType | None:
@@ -393,6 +400,9 @@ def main() -> int:
 
     print(f"1 MiB of float32; a: an Array in {kind} memory of {device}, {ep.device(device).name}; x: the other library's")
     print("seen: a write through the first name is read through the second; '-': the first cannot be written")
+    print("takes: one hand-over by Entrepot; today: what is done without it, often between two of the same library")
+    if libraries.absent:
+        print(f"Not installed here, and shown once they are: {', '.join(libraries.absent)}")
     outcomes = show("Python itself", built_in_rows(ours))
     outcomes += show(
         "Libraries of the host", (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours))

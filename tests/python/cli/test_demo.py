@@ -22,7 +22,9 @@ def test_nothing_is_copied_and_it_says_so():
 def test_it_runs_where_no_library_is_installed(monkeypatch, capsys):
     monkeypatch.setattr(demo, "installed", lambda name: None)
     assert demo.main() == 0
-    assert "bytearray → Entrepot" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "bytearray → Entrepot" in printed
+    assert "shown once they are: NumPy, PyTorch, JAX, dpctl, dpnp" in printed
 
 
 def test_it_runs_where_there_is_no_device(monkeypatch, capsys):
