@@ -47,7 +47,7 @@ group = $(addprefix $(VENV)/.installed-,$(1))
 peers := $(if $(filter all,$(PEERS)),peers-all,peers)
 
 $(PY):
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; another one: make PYTHON=python3.x")'
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; another one: make PYTHON=python3.x")'
 	PYTHON=$(PYTHON) tools/system_packages.sh compiler python
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install "pip>=25.1"
@@ -64,7 +64,7 @@ TESTS := OFF
 
 install: $(call group,build)
 	tools/system_packages.sh compiler
-	@echo "Building entrepot, which takes minutes the first time…"
+	$(info Building entrepot, which takes minutes the first time…)
 	$(pip_build) --force-reinstall . -Cbuild-dir=build/wheel
 
 develop: TESTS := ON
