@@ -67,17 +67,22 @@ class Held:
         self.form = forms[self.name or b""]
         self.capsule = capsule
         self.managed: Any = self.form.from_address(structs.address_in(capsule))  # type: ignore[attr-defined]
-        self.deletions = 0
+        # Not an attribute that is counted up: the last call may come while this object's own are being cleared.
+        self._deleted = deleted = list[int]()
         original = self.managed.deleter
         self.has_deleter = bool(original)
 
         def count(address: int) -> None:
-            self.deletions += 1
+            deleted.append(address)
             structs.DeleterWithGil(original)(address)
 
         self.original, self._count = original, Deleter(count)
         if original:
             self.managed.deleter = structs.address_of(self._count)
+
+    @property
+    def deletions(self) -> int:
+        return len(self._deleted)
 
     @property
     def tensor(self) -> Any:
