@@ -42,15 +42,6 @@ const DtypeRow *find_typestr(std::string_view typestr) noexcept {
     return found == packed_typestrs.end() ? nullptr : &dtype_table[static_cast<std::size_t>(found - packed_typestrs.begin())];
 }
 
-// Where the rows of each type code begin.
-constexpr auto first_rows = [] {
-    std::array<std::uint8_t, 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn)> first;
-    first.fill(dtype_table.size());
-    for (std::size_t i = dtype_table.size(); i-- > 0;)
-        first[static_cast<std::size_t>(dtype_table[i].dtype.code)] = static_cast<std::uint8_t>(i);
-    return first;
-}();
-
 const DtypeRow *find_format(std::string_view format) noexcept {
     return format.empty() ? nullptr : find_row([&](const DtypeRow &row) { return row.format == format; });
 }
@@ -142,15 +133,6 @@ Error format_refusal(std::string_view format, std::string_view reason) {
 
 }  // namespace
 
-const DtypeRow *find_dtype(Dtype dtype) noexcept {
-    const auto code = static_cast<std::size_t>(dtype.code);
-    if (code >= first_rows.size())
-        return nullptr;
-    const auto found = std::find_if(dtype_table.begin() + first_rows[code], dtype_table.end(),
-                                    [&](const DtypeRow &row) { return row.dtype == dtype; });
-    return found == dtype_table.end() ? nullptr : &*found;
-}
-
 std::string name_of(Dtype dtype) {
     const DtypeRow *const row = find_dtype({dtype.code, dtype.bits});
     const std::string lanes = std::to_string(dtype.lanes);
@@ -208,11 +190,6 @@ Dtype dtype_from_typestr(std::string_view typestr) {
         throw typestr_refusal(typestr, "its bytes are swapped; copy it to the native order first, "
                                        "in NumPy with a.astype(a.dtype.newbyteorder('='))");
     return row->dtype;
-}
-
-std::optional<std::string_view> format_of(Dtype dtype) noexcept {
-    const DtypeRow *const row = find_dtype(dtype);
-    return row && !row->format.empty() ? std::optional(row->format) : std::nullopt;
 }
 
 Dtype dtype_from_format(const char *format, std::int64_t itemsize) {

@@ -175,11 +175,8 @@ void Layout::refuse(Extents shape, Extents strides) {
                 " reach further than 64 bits can count");
 }
 
-std::int64_t Layout::nbytes(std::int64_t itemsize) const {
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(size_, itemsize, &bytes))
-        throw Error(ErrorKind::overflow, size_, " elements of ", itemsize, " bytes are more bytes than 64 bits can count");
-    return bytes;
+void Layout::refuse_bytes(std::int64_t itemsize) const {
+    throw Error(ErrorKind::overflow, size_, " elements of ", itemsize, " bytes are more bytes than 64 bits can count");
 }
 
 bool Layout::is_c_contiguous() const noexcept {

@@ -318,10 +318,11 @@ bool Queue::ask_done(Position position) const {
 
 void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
-    // Our last submission: waiting for the queue is cheaper than a marker. What others have in it meanwhile is before ours, or a
-    // moment's worth behind, where it is in order.
+    // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
+    // behind, where it is in order.
     if ((!is_foreign() || is_in_order()) && position == this->position()) {
-        wait();
+        backend().call(&ep_backend::queue_wait_submitted, handle());
+        raise_to(record_->completed, position);
         return;
     }
     Event event;

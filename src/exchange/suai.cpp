@@ -43,8 +43,10 @@ void check_inside_buffer(const Descriptor &descriptor, const Layout &layout, voi
                               " leave it (strides and offset are in elements, not bytes)");
 }
 
+// The kind is asked for where somebody wants to know it, which many consumers never do.
 ep_allocation ask(const Context &context, const exchange::Reach &reach) {
-    return context.query(reach.lowest, reach.bytes, context.devices().size() > 1 ? std::uint32_t{EP_QUERY_DEVICE} : 0);
+    const bool has_choice = context.devices().size() > 1;
+    return context.query(reach.lowest, reach.bytes, has_choice ? EP_QUERY_DEVICE : EP_QUERY_KIND_LATER);
 }
 
 Queue queue_in_context(const Array &array) {

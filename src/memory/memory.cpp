@@ -167,7 +167,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
     const Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
-    record.kind = kind;
+    record.kind.store(kind, std::memory_order_relaxed);
     record.alignment = packed_alignment(alignment);
     record.data = block.data;
     record.bytes = bytes;
@@ -202,7 +202,7 @@ inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind ki
                                        Owner &owner) {
     release_finished_owners();
     Memory::Record &record = *new_record();
-    record.kind = kind;
+    record.kind.store(kind, std::memory_order_relaxed);
     record.data = data;
     record.bytes = bytes;
     record.device = device;
@@ -218,9 +218,11 @@ struct Host {
 };
 
 // Nobody else has the record: its uses can be had without a lock.
-inline std::vector<Use> take_uses(const Memory::Record &record) noexcept {
-    Memory::Ordering *const ordering = record.ordering.load(std::memory_order_acquire);
-    return ordering && ordering->count.load(std::memory_order_acquire) != 0 ? ordering->take_all() : std::vector<Use>();
+inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
+    if (record.noted.load(std::memory_order_acquire) == 0)
+        return {};
+    record.noted.store(0, std::memory_order_relaxed);
+    return record.ordering.load(std::memory_order_acquire)->take_all();
 }
 
 // In both that follow the record is used again before anything is let go, for that may run anybody's code, which may let go
@@ -239,7 +241,7 @@ void let_go(Memory::Record *record) noexcept {
 
 void give_back(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
-    const Place place{std::move(record->context), record->device, record->kind};
+    const Place place{std::move(record->context), record->device, record->kind.load(std::memory_order_relaxed)};
     const Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
     const bool escaped = record->escaped.load(std::memory_order_relaxed);
     const ResourceRef resource = ResourceRef::adopt(record->resource);
@@ -257,6 +259,17 @@ Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device 
 Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
     static const Host *const host = new Host;  // never destroyed: memory is let go until the very end
     return Memory(borrowed_record(data, bytes, UsmKind::host, host->device, host->context, owner));
+}
+
+UsmKind Memory::ask_kind() const noexcept {
+    try {
+        const ep_allocation found = context().query(data(), 1);
+        const auto kind = static_cast<UsmKind>(found.kind);
+        record_->kind.store(kind, std::memory_order_relaxed);
+        return kind;
+    } catch (const Error &) {  // in the child of a fork
+        return UsmKind::unknown;
+    }
 }
 
 void Memory::destroy(Record *record) noexcept {

@@ -30,8 +30,12 @@ Memory::Ordering *made_ordering(Memory::Record &record) {
 
 // The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
 Memory::Ordering *busy_ordering(const Memory::Record &record) noexcept {
-    Memory::Ordering *const ordering = record.ordering.load(std::memory_order_acquire);
-    return ordering && ordering->count.load(std::memory_order_acquire) != 0 ? ordering : nullptr;
+    return record.noted.load(std::memory_order_acquire) != 0 ? record.ordering.load(std::memory_order_acquire) : nullptr;
+}
+
+// With the lock held, or nobody else who has the memory.
+void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
+    record.noted.store(static_cast<std::uint32_t>(ordering.entries.size()), std::memory_order_release);
 }
 
 }  // namespace
@@ -58,13 +62,9 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     if (entries.size() > 4)
         take_done(entries, left);
     entries.push_back({queue, position, access});
-    count.store(entries.size(), std::memory_order_release);
 }
 
-void Memory::Ordering::drop_done(std::vector<Entry> &left) {
-    take_done(entries, left);
-    count.store(entries.size(), std::memory_order_release);
-}
+void Memory::Ordering::drop_done(std::vector<Entry> &left) { take_done(entries, left); }
 
 std::vector<Use> Memory::Ordering::blocking(Access access, const Queue &queue) const {
     std::vector<Use> uses;
@@ -88,7 +88,6 @@ std::vector<Use> Memory::Ordering::take_all() {
         if (!entry.is_producers && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
     entries.clear();
-    count.store(0, std::memory_order_relaxed);
     return uses;
 }
 
@@ -120,12 +119,13 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->note(access, queue, position, left);
+    publish(*record_, *ordering);
 }
 
 void Memory::after_producer(const Queue &queue) const {
     Ordering *const ordering = made_ordering(*record_);  // nobody else has the memory yet: no lock
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});
-    ordering->count.store(ordering->entries.size(), std::memory_order_release);
+    publish(*record_, *ordering);
 }
 
 void Memory::wait_for_host(Access access) const {
@@ -142,9 +142,10 @@ void Memory::wait_for_host(Access access) const {
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->drop_done(left);
+    publish(*record_, *ordering);
 }
 
-bool Memory::is_ready_for_host(Access access) const {
+bool Memory::has_done_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
@@ -159,6 +160,7 @@ bool Memory::is_ready_for_host(Access access) const {
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->drop_done(left);
+    publish(*record_, *ordering);
     return true;
 }
 

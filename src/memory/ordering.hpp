@@ -3,7 +3,6 @@
 #include <entrepot/memory/resource.hpp>
 #include <memory/deferred.hpp>
 
-#include <atomic>
 #include <vector>
 
 namespace entrepot {
@@ -19,7 +18,6 @@ struct Memory::Ordering {
 
     // The last write and what came since, at most one of each kind for a queue; and what other threads do at the same time.
     std::vector<Entry> entries;
-    std::atomic<std::size_t> count{0};  // of entries, to be read without the lock
 
     // The lock of one ordering in so many: they need one each too rarely for its room.
     ForkSafeMutex &mutex() const noexcept;

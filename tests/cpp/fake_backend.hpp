@@ -415,6 +415,7 @@ inline void enter_queues(ep_backend &table) {
                 refuse(EP_DEVICE_ERROR, error);
         });
     };
+    table.queue_wait_submitted = table.queue_wait;
     table.queue_is_idle = [](ep_queue queue, std::int32_t *idle) {
         return guarded([&](World &w) {
             ++w.calls.queue_is_idle;

@@ -90,8 +90,34 @@ inline constexpr Dtype float32{TypeCode::floating, 32};
 inline constexpr Dtype float64{TypeCode::floating, 64};
 }  // namespace dtypes
 
-// The row of a single-lane type, or nullptr.
-const DtypeRow *find_dtype(Dtype dtype) noexcept;
+// The place in dtype_table of each code and size in whole bytes; the table's size where there is no such type.
+inline constexpr auto dtype_rows = [] {
+    constexpr std::size_t codes = 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn), sizes = 1 + 128 / 8;
+    std::array<std::array<std::uint8_t, sizes>, codes> rows;
+    for (auto &row : rows)
+        row.fill(dtype_table.size());
+    for (std::size_t i = 0; i < dtype_table.size(); ++i)
+        rows[static_cast<std::size_t>(dtype_table[i].dtype.code)][dtype_table[i].dtype.bits / 8] = static_cast<std::uint8_t>(i);
+    return rows;
+}();
+
+// The table's formats by the same two numbers, each ended by NUL: who asks for one waits for no other row.
+inline constexpr auto dtype_formats = [] {
+    std::array<std::array<std::array<char, 4>, dtype_rows.front().size()>, dtype_rows.size()> formats{};
+    for (const DtypeRow &row : dtype_table)
+        for (std::size_t i = 0; i < row.format.size(); ++i)
+            formats[static_cast<std::size_t>(row.dtype.code)][row.dtype.bits / 8][i] = row.format[i];
+    return formats;
+}();
+
+// The row of a single-lane type, or nullptr. In the header, as every export asks.
+constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
+    const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
+    if (code >= dtype_rows.size() || size >= dtype_rows.front().size())
+        return nullptr;
+    const std::size_t row = dtype_rows[code][size];
+    return row < dtype_table.size() && dtype_table[row].dtype == dtype ? &dtype_table[row] : nullptr;
+}
 
 // `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24 bits`.
 std::string name_of(Dtype dtype);
@@ -103,7 +129,13 @@ std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
 Dtype dtype_from_typestr(std::string_view typestr);
 
 // The format of PEP 3118 in native form. nullopt where the type has none.
-std::optional<std::string_view> format_of(Dtype dtype) noexcept;
+constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
+    const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
+    if (code >= dtype_formats.size() || size >= dtype_formats.front().size() || dtype.bits % 8 != 0 || dtype.lanes != 1)
+        return std::nullopt;
+    const char *const format = dtype_formats[code][size].data();
+    return *format ? std::optional<std::string_view>(format) : std::nullopt;
+}
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
 // Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.
 Dtype dtype_from_format(const char *format, std::int64_t itemsize);

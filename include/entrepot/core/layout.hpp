@@ -93,6 +93,7 @@ private:
     void take(Layout &other) noexcept;
     // Says which rule the shape, and the strides if there are any, break.
     [[noreturn]] static void refuse(Extents shape, Extents strides);
+    [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
 
     std::uint32_t ndim_ = 0;
     std::int64_t size_ = 1;
@@ -159,6 +160,13 @@ inline Layout::Layout(Extents shape, Extents strides) : Layout() {
     if (refused || (unreachable && !empty)) [[unlikely]]
         refuse(shape, strides);
     size_ = empty ? 0 : elements;
+}
+
+inline std::int64_t Layout::nbytes(std::int64_t itemsize) const {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(size_, itemsize, &bytes)) [[unlikely]]
+        refuse_bytes(itemsize);
+    return bytes;
 }
 
 inline Layout::Layout(const Layout &other) : Layout() {

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 2
+#define EP_BACKEND_VERSION 3
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -107,9 +107,19 @@ typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER
 
 /* ----------------------------------------------------------------- memory */
 
-typedef enum ep_usm_kind { EP_USM_UNKNOWN = 0, EP_USM_HOST = 1, EP_USM_DEVICE = 2, EP_USM_SHARED = 3 } ep_usm_kind;
+typedef enum ep_usm_kind {
+    EP_USM_UNKNOWN = 0,
+    EP_USM_HOST = 1,
+    EP_USM_DEVICE = 2,
+    EP_USM_SHARED = 3,
+    EP_USM_UNASKED = 4 /* of ep_allocation only: known memory whose kind was not asked for */
+} ep_usm_kind;
 
-typedef enum ep_query_flag { EP_QUERY_DEVICE = 1u << 0, EP_QUERY_SIZE = 1u << 1 } ep_query_flag;
+typedef enum ep_query_flag {
+    EP_QUERY_DEVICE = 1u << 0,
+    EP_QUERY_SIZE = 1u << 1,
+    EP_QUERY_KIND_LATER = 1u << 2 /* the kind may be left EP_USM_UNASKED where that saves a question to the driver */
+} ep_query_flag;
 
 typedef struct ep_allocation {
     /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set. A backend whose contexts share one address space
@@ -224,6 +234,8 @@ typedef struct ep_backend {
     ep_status (*queue_device)(ep_queue queue, ep_device *device);
     ep_status (*queue_flags)(ep_queue queue, uint32_t *flags);
     ep_status (*queue_wait)(ep_queue queue); /* blocks; reports errors of asynchronous work */
+    /* The same for what came through this handle. Work of others may be waited for as well, or not: nobody is to rely on either. */
+    ep_status (*queue_wait_submitted)(ep_queue queue);
     ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
 
     /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */

@@ -84,7 +84,12 @@ public:
 
     void *data() const noexcept { return record_->data; }
     std::size_t nbytes() const noexcept { return record_->bytes; }
-    UsmKind kind() const noexcept { return record_->kind; }
+    // Of borrowed memory the driver is asked here, the first time; `unknown` where it cannot be asked any more.
+    UsmKind kind() const noexcept {
+        const UsmKind known = record_->kind.load(std::memory_order_relaxed);
+        return known != kind_unasked ? known : ask_kind();
+    }
+    static constexpr auto kind_unasked = static_cast<UsmKind>(EP_USM_UNASKED);  // for `borrow`; nobody else sees it
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
     bool is_borrowed() const noexcept { return record_->resource == nullptr; }
@@ -104,7 +109,9 @@ public:
     // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
-    bool is_ready_for_host(Access access) const;
+    bool is_ready_for_host(Access access) const {
+        return record_->noted.load(std::memory_order_acquire) == 0 || has_done_for_host(access);
+    }
     // An event that is done when the accesses noted so far, writes or all, are; for consumers that take events.
     Event last_use(Access access) const;
 
@@ -120,8 +127,9 @@ public:
     struct Ordering;
     struct Record {
         std::atomic<std::uint32_t> references{1};
+        std::atomic<std::uint32_t> noted{0};  // accesses in `ordering`, to be read without its lock
         std::atomic<bool> escaped{false};
-        UsmKind kind = UsmKind::unknown;
+        mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
         void *data = nullptr;
         std::size_t bytes = 0;
@@ -139,6 +147,8 @@ public:
     static Memory attach(void *record) noexcept { return Memory(static_cast<Record *>(record)); }
 
 private:
+    UsmKind ask_kind() const noexcept;
+    bool has_done_for_host(Access access) const;
     explicit Memory(Record *record) noexcept : record_(record) {}
     // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.
     static bool drop(Record *record) noexcept {

@@ -13,7 +13,6 @@
 #include "../owner.hpp"
 #include "methods.hpp"
 
-#include <new>
 #include <structmember.h>
 #include <type_traits>
 
@@ -22,14 +21,6 @@ namespace entrepot::python {
 PyTypeObject *array_type = nullptr;
 
 namespace {
-
-struct ArrayObject {
-    PyObject_HEAD PyObject *weak_references;
-    PyObject *usm_ndarray;  // dpnp's array of the same memory, once dpnp has asked; else nullptr
-    alignas(Array) std::byte storage[sizeof(Array)];
-
-    Array &array() noexcept { return *std::launder(reinterpret_cast<Array *>(storage)); }
-};
 
 ENTREPOT_GIL_GUARDED FreeList free_list;  // of arrays
 
@@ -65,6 +56,7 @@ void dealloc(PyObject *self) {
     if (object->weak_references)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(object->usm_ndarray);
+    PyMem_Free(object->byte_strides.load(std::memory_order_relaxed));
     object->array().~Array();
     PyTypeObject *type = Py_TYPE(self);
     if (!free_list.give(self))
@@ -212,7 +204,6 @@ PyType_Slot slots[] = {
     {Py_mp_subscript, reinterpret_cast<void *>(array_subscript)},
     {Py_mp_length, reinterpret_cast<void *>(array_length)},
     {Py_bf_getbuffer, reinterpret_cast<void *>(buffer_export)},
-    {Py_bf_releasebuffer, reinterpret_cast<void *>(buffer_release)},
     {},
 };
 
@@ -222,7 +213,24 @@ PyType_Spec spec = {"entrepot.Array", sizeof(ArrayObject), 0,
 
 }  // namespace
 
-const Array &array_of(PyObject *object) noexcept { return reinterpret_cast<ArrayObject *>(object)->array(); }
+const Py_ssize_t *byte_strides_of(PyObject *self) {
+    auto *object = reinterpret_cast<ArrayObject *>(self);
+    if (const Py_ssize_t *const made = object->byte_strides.load(std::memory_order_acquire))
+        return made;
+    const Array &array = object->array();
+    Py_ssize_t *const strides = PyMem_New(Py_ssize_t, array.ndim());
+    if (!strides) {
+        PyErr_NoMemory();
+        throw PythonError{};
+    }
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+        strides[axis] = array.strides()[axis] * array.itemsize();
+    Py_ssize_t *found = nullptr;
+    if (object->byte_strides.compare_exchange_strong(found, strides, std::memory_order_acq_rel))
+        return strides;
+    PyMem_Free(strides);  // another thread was faster
+    return found;
+}
 
 PyObject *wrap(Array &&array) noexcept {
     PyObject *self = free_list.take();
@@ -236,6 +244,7 @@ PyObject *wrap(Array &&array) noexcept {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     object->weak_references = nullptr;
     object->usm_ndarray = nullptr;
+    object->byte_strides.store(nullptr, std::memory_order_relaxed);
     new (object->storage) Array(std::move(array));
     PyObject_GC_Track(self);
     return self;

@@ -11,7 +11,6 @@
 #include "protocol.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 namespace entrepot::python {
@@ -80,38 +79,30 @@ const char *reason_against(const Array &array, int flags) {
     return nullptr;
 }
 
+[[noreturn, gnu::noinline]] void refuse_without_format(const Array &array) {
+    throw buffer::speaker.refusal(array.dtype(),
+                                  " has no format; use DLPack, array.numpy(), or view the array as an unsigned integer of ",
+                                  "the same size first");
+}
+
+[[noreturn, gnu::noinline]] void refuse_unreachable(const Array &array) {
+    throw buffer::speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
+                                  ", which the host cannot reach; copy it with array.copy_to_host()");
+}
+
 const char *format_for(const Array &array, int flags) {
     if (!asks(flags, PyBUF_FORMAT))
         return nullptr;
     const std::optional<std::string_view> format = format_of(array.dtype());
-    if (!format)
-        throw buffer::speaker.refusal(array.dtype(),
-                                      " has no format; use DLPack, array.numpy(), or view the array as an unsigned integer of ",
-                                      "the same size first");
+    if (!format) [[unlikely]]
+        refuse_without_format(array);
     return format->data();  // a literal of dtype_table, so it ends with NUL
-}
-
-struct FreeStrides {
-    void operator()(Py_ssize_t *strides) const noexcept { PyMem_Free(strides); }
-};
-using Strides = std::unique_ptr<Py_ssize_t, FreeStrides>;
-
-Strides byte_strides(const Array &array) {
-    Strides strides(PyMem_New(Py_ssize_t, array.ndim()));
-    if (!strides) {
-        PyErr_NoMemory();
-        throw PythonError{};
-    }
-    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
-        strides.get()[axis] = array.strides()[axis] * array.itemsize();
-    return strides;
 }
 
 Py_ssize_t *lent(Extents numbers) { return const_cast<Py_ssize_t *>(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
 
-// Shape and strides stay where they are, in the array, which does not change and which `view.obj` keeps; only byte strides that
-// differ from those in elements are written anew.
-void fill_layout(const Array &array, Py_buffer &view, int flags) {
+// Shape and strides stay where they are, in the array, which does not change and which `view.obj` keeps.
+void fill_layout(PyObject *self, const Array &array, Py_buffer &view, int flags) {
     view.ndim = 1;
     view.shape = view.strides = view.suboffsets = nullptr;
     view.internal = nullptr;
@@ -128,15 +119,14 @@ void fill_layout(const Array &array, Py_buffer &view, int flags) {
     else if (array.ndim() == 1 && array.strides()[0] == 1)
         view.strides = &view.itemsize;
     else
-        view.internal = view.strides = byte_strides(array).release();
+        view.strides = const_cast<Py_ssize_t *>(byte_strides_of(self));
 }
 
 void write(PyObject *self, Py_buffer &view, int flags) {
     const Array &array = array_of(self);
-    if (!array.is_host_accessible())
-        throw buffer::speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
-                                      ", which the host cannot reach; copy it with array.copy_to_host()");
-    if (const char *const reason = reason_against(array, flags))
+    if (!array.is_host_accessible()) [[unlikely]]
+        refuse_unreachable(array);
+    if (const char *const reason = reason_against(array, flags)) [[unlikely]]
         throw buffer::speaker.refusal(reason);
     view.format = const_cast<char *>(format_for(array, flags));
     view.buf = array.data();
@@ -144,7 +134,7 @@ void write(PyObject *self, Py_buffer &view, int flags) {
     view.itemsize = array.itemsize();
     view.readonly = array.read_only();
     give_host_its_turn(array);
-    fill_layout(array, view, flags);
+    fill_layout(self, array, view, flags);
     view.obj = Py_NewRef(self);  // keeps the memory until the consumer releases the buffer
 }
 
@@ -162,7 +152,5 @@ int buffer_export(PyObject *self, Py_buffer *view, int flags) {
         return -1;
     }
 }
-
-void buffer_release(PyObject *, Py_buffer *view) { PyMem_Free(view->internal); }
 
 }  // namespace entrepot::python

@@ -22,8 +22,7 @@ PyObject *suai_export_of(const Array &array,
 PyObject *array_interface_export(PyObject *self);
 PyObject *array_struct_export(PyObject *self);
 
-// buffer.cpp: the slots of PEP 3118
+// buffer.cpp: the slot of PEP 3118 (nothing is made for a view, so there is none for its release)
 int buffer_export(PyObject *self, Py_buffer *view, int flags);
-void buffer_release(PyObject *self, Py_buffer *view);
 
 }  // namespace entrepot::python

@@ -233,6 +233,7 @@ void enter_queues(ep_backend &table) {
     table.queue_device = queue_device;
     table.queue_flags = queue_flags;
     table.queue_wait = queue_wait;
+    table.queue_wait_submitted = queue_wait;
     table.queue_is_idle = queue_is_idle;
 }
 

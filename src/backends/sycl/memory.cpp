@@ -128,17 +128,25 @@ ep_device member_of(ep_context context, cl_device_id cl) {
 
 // Two questions are enough for the usual caller: what the first byte is, and where the allocation of the last byte starts.
 // If that is not behind the first byte, both are in it. (One past the end is often in a neighbour, and is not asked.)
+// Who can wait for the kind asks the second only: memory that starts nowhere is not the context's.
 ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
     ep_allocation found{};
+    const char *const last = bytes > 1 ? first + (bytes - 1) : first;
+    const auto base_of_last = [&] { return last < first ? nullptr : ask<char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL); };
+    if (flags == EP_QUERY_KIND_LATER) {
+        found.base = base_of_last();
+        found.contained = found.base && found.base <= first;
+        found.kind = EP_USM_UNASKED;
+        if (found.contained) [[likely]]
+            return found;
+    }
     found.kind = kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));
     if (found.kind == EP_USM_UNKNOWN)
         return found;
-    const char *const last = bytes > 1 ? first + (bytes - 1) : first;
-    const char *base = last < first ? nullptr : ask<const char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL);
-    found.contained = base && base <= first;
+    found.base = base_of_last();
+    found.contained = found.base && found.base <= first;
     if (!found.contained)
-        base = ask<const char *>(context, first, CL_MEM_ALLOC_BASE_PTR_INTEL);
-    found.base = const_cast<char *>(base);
+        found.base = ask<char *>(context, first, CL_MEM_ALLOC_BASE_PTR_INTEL);
     if (flags & EP_QUERY_SIZE)
         found.size = ask<std::size_t>(context, first, CL_MEM_ALLOC_SIZE_INTEL);
     if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST)

@@ -272,17 +272,27 @@ std::optional<::sycl::event> last_of(ep_queue queue) {
     return queue->last;
 }
 
-ep_status queue_wait(ep_queue queue) {
+// A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
+template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
+    if (!queue->error)
+        return waitable.wait();
+    waitable.wait_and_throw();
+    queue->error->report();
+}
+
+ep_status queue_wait_submitted(ep_queue queue) {
     return guarded([&] {
-        // A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
-        if (!queue->error)
-            return queue->native.wait();
-        if (std::optional<::sycl::event> last = queue->shared ? std::nullopt : last_of(queue))
-            last->wait_and_throw();
+        if (std::optional<::sycl::event> last = last_of(queue))
+            wait(queue, *last);
         else
-            queue->native.wait_and_throw();
-        queue->error->report();
+            wait(queue, queue->native);
     });
+}
+
+ep_status queue_wait(ep_queue queue) {
+    if (!queue->shared)
+        return queue_wait_submitted(queue);
+    return guarded([&] { wait(queue, queue->native); });
 }
 
 ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
@@ -302,6 +312,7 @@ void enter_queues(ep_backend &table) {
     table.queue_device = queue_device;
     table.queue_flags = queue_flags;
     table.queue_wait = queue_wait;
+    table.queue_wait_submitted = queue_wait_submitted;
     table.queue_is_idle = queue_is_idle;
 }
 
