@@ -5,13 +5,13 @@
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
 #include "peers.hpp"
+#include "sycl_capsule.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 
 namespace nb = nanobind;
@@ -72,68 +72,20 @@ private:
 
 // --------------------------------------------------------------- capsules
 
-constexpr const char *queue_capsule = "SyclQueueRef", *context_capsule = "SyclContextRef";
-
-struct CapsuleRow {
-    const char *fresh;
-    const char *used;
-};
-constexpr CapsuleRow capsules[] = {{queue_capsule, "used_SyclQueueRef"}, {context_capsule, "used_SyclContextRef"}};
-
-const CapsuleRow *row_of(PyObject *capsule) {
-    for (const CapsuleRow &row : capsules)
-        if (PyCapsule_IsValid(capsule, row.fresh))
-            return &row;
-    return nullptr;
+[[noreturn]] void refuse(const SyclCapsule &capsule) {
+    if (capsule.is_used_up())
+        throw Error(ErrorKind::value, "the capsule has been used already (it is named '", capsule.name_text(),
+                    "'): a capsule serves one consumer; make a new one");
+    throw Error(ErrorKind::value, "a capsule named '", queue_capsule.fresh, "' or '", context_capsule.fresh,
+                "' was expected, not '", capsule.name_text(), "'");
 }
 
-[[noreturn]] void refuse_capsule(PyObject *capsule) {
-    const char *const name = PyCapsule_GetName(capsule);
-    PyErr_Clear();
-    for (const CapsuleRow &row : capsules)
-        if (name && std::strcmp(name, row.used) == 0)
-            throw Error(ErrorKind::value, "the capsule has been used already (it is named '", name,
-                        "'): a capsule serves one consumer; make a new one");
-    throw Error(ErrorKind::value, "a capsule named '", queue_capsule, "' or '", context_capsule, "' was expected, not '",
-                name ? name : "", "'");
-}
-
-// A SYCL object in a capsule: that of the caller, which is used up, or a new one that the caller's object made.
-struct Wrapped {
-    Reference capsule;
-    const CapsuleRow *row = nullptr;
-    bool is_callers = false;
-
-    void *pointer() const { return PyCapsule_GetPointer(capsule.get(), row->fresh); }
-    bool is_queue() const { return row->fresh == queue_capsule; }
-    void mark_used() const {
-        if (is_callers)
-            PyCapsule_SetName(capsule.get(), row->used);
-    }
-};
-
-// None where the object has no _get_capsule().
-Wrapped wrapped_in(PyObject *object) {
-    Wrapped found;
-    if (PyCapsule_CheckExact(object)) {
-        found.capsule = Reference::borrow(object);
-        found.is_callers = true;
-    } else {
-        static PyObject *const name = PyUnicode_InternFromString("_get_capsule");
-        const Reference method = find_attribute(object, name);
-        if (!method)
-            return {};
-        found.capsule = Reference(PyObject_CallNoArgs(method.get()));
-        if (!found.capsule)
-            throw PythonError{};
-        if (!PyCapsule_CheckExact(found.capsule.get()))
-            throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, "._get_capsule() returned ", shown(found.capsule.get()),
-                        ", which is no capsule");
-    }
-    found.row = row_of(found.capsule.get());
-    if (!found.row)
-        refuse_capsule(found.capsule.get());
-    return found;
+// Of a queue or a context; none where the object is no capsule and gives none.
+SyclCapsule capsule_in(PyObject *object) {
+    SyclCapsule capsule = find_sycl_capsule(object);
+    if (capsule.object() && !capsule.is_queue() && !capsule.is_context())
+        refuse(capsule);
+    return capsule;
 }
 
 bool is_text(PyObject *object) { return PyUnicode_Check(object); }
@@ -202,13 +154,13 @@ Queue queue_from(PyObject *object) {
         return select(object).default_queue();
     if (const Device device = known_device(object))
         return device.default_queue();
-    if (const Wrapped wrapped = wrapped_in(object); wrapped.row) {
-        if (!wrapped.is_queue())
+    if (const SyclCapsule capsule = capsule_in(object); capsule.object()) {
+        if (!capsule.is_queue())
             throw Error(ErrorKind::type, "a queue was expected, and ", shown(object),
                         " wraps a context: make a queue in it with "
                         "Queue(device, context=…)");
-        Queue queue = queue_from_sycl(wrapped.pointer());
-        wrapped.mark_used();
+        Queue queue = queue_from_sycl(capsule.pointer());
+        capsule.mark_used();
         return queue;
     }
     throw Error(ErrorKind::type,
@@ -226,10 +178,10 @@ Context context_from(PyObject *object) {
         return select(object).default_context();
     if (const Device device = known_device(object))
         return device.default_context();
-    if (const Wrapped wrapped = wrapped_in(object); wrapped.row) {
+    if (const SyclCapsule capsule = capsule_in(object); capsule.object()) {
         Context context =
-            wrapped.is_queue() ? queue_from_sycl(wrapped.pointer()).context() : Context::from_native(sycl(), wrapped.pointer());
-        wrapped.mark_used();
+            capsule.is_queue() ? queue_from_sycl(capsule.pointer()).context() : Context::from_native(sycl(), capsule.pointer());
+        capsule.mark_used();
         return context;
     }
     throw Error(ErrorKind::type,

@@ -4,6 +4,7 @@
 #include "device.hpp"
 
 #include "convert.hpp"
+#include "errors.hpp"
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
 #include "init.hpp"
@@ -258,7 +259,7 @@ void bind_context(nb::module_ &m) {
                 return equals(bool(context), context == self);
             },
             nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
-        .def("__hash__", [](const Context &self) { return std::hash<const void *>{}(self.handle()); })
+        .def("__hash__", [](const Context &self) { return std::hash<Context>{}(self); })
         .def_prop_ro(
             "devices", [](const Context &self) { return self.devices(); }, "The devices in it.")
         .def(
@@ -334,7 +335,7 @@ void bind_queue(nb::module_ &m) {
                 return equals(bool(queue), queue == self);
             },
             nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
-        .def("__hash__", [](const Queue &self) { return std::hash<const void *>{}(self.handle()); })
+        .def("__hash__", [](const Queue &self) { return std::hash<Queue>{}(self); })
         .def("__enter__",
              [](const Queue &self) {
                  registry::push_current(self);

@@ -10,6 +10,9 @@ namespace entrepot::python {
 // The class of that kind; borrowed, immortal. Python's own for the kinds that are Python's own.
 PyObject *class_of(ErrorKind kind) noexcept;
 
+// A Python exception is set; carries it through C++ frames.
+struct PythonError {};
+
 // Inside `catch (...)`: sets the Python exception that the C++ one stands for. Always returns -1, for slots that return int.
 int raise_current() noexcept;
 

@@ -2,6 +2,7 @@
 #include "convert.hpp"
 #include "device.hpp"
 #include "dtype.hpp"
+#include "errors.hpp"
 #include "exchange/routes.hpp"
 #include "gil.hpp"
 #include "init.hpp"

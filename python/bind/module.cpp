@@ -3,6 +3,7 @@
 #include "errors.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
+#include "parameters.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -12,7 +13,7 @@ namespace entrepot::python {
 
 void init_array(nb::module_ &m) {
     static PyMethodDef functions[] = {
-        {"asarray", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(asarray)), METH_FASTCALL | METH_KEYWORDS,
+        {"asarray", with_keywords(asarray), METH_FASTCALL | METH_KEYWORDS,
          "asarray($module, obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, protocol=None)\n--\n\n"
          "View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.\n\n"
          "``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol "
@@ -25,7 +26,7 @@ void init_array(nb::module_ &m) {
          "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for "
          "objects\n"
          "that hold no memory."},
-        {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
+        {"from_dlpack", with_keywords(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
          "from_dlpack($module, x, /, *, dtype=None, copy=False, device=None, kind=None, queue=None)\n--\n\n"
          "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack "
          "1.3).\n\n"

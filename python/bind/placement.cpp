@@ -1,7 +1,7 @@
 #include "placement.hpp"
 
 #include "convert.hpp"
-#include "exchange/protocol.hpp"
+#include "errors.hpp"
 
 #include <entrepot/device/registry.hpp>
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <Python.h>
 
+#include "errors.hpp"
 #include "gil.hpp"
 
 #include <utility>
@@ -30,6 +31,13 @@ public:
 private:
     PyObject *object_ = nullptr;
 };
+
+// What CPython made. Throws PythonError where it made nothing.
+inline Reference checked(PyObject *created) {
+    if (!created)
+        throw PythonError{};
+    return Reference(created);
+}
 
 // The items of a list or tuple as they are now, in a tuple: a list may change while Python code runs between two of them. Empty,
 // with an exception set, where there is no memory left.

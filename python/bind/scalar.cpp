@@ -1,7 +1,7 @@
 #include "scalar.hpp"
 
 #include "dtype.hpp"
-#include "exchange/protocol.hpp"
+#include "errors.hpp"
 #include "init.hpp"
 
 #include <entrepot/core/error.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace entrepot::backends {
@@ -50,5 +51,8 @@ private:
 
     Object *object_;
 };
+
+// Of a handle whose runtime has no word of its own for hash tables.
+template <class Handle> std::uint64_t hash_of(Handle handle) noexcept { return std::hash<Handle>{}(handle); }
 
 }  // namespace entrepot::backends

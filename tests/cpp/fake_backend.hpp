@@ -327,6 +327,7 @@ inline void enter_devices(ep_backend &table) {
         return guarded([&](World &) { *device = static_cast<ep_device>(native); });
     };
     table.device_native = [](ep_device device, void **native) { return guarded([&](World &) { *native = device; }); };
+    table.device_hash = [](ep_device device) -> std::uint64_t { return std::hash<ep_device>{}(device); };
     table.device_default_context = [](ep_device device, ep_context *context) {
         return guarded([&](World &w) {
             ++w.calls.device_default_context;
@@ -349,11 +350,8 @@ inline void enter_contexts(ep_backend &table) {
         return guarded([&](World &) { ++(*context = static_cast<ep_context>(native))->references; });
     };
     table.context_native = [](ep_context context, void **native) { return guarded([&](World &) { *native = context; }); };
-    table.context_retain = [](ep_context context) { quietly([&](World &) { ++context->references; }); };
     table.context_release = [](ep_context context) { quietly([&](World &w) { release_context(w, context); }); };
-    table.context_equal = [](ep_context a, ep_context b, std::int32_t *equal) {
-        return guarded([&](World &) { *equal = a == b; });
-    };
+    table.context_hash = [](ep_context context) -> std::uint64_t { return std::hash<ep_context>{}(context); };
     table.context_is_default = [](ep_context context, std::int32_t *is) {
         return guarded([&](World &) { *is = context->is_default; });
     };
@@ -386,7 +384,7 @@ inline void enter_queues(ep_backend &table) {
         return guarded([&](World &) { ++(*queue = static_cast<ep_queue>(native))->references; });
     };
     table.queue_native = [](ep_queue queue, void **native) { return guarded([&](World &) { *native = queue; }); };
-    table.queue_retain = [](ep_queue queue) { quietly([&](World &) { ++queue->references; }); };
+    table.queue_hash = [](ep_queue queue) -> std::uint64_t { return std::hash<ep_queue>{}(queue); };
     table.queue_release = [](ep_queue queue) {
         quietly([&](World &w) {
             if (--queue->references != 0)
@@ -401,7 +399,6 @@ inline void enter_queues(ep_backend &table) {
             --w.alive.queues;
         });
     };
-    table.queue_equal = [](ep_queue a, ep_queue b, std::int32_t *equal) { return guarded([&](World &) { *equal = a == b; }); };
     table.queue_context = [](ep_queue queue, ep_context *context) {
         return guarded([&](World &) { ++(*context = queue->context)->references; });
     };
@@ -469,7 +466,6 @@ inline void enter_events(ep_backend &table) {
     table.event_from_native = [](void *native, ep_event *event) {
         return guarded([&](World &) { ++(*event = static_cast<ep_event>(native))->references; });
     };
-    table.event_retain = [](ep_event event) { quietly([&](World &) { ++event->references; }); };
     table.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
 }
 
@@ -509,7 +505,7 @@ inline void enter_memory(ep_backend &table) {
             const std::uintptr_t base = row->first + 1 - std::max<std::size_t>(allocation.bytes, 1);
             if (first < base)
                 return;
-            found->kind = allocation.kind;
+            found->kind = flags & EP_QUERY_KIND_LATER ? EP_USM_UNASKED : allocation.kind;
             found->base = reinterpret_cast<void *>(base);
             if ((flags & EP_QUERY_DEVICE) && allocation.kind != EP_USM_HOST)
                 found->device = allocation.device;
@@ -571,7 +567,6 @@ inline void enter_programs(ep_backend &table) {
             ++w.alive.programs;
         });
     };
-    table.program_retain = [](ep_program program) { quietly([&](World &) { ++program->references; }); };
     table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
     table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
         return guarded([&](World &w) {
@@ -585,7 +580,6 @@ inline void enter_programs(ep_backend &table) {
     table.kernel_info = [](ep_kernel, ep_device device, ep_kernel_info *info) {
         return guarded([&](World &) { *info = {device->info.max_work_group, 8, 1024, 0, 16, 2}; });
     };
-    table.kernel_retain = [](ep_kernel kernel) { quietly([&](World &) { ++kernel->references; }); };
     table.kernel_release = [](ep_kernel kernel) {
         quietly([&](World &w) {
             if (--kernel->references == 0) {

@@ -208,17 +208,19 @@ typedef struct ep_backend {
      * Writes at most *sub_count handles to `sub` (may be NULL) and sets *sub_count to how many there are. */
     ep_status (*device_partition)(ep_device device, ep_partition how, const uint32_t *counts, size_t count, ep_device *sub,
                                   size_t *sub_count);
-    ep_status (*device_from_native)(void *native, ep_device *device);           /* sycl::device *, const CUdevice * … */
-    ep_status (*device_native)(ep_device device, void **native);                /* the same form; lives as long as the process */
+    ep_status (*device_from_native)(void *native, ep_device *device); /* sycl::device *, const CUdevice * … */
+    ep_status (*device_native)(ep_device device, void **native);      /* the same form; lives as long as the process */
+    /* For hash tables: what the C++ runtime's own std::hash gives, where there is one, so that other libraries' objects for the
+     * same thing hash alike. Here, of contexts and of queues. */
+    uint64_t (*device_hash)(ep_device device);
     ep_status (*device_default_context)(ep_device device, ep_context *context); /* of the platform, where there are platforms */
 
-    /* contexts */
+    /* contexts. While a handle lives, the same object of the runtime has that handle again; so too of queues. */
     ep_status (*context_create)(const ep_device *devices, size_t count, ep_context *context);
     ep_status (*context_from_native)(void *native, ep_context *context); /* sycl::context * (copied), CUcontext */
     ep_status (*context_native)(ep_context context, void **native);      /* lives as long as `context` */
-    void (*context_retain)(ep_context context);
     void (*context_release)(ep_context context);
-    ep_status (*context_equal)(ep_context a, ep_context b, int32_t *equal); /* the same context of the runtime */
+    uint64_t (*context_hash)(ep_context context);
     ep_status (*context_is_default)(ep_context context, int32_t *is_default);
     ep_status (*context_devices)(ep_context context, ep_device *devices, size_t *count); /* as device_partition counts */
 
@@ -227,14 +229,14 @@ typedef struct ep_backend {
     /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this very thread) and ordinary ones. */
     ep_status (*queue_from_native)(void *native, ep_queue *queue);
     ep_status (*queue_native)(ep_queue queue, void **native); /* the same form; lives as long as `queue` */
-    void (*queue_retain)(ep_queue queue);
     void (*queue_release)(ep_queue queue);
-    ep_status (*queue_equal)(ep_queue a, ep_queue b, int32_t *equal);
+    uint64_t (*queue_hash)(ep_queue queue);
     ep_status (*queue_context)(ep_queue queue, ep_context *context);
     ep_status (*queue_device)(ep_queue queue, ep_device *device);
     ep_status (*queue_flags)(ep_queue queue, uint32_t *flags);
     ep_status (*queue_wait)(ep_queue queue); /* blocks; reports errors of asynchronous work */
-    /* The same for what came through this handle. Work of others may be waited for as well, or not: nobody is to rely on either. */
+    /* The same for what came through this handle. Work of others may be waited for as well, or not: nobody is to rely on either.
+     */
     ep_status (*queue_wait_submitted)(ep_queue queue);
     ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
 
@@ -247,7 +249,6 @@ typedef struct ep_backend {
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */
     ep_status (*event_native)(ep_event event, void **native);                /* sycl::event *, CUevent */
     ep_status (*event_from_native)(void *native, ep_event *event);
-    void (*event_retain)(ep_event event);
     void (*event_release)(ep_event event);
 
     /* memory. `alignment` is a power of two, or 0 for the runtime's own. `queue` is NULL unless EP_ORDERED_FREE. */
@@ -267,11 +268,9 @@ typedef struct ep_backend {
                                   uint32_t *mask); /* bit 1 << ep_dialect; best first is the caller's business */
     ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
                                const char *options, const ep_sink *log, ep_program *program); /* blocks */
-    void (*program_retain)(ep_program program);
     void (*program_release)(ep_program program);
     ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel);
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
-    void (*kernel_retain)(ep_kernel kernel);
     void (*kernel_release)(ep_kernel kernel);
     /* `cooperation` is NULL for groups that know nothing of each other. */
     ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,

@@ -73,3 +73,9 @@ private:
 std::ostream &operator<<(std::ostream &out, const Context &context);
 
 }  // namespace entrepot
+
+template <> struct std::hash<entrepot::Context> {
+    std::size_t operator()(const entrepot::Context &context) const noexcept {
+        return context ? context.backend().api().context_hash(context.handle()) : 0;
+    }
+};

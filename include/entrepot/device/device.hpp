@@ -93,5 +93,7 @@ std::ostream &operator<<(std::ostream &out, const Device &device);
 }  // namespace entrepot
 
 template <> struct std::hash<entrepot::Device> {
-    std::size_t operator()(const entrepot::Device &device) const noexcept { return std::hash<const void *>{}(device.record()); }
+    std::size_t operator()(const entrepot::Device &device) const noexcept {
+        return device ? device.backend().api().device_hash(device.handle()) : 0;
+    }
 };

@@ -137,3 +137,9 @@ private:
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot
+
+template <> struct std::hash<entrepot::Queue> {
+    std::size_t operator()(const entrepot::Queue &queue) const noexcept {
+        return queue ? queue.backend().api().queue_hash(queue.handle()) : 0;
+    }
+};

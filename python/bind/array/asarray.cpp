@@ -7,12 +7,12 @@
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../parameters.hpp"
 #include "../placement.hpp"
 #include "methods.hpp"
 
 #include <entrepot/array/copy.hpp>
 
-#include <array>
 #include <optional>
 #include <string>
 
@@ -26,41 +26,21 @@ struct Options {
              *protocol = nullptr;
 };
 
-struct KeywordRow {
-    const char *name;
-    PyObject *Options::*option;
-};
-
-constexpr KeywordRow keywords[] = {{"dtype", &Options::dtype}, {"copy", &Options::copy},   {"device", &Options::device},
-                                   {"kind", &Options::kind},   {"queue", &Options::queue}, {"protocol", &Options::protocol}};
-
-PyObject *&option_named(Options &options, const char *function, PyObject *name) {
-    for (const KeywordRow &row : keywords)
-        if (PyUnicode_CompareWithASCIIString(name, row.name) == 0)
-            return options.*row.option;
-    const char *text = PyUnicode_AsUTF8(name);
-    throw Error(ErrorKind::type, function, "() has no keyword '", text ? text : "?",
-                "'; there are dtype, copy, device, kind, queue, protocol");
+Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    static const Parameters parameters("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"});
+    const auto [object, dtype, copy, device, kind, queue, protocol] = parameters.read(args, nargs, kwnames);
+    return {"asarray",           object,
+            unless_none(dtype),  unless_none(copy),
+            unless_none(device), unless_none(kind),
+            unless_none(queue),  unless_none(protocol)};
 }
 
-Options parse(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    if (nargs != 1)
-        throw Error(ErrorKind::type, function, "() takes 1 positional argument, the object to view, but ", nargs,
-                    " were given; the others are keywords");
-    Options options{function, args[0]};
-    const Py_ssize_t count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        PyObject *&option = option_named(options, function, PyTuple_GET_ITEM(kwnames, i));
-        option = args[nargs + i] == Py_None ? nullptr : args[nargs + i];
-    }
-    return options;
-}
-
-bool is_true(PyObject *object) {
-    const int truth = object ? PyObject_IsTrue(object) : 0;
-    if (truth < 0)
-        throw PythonError{};
-    return truth == 1;
+Options parse_from_dlpack(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    static const Parameters parameters("from_dlpack", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue"});
+    const auto [object, dtype, copy, device, kind, queue] = parameters.read(args, nargs, kwnames);
+    static PyObject *const protocol = PyUnicode_InternFromString("dlpack");
+    return {"from_dlpack",      object,  unless_none(dtype), unless_none(copy), unless_none(device), unless_none(kind),
+            unless_none(queue), protocol};
 }
 
 Array view(const Options &options, const ImportRequest &request) {
@@ -133,7 +113,7 @@ PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject 
     try {
         if (nargs == 1 && !kwnames) [[likely]]
             return is_array(args[0]) ? Py_NewRef(args[0]) : wrap(import_array(args[0], {}));
-        return wrap(with_options(parse("asarray", args, nargs, kwnames)));
+        return wrap(with_options(parse_asarray(args, nargs, kwnames)));
     } catch (...) {
         raise_current();
         return nullptr;
@@ -142,12 +122,7 @@ PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject 
 
 PyObject *from_dlpack(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     try {
-        Options options = parse("from_dlpack", args, nargs, kwnames);
-        if (options.protocol)
-            throw Error(ErrorKind::type, "from_dlpack() has no keyword 'protocol': it speaks DLPack");
-        static PyObject *const dlpack = PyUnicode_InternFromString("dlpack");
-        options.protocol = dlpack;
-        return wrap(with_options(options));
+        return wrap(with_options(parse_from_dlpack(args, nargs, kwnames)));
     } catch (...) {
         raise_current();
         return nullptr;

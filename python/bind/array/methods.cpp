@@ -9,6 +9,7 @@
 #include "../exchange/host_turn.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
+#include "../parameters.hpp"
 #include "../placement.hpp"
 #include "array.hpp"
 #include "create.hpp"
@@ -54,14 +55,12 @@ PyObject *host(PyObject *self, PyObject *) {
     return method(self, [](const Array &array) { return wrap(array.host()); });
 }
 
-PyObject *to(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *device = nullptr, *kind = nullptr, *queue = nullptr;
-    static const char *names[] = {"device", "kind", "queue", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OO:to", const_cast<char **>(names), &device, &kind, &queue))
-        return nullptr;
+PyObject *to(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
-        const bool stays = (!device || device == Py_None) && (!queue || queue == Py_None);
-        const Placement where = stays ? Placement{array.queue(), kind && kind != Py_None ? kind_from(kind) : array.kind()}
+        static const Parameters parameters("to", 1, 0, {"device", "kind", "queue"});
+        const auto [device, kind, queue] = parameters.read(args, nargs, kwnames);
+        const bool stays = !unless_none(device) && !unless_none(queue);
+        const Placement where = stays ? Placement{array.queue(), unless_none(kind) ? kind_from(kind) : array.kind()}
                                       : placement_from(device, kind, queue);
         return wrap(without_gil([&] { return copy_to(array, where.kind, where.queue); }));
     });
@@ -116,17 +115,16 @@ PyObject *numpy(PyObject *self, PyObject *) {
 
 // NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
 // objects, with this Array as its only one.
-PyObject *numpy_asks(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *dtype = Py_None, *copy = Py_None;
-    static const char *names[] = {"dtype", "copy", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char **>(names), &dtype, &copy))
-        return nullptr;
+PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
+        static const Parameters parameters("__array__", 2, 0, {"dtype", "copy"});
+        const auto [dtype, copy] = parameters.read(args, nargs, kwnames);
         const nb::object view = as_numpy(self, array);
-        if (dtype == Py_None && copy != Py_True)
+        if (!unless_none(dtype) && copy != Py_True)
             return nb::object(view).release().ptr();
         const nb::object make = nb::module_::import_("numpy").attr("array");
-        return make(view, "dtype"_a = nb::handle(dtype), "copy"_a = nb::handle(copy)).release().ptr();
+        const auto or_none = [](PyObject *value) { return nb::handle(value ? value : Py_None); };
+        return make(view, "dtype"_a = or_none(dtype), "copy"_a = or_none(copy)).release().ptr();
     });
 }
 
@@ -149,7 +147,7 @@ PyMethodDef array_methods[] = {
     {"view", view, METH_O,
      "view($self, dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
      "Raises ValueError where the last axis or the alignment does not allow it."},
-    {"to", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to)), METH_VARARGS | METH_KEYWORDS,
+    {"to", with_keywords(to), METH_FASTCALL | METH_KEYWORDS,
      "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, not waited for.\n\n"
      "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
     {"host", host, METH_NOARGS,
@@ -157,7 +155,7 @@ PyMethodDef array_methods[] = {
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nA numpy.ndarray over the same memory, after waiting for work that writes it.\n\n"
      "bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach."},
-    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(numpy_asks)), METH_VARARGS | METH_KEYWORDS,
+    {"__array__", with_keywords(numpy_asks), METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nWhat NumPy asks for: ``numpy()``, converted or copied if it says so.\n\n"
      "Raises ExchangeError for memory that the host cannot reach."},
     {"copy_to_host", copy_to_host, METH_NOARGS,
@@ -165,7 +163,7 @@ PyMethodDef array_methods[] = {
     {"copy_from_host", copy_from_host, METH_O,
      "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
      "entrepot.copy does."},
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack_export)), METH_FASTCALL | METH_KEYWORDS,
+    {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory "
      "(DLPack 1.3, array API).\n\n"
      "Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason."},

@@ -7,6 +7,7 @@
 #include "../exchange/exports.hpp"
 #include "../exchange/foreign_error.hpp"
 #include "../exchange/host_turn.hpp"
+#include "../exchange/interface_dict.hpp"
 #include "../exchange/protocol.hpp"
 #include "../free_list.hpp"
 #include "../gil.hpp"
@@ -76,21 +77,6 @@ template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
     }
 }
 
-PyObject *tuple_of(Extents extents) {
-    PyObject *tuple = PyTuple_New(static_cast<Py_ssize_t>(extents.size()));
-    if (!tuple)
-        throw PythonError{};
-    for (std::size_t i = 0; i < extents.size(); ++i) {
-        PyObject *item = PyLong_FromLongLong(extents[i]);
-        if (!item) {
-            Py_DECREF(tuple);
-            throw PythonError{};
-        }
-        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), item);
-    }
-    return tuple;
-}
-
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
 // dpnp's own array of the same memory, borrowed. It is made by dpnp and kept, because dpnp copies unless the array's queue is
@@ -126,8 +112,8 @@ PyObject *get_sycl_queue(PyObject *self) { return PyObject_GetAttrString(usm_nda
 // Exports stop their exceptions themselves: they are called from C as well.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
 
-PyObject *get_shape(const Array &a) { return tuple_of(a.shape()); }
-PyObject *get_strides(const Array &a) { return tuple_of(a.strides()); }
+PyObject *get_shape(const Array &a) { return tuple_of(a.shape()).release(); }
+PyObject *get_strides(const Array &a) { return tuple_of(a.strides()).release(); }
 PyObject *get_dtype(const Array &a) { return wrap_dtype(a.dtype()); }
 PyObject *get_ndim(const Array &a) { return PyLong_FromSize_t(a.ndim()); }
 PyObject *get_size(const Array &a) { return PyLong_FromLongLong(a.size()); }

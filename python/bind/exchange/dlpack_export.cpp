@@ -6,6 +6,7 @@
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../parameters.hpp"
 #include "../reference.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
@@ -35,50 +36,11 @@ struct Keywords {
     PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
 };
 
-struct KeywordRow {
-    const char *name;
-    PyObject *Keywords::*value;
-};
-constexpr std::array<KeywordRow, 4> keyword_table{{{"max_version", &Keywords::max_version},
-                                                   {"dl_device", &Keywords::dl_device},
-                                                   {"copy", &Keywords::copy},
-                                                   {"stream", &Keywords::stream}}};
-
-// The names interned, because those of a call usually are: telling them apart is then a matter of identity.
-const std::array<PyObject *, keyword_table.size()> &interned_names() {
-    static const auto names = [] {
-        std::array<PyObject *, keyword_table.size()> made{};
-        for (std::size_t i = 0; i < made.size(); ++i)
-            made[i] = PyUnicode_InternFromString(keyword_table[i].name);
-        return made;
-    }();
-    return names;
-}
-
-const KeywordRow *find_by_value(PyObject *name) {
-    for (const KeywordRow &row : keyword_table)
-        if (PyUnicode_CompareWithASCIIString(name, row.name) == 0)
-            return &row;
-    PyErr_Format(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument '%U'", name);
-    throw PythonError{};
-}
-
-const KeywordRow *find_keyword(PyObject *name) {
-    const auto &names = interned_names();
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == name) [[likely]]
-            return &keyword_table[i];
-    return find_by_value(name);
-}
-
 Keywords parse(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    Keywords keywords;
-    if (nargs != 0)
-        throw Error(ErrorKind::type, "__dlpack__() takes no positional arguments but ", nargs, " were given");
-    const Py_ssize_t count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    for (Py_ssize_t i = 0; i < count; ++i)
-        keywords.*find_keyword(PyTuple_GET_ITEM(kwnames, i))->value = args[i];
-    return keywords;
+    static const Parameters parameters("__dlpack__", 0, 0, {"max_version", "dl_device", "copy", "stream"});
+    const auto [max_version, dl_device, copy, stream] = parameters.read(args, nargs, kwnames);
+    const auto or_none = [](PyObject *value) { return value ? value : Py_None; };
+    return {or_none(stream), or_none(max_version), or_none(dl_device), or_none(copy)};
 }
 
 // An int, or a member of an enumeration that is none (the array API allows it).

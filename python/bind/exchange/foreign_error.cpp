@@ -2,7 +2,7 @@
 // behind.
 #include "foreign_error.hpp"
 
-#include "protocol.hpp"
+#include "../errors.hpp"
 
 #include <algorithm>
 

@@ -21,12 +21,6 @@ int look_up(PyObject *object, PyObject *name, PyObject **value) {
 #endif
 }
 
-Reference checked(PyObject *created) {
-    if (!created)
-        throw PythonError{};
-    return Reference(created);
-}
-
 void set(PyObject *dict, PyObject *key, PyObject *value) {
     if (PyDict_SetItem(dict, key, value) != 0)
         throw PythonError{};

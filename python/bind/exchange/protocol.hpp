@@ -27,9 +27,6 @@ struct Protocol {
     std::optional<Array> (*read)(PyObject *object, const ImportRequest &request);
 };
 
-// A Python exception is set; carries it through C++ frames.
-struct PythonError {};
-
 // One row each, defined in the protocol's own file; routes.cpp lists them in order.
 extern const Protocol usm_memory_protocol, c_exchange_api_protocol, numpy_protocol, suai_protocol, dlpack_protocol,
     buffer_protocol, array_struct_protocol, array_interface_protocol;

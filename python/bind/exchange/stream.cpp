@@ -1,6 +1,7 @@
 #include "stream.hpp"
 
 #include "../convert.hpp"
+#include "../errors.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
 

@@ -81,7 +81,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     descriptor.context = std::move(sycl.context);
     descriptor.queue = std::move(sycl.queue);
     Array array = suai::verify(std::move(descriptor), std::move(owner));
-    sycl.mark_used();
+    sycl.capsule.mark_used();
     return array;
 }
 

@@ -1,6 +1,6 @@
 // The `syclobj` of SUAI: the context that memory is bound to, in any of the six forms that the specification has.
 #pragma once
-#include "interface_dict.hpp"
+#include "../sycl_capsule.hpp"
 
 #include <entrepot/device/queue.hpp>
 
@@ -8,11 +8,8 @@ namespace entrepot::python {
 
 struct SyclObject {
     Context context;
-    Queue queue;        // of the forms that are a queue; none of the others
-    Reference capsule;  // to be marked as used once the import has succeeded; only where the dict itself had a capsule
-
-    // A capsule serves one consumer, as in dpctl: this one has copied what it needs.
-    void mark_used() const noexcept;
+    Queue queue;          // of the forms that are a queue; none of the others
+    SyclCapsule capsule;  // of the forms that have one: to be marked as used once the import has succeeded
 };
 
 // A filter selector (its device's default context), a queue or context (ours or dpctl's), a capsule "SyclQueueRef" or

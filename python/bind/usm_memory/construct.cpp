@@ -9,6 +9,7 @@
 #include "../exchange/stream.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../parameters.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
@@ -26,36 +27,14 @@ struct Options {
     PyObject *source = nullptr, *alignment = nullptr, *queue = nullptr, *copy = nullptr;
 };
 
-struct KeywordRow {
-    const char *name;
-    PyObject *Options::*option;
-};
-
-constexpr KeywordRow keywords[] = {{"alignment", &Options::alignment}, {"queue", &Options::queue}, {"copy", &Options::copy}};
-
-void set_option(Options &options, PyObject *name, PyObject *value) {
-    for (const KeywordRow &row : keywords)
-        if (PyUnicode_CompareWithASCIIString(name, row.name) == 0) {
-            options.*row.option = value == Py_None ? nullptr : value;
-            return;
-        }
-    const char *text = PyUnicode_AsUTF8(name);
-    throw Error(ErrorKind::type, "USM memory is not made with a keyword '", text ? text : "?",
-                "'; there are alignment, queue, copy");
+const Parameters<4> &parameters() {
+    static const Parameters known("MemoryUSM…", 1, 1, {"nbytes", "alignment", "queue", "copy"});
+    return known;
 }
 
-PyObject *only_positional(PyObject *const *args, Py_ssize_t count) {
-    if (count != 1)
-        throw Error(ErrorKind::type, "USM memory is made from 1 positional argument, a number of bytes or an object, but ", count,
-                    " were given; alignment, queue and copy are keywords");
-    return args[0];
-}
-
-bool is_true(PyObject *object) {
-    const int truth = object ? PyObject_IsTrue(object) : 0;
-    if (truth < 0)
-        throw PythonError{};
-    return truth == 1;
+Options options_of(const Parameters<4>::Values &values) {
+    const auto [source, alignment, queue, copy] = values;
+    return {source, unless_none(alignment), unless_none(queue), unless_none(copy)};
 }
 
 std::size_t alignment_from(PyObject *object) {
@@ -257,24 +236,12 @@ std::optional<UsmMemory> find_usm_memory(PyObject *object) {
 PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         auto *const exact = reinterpret_cast<PyTypeObject *>(type);
-        const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-        Options options;
-        options.source = only_positional(args, count);
-        for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
-            set_option(options, PyTuple_GET_ITEM(kwnames, i), args[count + i]);
-        return wrap(exact, made(class_of(exact), options));
+        return wrap(exact, made(class_of(exact), options_of(parameters().read(args, PyVectorcall_NARGS(nargsf), kwnames))));
     });
 }
 
 PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    return guarded([&] {
-        Options options;
-        options.source = only_positional(&PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
-        PyObject *name = nullptr, *value = nullptr;
-        for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);)
-            set_option(options, name, value);
-        return wrap(type, made(class_of(type), options));
-    });
+    return guarded([&] { return wrap(type, made(class_of(type), options_of(parameters().read(args, kwargs)))); });
 }
 
 PyObject *as_usm_memory(PyObject *, PyObject *object) {

@@ -9,6 +9,7 @@
 #include "../exchange/protocol.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../parameters.hpp"
 
 #include <entrepot/array/copy.hpp>
 
@@ -30,12 +31,6 @@ template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
 }
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return method(self, get); }
-
-Reference checked(PyObject *object) {
-    if (!object)
-        throw PythonError{};
-    return Reference(object);
-}
 
 // ------------------------------------------------------- queue and context
 
@@ -101,24 +96,20 @@ UsmKind kind_in(const UsmMemory &memory, PyObject *object) {
     return static_cast<UsmKind>(context.query(memory.data, 1).kind);
 }
 
-PyObject *parse_syclobj(PyObject *args, PyObject *kwargs) {
-    PyObject *object = Py_None;
-    static const char *names[] = {"syclobj", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char **>(names), &object))
-        throw PythonError{};
-    return object;
-}
-
-PyObject *get_usm_type(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        const std::string_view name = name_of(kind_in(memory, parse_syclobj(args, kwargs)));
+        static const Parameters parameters("get_usm_type", 1, 0, {"syclobj"});
+        const auto [object] = parameters.read(args, nargs, kwnames);
+        const std::string_view name = name_of(kind_in(memory, object));
         return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
     });
 }
 
-PyObject *get_usm_type_enum(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        const UsmClass *const row = usm_class_of(kind_in(memory, parse_syclobj(args, kwargs)));
+        static const Parameters parameters("get_usm_type_enum", 1, 0, {"syclobj"});
+        const auto [object] = parameters.read(args, nargs, kwnames);
+        const UsmClass *const row = usm_class_of(kind_in(memory, object));
         return PyLong_FromLong(row ? row->number : 0);
     });
 }
@@ -183,13 +174,11 @@ Reference numpy_bytes(std::size_t count) {
     return checked(PyObject_CallMethod(numpy.get(), "empty", "ns", static_cast<Py_ssize_t>(count), "uint8"));
 }
 
-PyObject *copy_to_host(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *target = Py_None;
-    static const char *names[] = {"obj", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:copy_to_host", const_cast<char **>(names), &target))
-        return nullptr;
+PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        Reference result = target != Py_None ? Reference::borrow(target) : numpy_bytes(memory.bytes);
+        static const Parameters parameters("copy_to_host", 1, 0, {"obj"});
+        const auto [target] = parameters.read(args, nargs, kwnames);
+        Reference result = unless_none(target) ? Reference::borrow(target) : numpy_bytes(memory.bytes);
         if (!result)
             result = checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
         read_into(memory, result.get());
@@ -197,12 +186,10 @@ PyObject *copy_to_host(PyObject *self, PyObject *args, PyObject *kwargs) {
     });
 }
 
-PyObject *copy_from_host(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *source = nullptr;
-    static const char *names[] = {"obj", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:copy_from_host", const_cast<char **>(names), &source))
-        return nullptr;
+PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
+        static const Parameters parameters("copy_from_host", 1, 1, {"obj"});
+        const auto [source] = parameters.read(args, nargs, kwnames);
         const HostBuffer buffer(source, PyBUF_CONTIG_RO);
         const Array to = bytes_of(memory);
         const auto count = static_cast<std::size_t>(buffer.view().len);
@@ -212,12 +199,10 @@ PyObject *copy_from_host(PyObject *self, PyObject *args, PyObject *kwargs) {
     });
 }
 
-PyObject *copy_from_device(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *source = nullptr;
-    static const char *names[] = {"sycl_usm_ary", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:copy_from_device", const_cast<char **>(names), &source))
-        return nullptr;
+PyObject *copy_from_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
+        static const Parameters parameters("copy_from_device", 1, 1, {"sycl_usm_ary"});
+        const auto [source] = parameters.read(args, nargs, kwnames);
         const std::optional<UsmMemory> found = find_usm_memory(source);
         if (!found)
             throw Error(ErrorKind::value, "copy_from_device: a ", Py_TYPE(source)->tp_name,
@@ -229,12 +214,10 @@ PyObject *copy_from_device(PyObject *self, PyObject *args, PyObject *kwargs) {
     });
 }
 
-PyObject *memset(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *value = nullptr;
-    static const char *names[] = {"val", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:memset", const_cast<char **>(names), &value))
-        return nullptr;
+PyObject *memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
+        static const Parameters parameters("memset", 1, 0, {"val"});
+        const auto [value] = parameters.read(args, nargs, kwnames);
         const long given = value ? PyLong_AsLong(value) : 0;
         if (given == -1 && PyErr_Occurred())
             throw PythonError{};
@@ -280,10 +263,6 @@ PyObject *size_of(PyObject *self, PyObject *) {
     });
 }
 
-PyCFunction with_keywords(PyObject *(*function)(PyObject *, PyObject *, PyObject *)) {
-    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 }  // namespace
 
 PyGetSetDef usm_memory_attributes[] = {
@@ -303,31 +282,31 @@ PyGetSetDef usm_memory_attributes[] = {
 };
 
 PyMethodDef usm_memory_methods[] = {
-    {"get_usm_type", with_keywords(get_usm_type), METH_VARARGS | METH_KEYWORDS,
+    {"get_usm_type", with_keywords(get_usm_type), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type($self, syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a "
      "context or a "
      "queue, does not\n"
      "know the memory. Raises TypeError for other objects."},
-    {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_VARARGS | METH_KEYWORDS,
+    {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type_enum($self, syclobj=None)\n--\n\nThe same as a number: 0 unknown, 1 device, 2 shared, 3 host."},
-    {"copy_to_host", with_keywords(copy_to_host), METH_VARARGS | METH_KEYWORDS,
+    {"copy_to_host", with_keywords(copy_to_host), METH_FASTCALL | METH_KEYWORDS,
      "copy_to_host($self, obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns "
      "it; "
      "without one, to a new\n"
      "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too "
      "small."},
-    {"copy_from_host", with_keywords(copy_from_host), METH_VARARGS | METH_KEYWORDS,
+    {"copy_from_host", with_keywords(copy_from_host), METH_FASTCALL | METH_KEYWORDS,
      "copy_from_host($self, obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete "
      "on "
      "return.\n\n"
      "Raises ValueError where the memory is too small or read-only."},
-    {"copy_from_device", with_keywords(copy_from_device), METH_VARARGS | METH_KEYWORDS,
+    {"copy_from_device", with_keywords(copy_from_device), METH_FASTCALL | METH_KEYWORDS,
      "copy_from_device($self, sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an "
      "Array, "
      "spans to the front of the\n"
      "memory; through the host where the contexts differ. Complete on return.\n\n"
      "Raises ValueError where the memory is too small or read-only, and for other objects."},
-    {"memset", with_keywords(memset), METH_VARARGS | METH_KEYWORDS,
+    {"memset", with_keywords(memset), METH_FASTCALL | METH_KEYWORDS,
      "memset($self, val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, "
      "ValueError for "
      "read-only memory."},

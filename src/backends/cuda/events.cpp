@@ -53,8 +53,6 @@ ep_status event_from_native(void *native, ep_event *event) {
     return guarded([&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
 }
 
-void event_retain(ep_event event) { object(event).retain(); }
-
 void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
@@ -105,7 +103,6 @@ void enter_events(ep_backend &table) {
     table.event_seconds = event_seconds;
     table.event_native = event_native;
     table.event_from_native = event_from_native;
-    table.event_retain = event_retain;
     table.event_release = event_release;
 }
 

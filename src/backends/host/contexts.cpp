@@ -40,14 +40,7 @@ ep_status context_native(ep_context context, void **native) {
     });
 }
 
-void context_retain(ep_context) {}
-
 void context_release(ep_context) {}
-
-ep_status context_equal(ep_context a, ep_context b, std::int32_t *equal) {
-    *equal = a == b;
-    return EP_OK;
-}
 
 ep_status context_is_default(ep_context context, std::int32_t *is_default) {
     return guarded([&] {
@@ -71,9 +64,8 @@ void enter_contexts(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;
-    table.context_retain = context_retain;
     table.context_release = context_release;
-    table.context_equal = context_equal;
+    table.context_hash = hash_of<ep_context>;
     table.context_is_default = context_is_default;
     table.context_devices = context_devices;
 }

@@ -136,6 +136,7 @@ void enter_devices(ep_backend &table) {
     table.device_partition = device_partition;
     table.device_from_native = device_from_native;
     table.device_native = device_native;
+    table.device_hash = hash_of<ep_device>;
     table.device_default_context = device_default_context;
 }
 

@@ -197,8 +197,6 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
     });
 }
 
-void program_retain(ep_program program) { object(program).retain(); }
-
 void program_release(ep_program program) { object(program).release(); }
 
 ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
@@ -217,8 +215,6 @@ ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) 
         *info = object(kernel).info;
     });
 }
-
-void kernel_retain(ep_kernel kernel) { object(kernel).retain(); }
 
 void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
@@ -442,11 +438,9 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 void enter_programs(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
-    table.program_retain = program_retain;
     table.program_release = program_release;
     table.program_kernel = program_kernel;
     table.kernel_info = kernel_info;
-    table.kernel_retain = kernel_retain;
     table.kernel_release = kernel_release;
     table.kernel_launch = kernel_launch;
 }

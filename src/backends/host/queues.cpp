@@ -187,14 +187,7 @@ ep_status queue_native(ep_queue queue, void **native) {
     return EP_OK;
 }
 
-void queue_retain(ep_queue queue) { object(queue).retain(); }
-
 void queue_release(ep_queue queue) { object(queue).release(); }
-
-ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
-    *equal = a == b;
-    return EP_OK;
-}
 
 ep_status queue_context(ep_queue, ep_context *context) {
     *context = the_context();
@@ -226,9 +219,8 @@ void enter_queues(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;
-    table.queue_retain = queue_retain;
     table.queue_release = queue_release;
-    table.queue_equal = queue_equal;
+    table.queue_hash = hash_of<ep_queue>;
     table.queue_context = queue_context;
     table.queue_device = queue_device;
     table.queue_flags = queue_flags;

@@ -130,8 +130,6 @@ ep_status event_from_native(void *native, ep_event *event) {
     return guarded([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr}; });
 }
 
-void event_retain(ep_event event) { retained(event); }
-
 void event_release(ep_event event) {
     if (!event || !dropped(event))
         return;
@@ -150,7 +148,6 @@ void enter_events(ep_backend &table) {
     table.event_seconds = event_seconds;
     table.event_native = event_native;
     table.event_from_native = event_from_native;
-    table.event_retain = event_retain;
     table.event_release = event_release;
 }
 

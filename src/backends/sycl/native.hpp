@@ -17,6 +17,8 @@
 #include <sycl/usm.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -178,6 +180,10 @@ struct ep_kernel_s {
 };
 
 namespace entrepot::backends::sycl {
+
+template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
+    return std::hash<decltype(handle->native)>{}(handle->native);
+}
 
 template <class Handle> Handle retained(Handle handle) noexcept {
     if (handle)

@@ -236,8 +236,6 @@ ep_status queue_native(ep_queue queue, void **native) {
     });
 }
 
-void queue_retain(ep_queue queue) { retained(queue); }
-
 void queue_release(ep_queue queue) {
     if (!queue || !dropped(queue))
         return;
@@ -249,10 +247,6 @@ void queue_release(ep_queue queue) {
         else
             Lingering::let_go(queue);
     });
-}
-
-ep_status queue_equal(ep_queue a, ep_queue b, std::int32_t *equal) {
-    return guarded([&] { *equal = a == b || a->native == b->native; });
 }
 
 ep_status queue_context(ep_queue queue, ep_context *context) {
@@ -305,9 +299,8 @@ void enter_queues(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;
-    table.queue_retain = queue_retain;
     table.queue_release = queue_release;
-    table.queue_equal = queue_equal;
+    table.queue_hash = hash_of<ep_queue>;
     table.queue_context = queue_context;
     table.queue_device = queue_device;
     table.queue_flags = queue_flags;

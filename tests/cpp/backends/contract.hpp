@@ -346,15 +346,12 @@ inline void contexts_know_who_they_are(const Subject &subject) {
         CONTRACT_OK(table.device_default_context(bench.device, &handle));
         const Context again(handle, table.context_release);
         std::int32_t answer = 0;
-        CONTRACT_OK(table.context_equal(bench.context.get(), again.get(), &answer));
-        CHECK(answer == 1);
+        CHECK(bench.context.get() == again.get());
         CONTRACT_OK(table.context_is_default(bench.context.get(), &answer));
         CHECK(answer == 1);
 
         CONTRACT_OK(table.context_create(&bench.device, 1, &handle));
         const Context made(handle, table.context_release);
-        CONTRACT_OK(table.context_equal(made.get(), made.get(), &answer));
-        CHECK(answer == 1);
         std::size_t count = 0;
         CONTRACT_OK(table.context_devices(made.get(), nullptr, &count));
         REQUIRE(count == 1);
@@ -366,11 +363,7 @@ inline void contexts_know_who_they_are(const Subject &subject) {
         CONTRACT_OK(table.context_native(made.get(), &native));
         CONTRACT_OK(table.context_from_native(native, &handle));
         const Context wrapped(handle, table.context_release);
-        CONTRACT_OK(table.context_equal(made.get(), wrapped.get(), &answer));
-        CHECK_MESSAGE(answer == 1, "a native context leads back to an equal one");
-
-        table.context_retain(made.get());
-        table.context_release(made.get());
+        CHECK_MESSAGE(made.get() == wrapped.get(), "a native context leads back to an equal one");
         CONTRACT_OK(table.context_devices(made.get(), nullptr, &count));
         CHECK(count == 1);
 
@@ -388,8 +381,7 @@ inline void queues_know_who_they_are(const Subject &subject) {
         CONTRACT_OK(table.queue_context(queue.get(), &context));
         const Context keep(context, table.context_release);
         std::int32_t answer = 0;
-        CONTRACT_OK(table.context_equal(context, bench.context.get(), &answer));
-        CHECK(answer == 1);
+        CHECK(context == bench.context.get());
         ep_device device = nullptr;
         CONTRACT_OK(table.queue_device(queue.get(), &device));
         CHECK(device == bench.device);
@@ -402,10 +394,7 @@ inline void queues_know_who_they_are(const Subject &subject) {
             CHECK(flags == EP_QUEUE_PROFILING);
         }
 
-        CONTRACT_OK(table.queue_equal(queue.get(), queue.get(), &answer));
-        CHECK(answer == 1);
-        CONTRACT_OK(table.queue_equal(queue.get(), other.get(), &answer));
-        CHECK(answer == 0);
+        CHECK(queue.get() != other.get());
         CONTRACT_OK(table.queue_is_idle(queue.get(), &answer));
         CHECK(answer == 1);
         bench.wait(queue);
@@ -415,12 +404,8 @@ inline void queues_know_who_they_are(const Subject &subject) {
         ep_queue handle = nullptr;
         CONTRACT_OK(table.queue_from_native(native, &handle));
         const Queue wrapped(handle, table.queue_release);
-        CONTRACT_OK(table.queue_equal(queue.get(), wrapped.get(), &answer));
-        CHECK_MESSAGE(answer == 1, "a native queue leads back to an equal one");
+        CHECK_MESSAGE(queue.get() == wrapped.get(), "a native queue leads back to an equal one");
         bench.wait(wrapped);
-
-        table.queue_retain(queue.get());
-        table.queue_release(queue.get());
         bench.wait(queue);
     });
 }
@@ -482,8 +467,6 @@ inline void events_of_an_idle_queue_are_soon_done(const Subject &subject) {
         CHECK(done == 1);
         CONTRACT_OK(table.event_wait_in_queue(other.get(), event.get()));
         bench.wait(other);
-        table.event_retain(event.get());
-        table.event_release(event.get());
 
         void *native = nullptr;
         const ep_status status = table.event_native(event.get(), &native);
@@ -589,10 +572,21 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
                 CHECK(query(offset, asked).contained != 0);
             // Far past any rounding of the size: only a backend that cannot tell may keep silent.
             CHECK(query(5'000, std::size_t{1} << 30).contained != 1);
+
+            ep_allocation placed{};
+            CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(5'000), 5'000, EP_QUERY_KIND_LATER, &placed));
+            CHECK((placed.kind == EP_USM_UNASKED || placed.kind == query(0, 1).kind));
+            CHECK(placed.contained != 0);
+            CONTRACT_OK(
+                table.memory_query(bench.context.get(), memory.at(5'000), std::size_t{1} << 30, EP_QUERY_KIND_LATER, &placed));
+            CHECK(placed.kind == query(0, 1).kind);  // what is wrong is said in full
+            CHECK(placed.contained != 1);
         }
         std::vector<int> foreign(1000);
         ep_allocation found{};
         CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_DEVICE, &found));
+        CHECK(found.kind == (bench.subject.query_tells_kind ? EP_USM_UNKNOWN : EP_USM_HOST));
+        CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_KIND_LATER, &found));
         CHECK(found.kind == (bench.subject.query_tells_kind ? EP_USM_UNKNOWN : EP_USM_HOST));
     });
 }
@@ -848,8 +842,6 @@ inline void programs_are_built_or_say_why_not(const Subject &subject) {
         CONTRACT_OK(table.program_build(bench.context.get(), bench.device, bench.subject.dialect, source.data(), source.size(),
                                         "", &sink, &program));
         const Program keep(program, table.program_release);
-        table.program_retain(program);
-        table.program_release(program);
         ep_kernel kernel = nullptr;
         CONTRACT_REFUSED(table.program_kernel(program, "no_such_kernel", &kernel));
         CHECK(kernel == nullptr);
@@ -1032,6 +1024,35 @@ inline void threads_share_a_device(const Subject &subject) {
     });
 }
 
+// In a queue that others have too: with an event of its own, after work without one, and where nothing was submitted.
+inline void what_was_submitted_is_waited_for(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        for (const bool shared : {false, true})
+            for (const std::uint32_t flags : {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
+                const Queue queue = bench.queue(flags);
+                void *native = nullptr;
+                if (shared)
+                    CONTRACT_OK(table.queue_native(queue.get(), &native));
+                CONTRACT_OK(table.queue_wait_submitted(queue.get()));
+                const std::size_t count = 4 << 20;
+                const Memory memory(bench, bench.kinds().front(), count);
+                std::vector<unsigned char> bytes(count);
+                for (unsigned char item = 1; item < 4; ++item) {
+                    CONTRACT_OK(table.memory_fill(queue.get(), memory.at(), &item, 1, count));
+                    if (item == 2)
+                        CONTRACT_OK(table.queue_wait_submitted(queue.get()));
+                    CONTRACT_OK(table.memory_copy(queue.get(), bytes.data(), memory.at(), count));
+                    CONTRACT_OK(table.queue_wait_submitted(queue.get()));
+                    CHECK((bytes.front() == item && bytes.back() == item));
+                    std::int32_t idle = 0;
+                    CONTRACT_OK(table.queue_is_idle(queue.get(), &idle));
+                    CHECK(idle == 1);
+                }
+            }
+    });
+}
+
 inline void threads_share_a_queue(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1077,6 +1098,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                                                           \
     CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                                                      \
     CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                                                 \
+    CONTRACT_CASE(NAME, SUBJECT, what_was_submitted_is_waited_for)                                                               \
     CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                                                             \
     CONTRACT_CASE(NAME, SUBJECT, copies_move_every_byte)                                                                         \
     CONTRACT_CASE(NAME, SUBJECT, fills_repeat_an_item)                                                                           \

@@ -97,6 +97,17 @@ TEST_CASE("both ends are asked") {
     CHECK(producer.released == 1);
 }
 
+TEST_CASE("the kind is asked once, by whoever wants to know it") {
+    Producer producer(EP_USM_DEVICE);
+    const int asked = fake::world().calls.memory_query;
+    const Array array = producer.take(), view = array;
+    CHECK(fake::world().calls.memory_query == asked + 1);
+    CHECK(view.kind() == UsmKind::device);
+    CHECK(array.kind() == UsmKind::device);
+    CHECK_FALSE(array.is_host_accessible());
+    CHECK(fake::world().calls.memory_query == asked + 2);
+}
+
 TEST_CASE("a pointer of another context is an error that says so") {
     Producer producer;
     const std::vector<Device> halves = producer.device.partition_equally(2);

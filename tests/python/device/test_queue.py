@@ -262,6 +262,12 @@ class TestDpctl:
         assert ours.context == theirs.sycl_context
         assert ep.Context(theirs) == ep.Context(theirs.sycl_context)
 
+    def test_what_is_equal_hashes_alike(self, dpctl, cpu):
+        theirs = dpctl.SyclQueue("opencl:cpu:0")
+        assert hash(cpu) == hash(theirs.sycl_device)
+        assert hash(ep.Queue(theirs)) == hash(theirs)
+        assert hash(ep.Context(theirs)) == hash(theirs.sycl_context)
+
     def test_the_default_context_is_the_same(self, dpctl, cpu):
         assert cpu.context == dpctl.SyclDevice("opencl:cpu:0").sycl_platform.default_context
 

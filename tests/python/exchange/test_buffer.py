@@ -218,6 +218,14 @@ class TestFlags:
                 if view.strides:
                     assert view.strides[: view.ndim] == [4 * stride for stride in exporter.strides]
 
+    def test_every_view_of_an_array_sees_the_same_strides_and_keeps_them(self) -> None:
+        exporter = ep.asarray(bytearray(96)).view("float32").reshape(4, 6)[::2, ::-1]
+        views = [memoryview(exporter) for _ in range(3)]
+        del exporter
+        gc.collect()
+        del views[1]
+        assert [view.strides for view in views] == [(48, -4), (48, -4)]
+
     def test_writing_to_read_only_memory_is_refused(self) -> None:
         exporter = ep.asarray(b"abcd")
         with pytest.raises(BufferError, match="read-only"), Request(exporter, WRITABLE):
