@@ -59,8 +59,10 @@ $(VENV)/.installed-%: pyproject.toml | $(PY)
 # ---------------------------------------------------------------- build
 
 # Without isolation, so that a build folder serves again: pip's isolated environment has another path each time.
-pip_build = $(PIP) install --no-build-isolation --no-deps -Ccmake.define.ENTREPOT_TESTS=$(TESTS) -Ccmake.define.ENTREPOT_WERROR=$(WERROR)
+pip_build = $(PIP) install --no-build-isolation --no-deps -Ccmake.define.ENTREPOT_TESTS=$(TESTS) -Ccmake.define.ENTREPOT_WERROR=$(WERROR) \
+	-Ccmake.define.ENTREPOT_BENCHMARKS=$(BENCHMARKS)
 TESTS := OFF
+BENCHMARKS := OFF
 
 install: $(call group,build)
 	tools/system_packages.sh compiler
@@ -99,8 +101,9 @@ conformance: install $(call group,test peers-all)
 gpu:
 	PYTHON=$(PYTHON) tools/gpu.sh $(PARTS)
 
+bench: BENCHMARKS := ON
 bench: install $(call group,test bench $(peers))
-	$(PY) -m benchmarks $(BENCH_ARGS)
+	ENTREPOT_CPP_BENCHMARKS=build/wheel/benchmarks/cpp $(PY) -m benchmarks $(BENCH_ARGS)
 
 docs: install $(call group,docs)
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import copies, exchange, launches, memory, startup
+from . import copies, exchange, launches, memory, runtime, startup
 from .harness import measure, print_table
 
 TOPICS = {"memory": memory.pairs, "exchange": exchange.pairs, "launches": launches.pairs, "copies": copies.pairs}
@@ -22,6 +22,11 @@ def main(names: list[str]) -> int:
             print(f"\n{name}")
             print_table(topic)
             results += topic
+    if not names or "launches" in names:
+        topic = runtime.results()
+        print("\nlaunches, against the runtime called from C++" + ("" if topic else ": built by `make bench` only"))
+        print_table(topic)
+        results += topic
     if not names or "startup" in names:
         print("\nstartup, whole processes")
         topic = startup.results()

@@ -1,6 +1,7 @@
 // What the SYCL backend adds to the runtime: each call of ours beside the runtime's own, taken by turns in one run.
 //
-//     sycl_runtime libentrepot_sycl9.so      prints medians in nanoseconds, and a ratio
+//     sycl_runtime libentrepot_sycl9.so            prints medians in nanoseconds, and a ratio
+//     sycl_runtime libentrepot_sycl9.so launch     only what begins so
 //
 // Build: it needs include/, the SYCL headers and libsycl (see src/backends/sycl/CMakeLists.txt for the flags).
 #include <entrepot/device/backend.h>
@@ -21,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -57,8 +59,12 @@ template <class Call> double nanoseconds(Call &&call) {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
+std::string_view wanted;  // how the names of the rows begin that are run
+
 // By turns, in rounds of several calls, so that a noisy neighbour disturbs both and the clock's own cost is shared.
 template <class Ours, class Theirs, class After> void compare(const char *what, Ours &&ours, Theirs &&theirs, After &&after) {
+    if (!std::string_view(what).starts_with(wanted))
+        return;
     constexpr int rounds = 400, calls = 10;
     std::vector<double> us, them;
     const auto round = [&](auto &&call) {
@@ -86,10 +92,11 @@ constexpr const char *source = "kernel void add(global int *out, int value) { ou
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: %s libentrepot_sycl9.so\n", argv[0]);
+    if (argc < 2 || argc > 3) {
+        std::fprintf(stderr, "usage: %s libentrepot_sycl9.so [rows]\n", argv[0]);
         return 2;
     }
+    wanted = argc == 3 ? argv[2] : "";
     const ep_backend &table = load(argv[1]);
     ep_device device = nullptr;
     ok(table.device_at(0, &device));
