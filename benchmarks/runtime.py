@@ -52,7 +52,10 @@ def results() -> list[Result]:
     """Submitted, and waited for."""
     found = []
     runtime = runtime_ns()
-    for what, row, waits in (("submit", "launch / with an event", False), ("submit and wait", "launch + wait / with an event", True)):
+    for what, row, waits in (
+        ("submit", "launch / with an event", False),
+        ("submit and wait", "launch + wait / with an event", True),
+    ):
         if row in runtime:
             peer = runtime[row]
             pair = Pair(f"{what}, within 1 µs of the runtime", "launch(array, one)", row, peer / (peer + MARGIN_NS))

@@ -221,7 +221,7 @@ int main(int argc, char **argv) {
         "record on an idle queue / barrier",
         [&] {
             ep_event event = nullptr;
-            ok(table.event_record(queue, &event));
+            ok(table.event_record(queue, 0, &event));
             table.event_release(event);
         },
         [&] { (void)theirs.ext_oneapi_submit_barrier(); });
@@ -230,13 +230,13 @@ int main(int argc, char **argv) {
         [&] {
             launch(queue);
             ep_event event = nullptr;
-            ok(table.event_record(queue, &event));
+            ok(table.event_record(queue, 0, &event));
             ok(table.event_wait(event));
             table.event_release(event);
         },
         [&] { theirs.submit(command).wait(); });
     ep_event done = nullptr;
-    ok(table.event_record(queue, &done));
+    ok(table.event_record(queue, 0, &done));
     compare(
         "wait in a queue for what is done", [&] { ok(table.event_wait_in_queue(queue, done)); },
         [&] {

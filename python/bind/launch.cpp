@@ -163,7 +163,7 @@ Event call(const Launcher &launcher, const nb::args &args, nb::handle queue, boo
     const std::optional<ep_cooperation> cooperation = cooperation_from(launcher.range, cooperative, cluster);
     const ReleaseGil released;  // on the host, the kernel may run at once
     launch(launcher.kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
-    return where.event_at(where.position());
+    return where.promise();
 }
 
 std::size_t local_bytes(nb::handle shape, nb::handle dtype) {

@@ -86,6 +86,7 @@ const Queue &host_copy_queue() {
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     from.memory().before(Access::read, queue);
     to.memory().before(Access::write, queue);
+    queue.submitting();
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous() && from.layout().is_c_contiguous()) {
         backend.call(&ep_backend::memory_copy, queue.handle(), to.data(), from.data(), static_cast<std::size_t>(to.nbytes()));
@@ -185,6 +186,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
 
     to.memory().before(Access::write, queue);
+    queue.submitting();
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous()) {
         backend.call(&ep_backend::memory_fill, queue.handle(), to.data(), item.data(), item.size(),

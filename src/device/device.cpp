@@ -16,7 +16,7 @@ template <class Made> const Made &publish(std::atomic<const Made *> &slot, Made 
 // Whether the runtime lets the device work in the context: the only way to know is to try.
 bool serves(const Context &context, const Device &device) {
     ep_queue probe;
-    if (device.backend().api().queue_create(context.handle(), device.handle(), 0, &probe) != EP_OK)
+    if (device.backend().status_of(&ep_backend::queue_create, context.handle(), device.handle(), 0, &probe) != EP_OK)
         return false;
     device.backend().drop(&ep_backend::queue_release, probe);
     return true;

@@ -41,11 +41,11 @@ void after_fork_in_child() {
         in_child.store(true, std::memory_order_relaxed);
 }
 
-// The runtimes' own ends wait for work that the child has inherited and nobody does: the process ends without them. Runs
-// before them, because they are destructors of libraries.
-[[maybe_unused]] void end_child(int status, void *) {
+// Runs before the runtimes' own ends, because they are destructors of libraries. In a child those wait for work that it has
+// inherited and nobody does: it ends without them.
+[[maybe_unused]] void end_process(int status, void *) {
     if (!is_child())
-        return;
+        return DriverCall::end_all();
     std::fflush(nullptr);
     _exit(status);
 }
@@ -70,10 +70,9 @@ void arm() {
     armed.store(true, std::memory_order_relaxed);
 }
 
-void end_children_early() {
+void guard_the_end() {
 #ifdef __GLIBC__
-    static const int registered = on_exit(end_child, nullptr);
-    (void)registered;
+    on_exit(end_process, nullptr);
 #endif
 }
 

@@ -131,8 +131,8 @@ Program::Program(std::string_view source, const Device &device, std::optional<ep
     record_->dialect = choose_dialect(device, dialect);
     const ep_sink sink = sink_into(record_->log);
     const ep_status status =
-        device.backend().api().program_build(record_->context.handle(), device.handle(), record_->dialect, source.data(),
-                                             source.size(), options.c_str(), &sink, &record_->handle);
+        device.backend().status_of(&ep_backend::program_build, record_->context.handle(), device.handle(), record_->dialect,
+                                   source.data(), source.size(), options.c_str(), &sink, &record_->handle);
     if (status == EP_BUILD_FAILED)
         throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n", record_->log);
     device.backend().check(status);
@@ -144,7 +144,7 @@ Kernel Program::kernel(const std::string &name) const {
     record->name = name;
     const Backend &backend = device().backend();
     fork_guard::require_usable(backend);
-    const ep_status status = backend.api().program_kernel(record_->handle, name.c_str(), &record->handle);
+    const ep_status status = backend.status_of(&ep_backend::program_kernel, record_->handle, name.c_str(), &record->handle);
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, Backend::last_error());
     backend.check(status);
@@ -179,8 +179,9 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
     if (items == 0)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     fork_guard::require_usable(queue.backend());
-    const ep_status status = queue.backend().api().kernel_launch(queue.handle(), record_->handle, &range, cooperation,
-                                                                 arguments.data(), arguments.size());
+    queue.submitting();
+    const ep_status status = queue.backend().status_of(&ep_backend::kernel_launch, queue.handle(), record_->handle, &range,
+                                                       cooperation, arguments.data(), arguments.size());
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
     queue.backend().check(status);

@@ -14,22 +14,90 @@ namespace entrepot {
 
 struct Event::Record {
     const Backend *backend;
-    ep_event handle;
     std::atomic<bool> done{false};
 
-    Record(const Backend &of, ep_event adopted) noexcept : backend(&of), handle(adopted) {}
-    ~Record() { backend->drop(&ep_backend::event_release, handle); }
+    explicit Record(const Backend &of) noexcept : backend(&of) {}
+    virtual ~Record() = default;
+    virtual ep_event handle() = 0;
+    virtual bool ask_done() = 0;
+    virtual void wait() = 0;
 };
 
+// An event of the runtime.
+struct Event::Native final : Event::Record {
+    Native(const Backend &of, ep_event adopted) noexcept : Record(of), handle_(adopted) {}
+    ~Native() override { backend->drop(&ep_backend::event_release, handle_); }
+
+    ep_event handle() override { return handle_; }
+    bool ask_done() override {
+        std::int32_t answer = 0;
+        backend->call(&ep_backend::event_is_done, handle_, &answer);
+        return answer != 0;
+    }
+    void wait() override { backend->call(&ep_backend::event_wait, handle_); }
+
+private:
+    ep_event handle_;
+};
+
+// A position of a queue, until it is recorded; from then on it is what was recorded.
+struct Event::Promised final : Event::Record {
+    explicit Promised(const Queue &queue) noexcept : Record(queue.backend()), queue_(queue), position_(queue.position()) {}
+    ~Promised() override;
+
+    ep_event handle() override {
+        if (!is_kept_.load(std::memory_order_acquire)) {
+            fork_guard::require_usable(*backend);
+            const std::unique_lock locked(queue_.record_->mutex);
+            keep(locked);
+        }
+        return kept_.handle();
+    }
+    bool ask_done() override { return is_kept_.load(std::memory_order_acquire) ? kept_.is_done() : queue_.is_done(position_); }
+    void wait() override {
+        if (is_kept_.load(std::memory_order_acquire))
+            kept_.wait();
+        else
+            queue_.wait_at(position_);
+    }
+
+    void keep(const std::unique_lock<std::mutex> &locked) {
+        if (is_kept_.load(std::memory_order_relaxed))
+            return;
+        Queue::Record &record = *queue_.record_;
+        if (position_ > record.completed.load(std::memory_order_acquire))
+            kept_ = position_ <= record.last_event_position ? record.last_event : queue_.mark(locked, EP_EVENT_EXACT);
+        forget(locked);
+        is_kept_.store(true, std::memory_order_release);  // last: whoever sees it may end this
+    }
+
+private:
+    void forget(const std::unique_lock<std::mutex> &) noexcept {
+        Promised *self = this;
+        queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+    }
+
+    Queue queue_;
+    Queue::Position position_;
+    Event kept_;
+    std::atomic<bool> is_kept_{false};
+};
+
+// In the child of a fork nobody asks any more, and the lock may be another thread's for ever.
+Event::Promised::~Promised() {
+    if (is_kept_.load(std::memory_order_acquire) || !fork_guard::is_usable(*backend))
+        return;
+    const std::unique_lock locked(queue_.record_->mutex);
+    forget(locked);
+}
+
 Event Event::adopt(const Backend &backend, ep_event handle) {
-    Event event;
     try {
-        event.record_ = std::make_shared<Record>(backend, handle);
+        return Event(std::make_shared<Native>(backend, handle));
     } catch (...) {
         backend.drop(&ep_backend::event_release, handle);
         throw;
     }
-    return event;
 }
 
 Event Event::from_native(const Backend &backend, void *native) {
@@ -38,25 +106,31 @@ Event Event::from_native(const Backend &backend, void *native) {
     return adopt(backend, handle);
 }
 
+// In the child of a fork even an event that is known to be done is refused, so that it does not depend on who has asked before.
 bool Event::is_done() const {
-    if (!record_ || record_->done.load(std::memory_order_acquire))
+    if (!record_)
         return true;
-    std::int32_t done = 0;
-    record_->backend->call(&ep_backend::event_is_done, record_->handle, &done);
+    fork_guard::require_usable(*record_->backend);
+    if (record_->done.load(std::memory_order_acquire))
+        return true;
+    const bool done = record_->ask_done();
     if (done)
         record_->done.store(true, std::memory_order_release);
-    return done != 0;
+    return done;
 }
 
 void Event::wait() const {
-    if (!record_ || record_->done.load(std::memory_order_acquire))
+    if (!record_)
         return;
-    record_->backend->call(&ep_backend::event_wait, record_->handle);
+    fork_guard::require_usable(*record_->backend);
+    if (record_->done.load(std::memory_order_acquire))
+        return;
+    record_->wait();
     record_->done.store(true, std::memory_order_release);
 }
 
 double Event::seconds_until(const Event &later) const {
-    if (!record_ || !later.record_)
+    if (!handle() || !later.handle())
         throw Error(ErrorKind::device, "an event that marks nothing has no time: record it in a queue created with profiling");
     if (record_->backend != later.record_->backend)
         throw Error(ErrorKind::device, "events of two backends (", record_->backend->name(), ", ", later.record_->backend->name(),
@@ -64,20 +138,21 @@ double Event::seconds_until(const Event &later) const {
     if (!is_done() || !later.is_done())
         throw Error(ErrorKind::device, "the time between two events is known when both are done: wait for the later one first");
     double seconds = 0;
-    record_->backend->call(&ep_backend::event_seconds, record_->handle, later.record_->handle, &seconds);
+    record_->backend->call(&ep_backend::event_seconds, handle(), later.handle(), &seconds);
     return seconds;
 }
 
 void *Event::native() const {
-    if (!record_)
+    const ep_event recorded = handle();
+    if (!recorded)
         return nullptr;
     void *native;
-    record_->backend->call(&ep_backend::event_native, record_->handle, &native);
+    record_->backend->call(&ep_backend::event_native, recorded, &native);
     return native;
 }
 
 const Backend *Event::backend() const noexcept { return record_ ? record_->backend : nullptr; }
-ep_event Event::handle() const noexcept { return record_ ? record_->handle : nullptr; }
+ep_event Event::handle() const { return record_ ? record_->handle() : nullptr; }
 
 // ------------------------------------------------------------ live queues
 
@@ -121,9 +196,9 @@ void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position)
 
 std::atomic<std::uint64_t> queues_made{0};
 
-Event record_event(const Backend &backend, ep_queue queue) {
+Event record_event(const Backend &backend, ep_queue queue, std::uint32_t flags) {
     ep_event event;
-    backend.call(&ep_backend::event_record, queue, &event);
+    backend.call(&ep_backend::event_record, queue, flags, &event);
     return Event::adopt(backend, event);
 }
 
@@ -244,6 +319,7 @@ void Queue::destroy(Record *record) noexcept {
 }
 
 void *Queue::native() const {
+    submitting();
     void *native;
     backend().call(&ep_backend::queue_native, handle(), &native);
     record_->foreign.store(true, std::memory_order_relaxed);
@@ -269,20 +345,42 @@ bool Queue::is_idle() const {
 }
 
 // Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
-const Event &Queue::mark(const std::unique_lock<std::mutex> &) const {
+const Event &Queue::mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
-    record_->last_event = record_event(backend(), handle());
+    record_->last_event = record_event(backend(), handle(), flags);
     record_->last_event_position = covered;
     return record_->last_event;
 }
 
 Event Queue::record() const {
+    fork_guard::require_usable(backend());
     // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
-    if (is_foreign() || is_profiling()) {
-        std::unique_lock locked(record_->mutex);
-        return mark(locked);
-    }
-    return event_at(position());
+    const bool is_known = !is_foreign() && !is_profiling();
+    if (is_known && position() <= record_->completed.load(std::memory_order_acquire))
+        return Event();
+    std::unique_lock locked(record_->mutex);
+    return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
+}
+
+// Of a queue that others submit to as well, or that measures time, it has to be this very moment.
+Event Queue::promise() const {
+    if (is_foreign() || is_profiling())
+        return record();
+    if (position() <= record_->completed.load(std::memory_order_acquire))
+        return Event();
+    auto promised = std::make_shared<Event::Promised>(*this);
+    std::unique_lock locked(record_->mutex);
+    if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
+        other->keep(locked);  // another thread's, who submitted beside us
+    record_->promised.store(promised.get(), std::memory_order_release);
+    return Event(std::move(promised));
+}
+
+void Queue::keep_promise() const {
+    fork_guard::require_usable(backend());
+    std::unique_lock locked(record_->mutex);
+    if (Event::Promised *const promised = record_->promised.load(std::memory_order_relaxed))
+        promised->keep(locked);
 }
 
 Event Queue::event_at(Position position) const {
@@ -344,7 +442,11 @@ void Queue::wait_for(const Event &event) const {
         event.wait();
         return;
     }
-    backend().call(&ep_backend::event_wait_in_queue, handle(), event.handle());
+    const ep_event recorded = event.handle();
+    if (!recorded)
+        return;
+    submitting();
+    backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
     submitted();  // later events of this queue are not the earlier ones: they come after the wait
 }
 

@@ -86,9 +86,11 @@ void fill(Row &row, const ep_backend *api, std::string reason) {
     row.backend = std::make_unique<Backend>(api);
     if (!row.backend->is_host()) {
         fork_guard::arm();
-        fork_guard::end_children_early();
+        fork_guard::guard_the_end();
     }
     row.devices = root_devices(*row.backend);
+    if (!row.backend->is_host())
+        fork_guard::guard_the_end();  // to ask for devices loads more libraries, whose ends come before those of the first
     row.reason = std::move(reason);
 }
 

@@ -21,7 +21,7 @@ void free_now(const Place &place, void *data) noexcept {
         return;
     try {
         const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
-        backend.api().memory_free(place.context.handle(), data, queue);
+        backend.status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
     } catch (...) {  // the default queue could not be made
     }
 }
@@ -57,9 +57,11 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
         throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
     const bool ordered = place.device.has(EP_ORDERED_FREE);
     Block block{nullptr, bytes, alignment};
-    backend.check(backend.api().memory_allocate(place.context.handle(), place.device.handle(),
-                                                static_cast<ep_usm_kind>(place.kind), bytes, alignment,
-                                                ordered ? queue.handle() : nullptr, &block.data));
+    if (ordered)
+        queue.submitting();
+    backend.check(backend.status_of(&ep_backend::memory_allocate, place.context.handle(), place.device.handle(),
+                                    static_cast<ep_usm_kind>(place.kind), bytes, alignment, ordered ? queue.handle() : nullptr,
+                                    &block.data));
     if (ordered)
         block.available = queue.submitted();
     return block;

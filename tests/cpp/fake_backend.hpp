@@ -422,7 +422,7 @@ inline void enter_queues(ep_backend &table) {
 }
 
 inline void enter_events(ep_backend &table) {
-    table.event_record = [](ep_queue queue, ep_event *event) {
+    table.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
         return guarded([&](World &w) {
             ++w.calls.event_record;
             ++w.alive.events;
@@ -664,6 +664,7 @@ inline void release(const Queue &queue) {
 
 // Hands a piece of work to the queue as a caller of ours would, and returns its position.
 inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
+    queue.submitting();
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
     return queue.submitted();

@@ -7,12 +7,12 @@
 
 namespace entrepot {
 
-// Work that a queue has been given. To wait for it takes no event; one is recorded for those who ask for it.
+// Work that a queue has been given.
 struct Submitted {
     Queue queue;  // none: there was nothing to do
     Queue::Position position = 0;
 
-    Event event() const { return queue ? queue.event_at(position) : Event(); }
+    Event event() const { return queue ? queue.promise() : Event(); }  // asked for before more is submitted
     void wait() const {
         if (queue)
             queue.wait_at(position);

@@ -105,6 +105,12 @@ typedef enum ep_affinity {
 
 typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER = 1u << 1 } ep_queue_flag;
 
+/* ----------------------------------------------------------------- events */
+
+typedef enum ep_event_flag {
+    EP_EVENT_EXACT = 1u << 0 /* a host that waits for it goes on when it is done, though later work of the queue is not */
+} ep_event_flag;
+
 /* ----------------------------------------------------------------- memory */
 
 typedef enum ep_usm_kind {
@@ -241,7 +247,8 @@ typedef struct ep_backend {
     ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
 
     /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
-    ep_status (*event_record)(ep_queue queue, ep_event *event); /* done when all that the queue holds now is done */
+    /* Done when all that the queue holds now is done. `flags` of ep_event_flag. */
+    ep_status (*event_record)(ep_queue queue, uint32_t flags, ep_event *event);
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
     ep_status (*event_wait)(ep_event event); /* blocks */

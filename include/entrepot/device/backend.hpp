@@ -2,6 +2,7 @@
 #pragma once
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.h>
+#include <entrepot/device/driver_call.hpp>
 #include <entrepot/device/fork_guard.hpp>
 
 #include <memory>
@@ -34,13 +35,26 @@ public:
     template <class... Parameters>
     void call(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
         fork_guard::require_usable(*this);
-        check((api_->*function)(arguments...));
+        check(status_of(function, arguments...));
+    }
+
+    // The same for those who know better what to make of a status than an exception; fit for use only where `call` is.
+    template <class... Parameters>
+    ep_status status_of(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+        if (is_host_)
+            return (api_->*function)(arguments...);
+        const DriverCall inside;
+        return (api_->*function)(arguments...);
     }
 
     // Lets go of a handle: `backend.drop(&ep_backend::queue_release, queue)`. In a forked child it leaks instead.
     template <class Handle> void drop(void (*ep_backend::*release)(Handle), std::type_identity_t<Handle> handle) const noexcept {
-        if (!fork_guard::is_child() || is_host_)
+        if (is_host_) {
             (api_->*release)(handle);
+        } else if (!fork_guard::is_child()) {
+            const DriverCall inside;
+            (api_->*release)(handle);
+        }
     }
 
     // The device of a handle that the backend gave out; none for nullptr.

@@ -35,8 +35,9 @@ inline void require_usable(const Backend &backend) {
 // meanwhile is as badly off.
 void arm();
 
-// From now on a marked child that exits leaves out the handlers that are there by now. Called when that backend is loaded.
-void end_children_early();
+// From now on a marked child that exits leaves out the handlers that are there by now, and in any other process no thread is
+// inside a driver when they run. Called when libraries of such a backend have been loaded.
+void guard_the_end();
 
 // Locks that the child will need are taken before the fork and let go on both sides; otherwise a lock that another thread
 // holds at that moment would stay locked in the child for ever. `take` must not block for long.

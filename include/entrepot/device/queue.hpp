@@ -25,12 +25,17 @@ public:
     void *native() const;  // nullptr for the done event
 
     const Backend *backend() const noexcept;
-    ep_event handle() const noexcept;
+    ep_event handle() const;  // recorded now if it was only promised; nullptr for the done event
 
     explicit operator bool() const noexcept { return record_ != nullptr; }  // false: the done event
 
 private:
+    friend class Queue;
     struct Record;
+    struct Native;
+    struct Promised;
+    explicit Event(std::shared_ptr<Record> record) noexcept : record_(std::move(record)) {}
+
     std::shared_ptr<Record> record_;
 };
 
@@ -76,10 +81,17 @@ public:
 
     void wait() const;  // blocks; throws DeviceError for errors of asynchronous work
     bool is_idle() const;
-    Event record() const;                     // done when all that the queue holds now is done
+    Event record() const;  // done when all that the queue holds now is done
+    // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
+    // that nobody keeps costs nothing. For what was submitted just now.
+    Event promise() const;
     void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
 
-    // Positions. `submitted` is called once after each piece of work of ours was handed over.
+    // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
+    void submitting() const {
+        if (record_->promised.load(std::memory_order_acquire)) [[unlikely]]
+            keep_promise();
+    }
     Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
     bool is_done(Position position) const {  // false may be late, true never is; does not block
@@ -106,9 +118,10 @@ public:
         Context context;
         std::atomic<Position> submitted{0};
         std::atomic<Position> completed{0};
-        std::mutex mutex;  // guards the two below
+        std::mutex mutex;  // guards the three below
         Event last_event;  // serves every position up to this one
         Position last_event_position = 0;
+        std::atomic<Event::Promised *> promised{nullptr};  // of the last position; to be read without the lock
     };
     const Record *identity() const noexcept { return record_; }
 
@@ -128,7 +141,9 @@ private:
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     void wait_until(Position position) const;
-    const Event &mark(const std::unique_lock<std::mutex> &locked) const;
+    void keep_promise() const;
+    friend struct Event::Promised;
+    const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
 
     Record *record_ = nullptr;
 };

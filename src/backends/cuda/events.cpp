@@ -11,7 +11,7 @@ CUevent create_timed_event(Context &context) {
     return event;
 }
 
-ep_status event_record(ep_queue queue, ep_event *event) {
+ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
     return guarded([&] { *event = handle(object(queue).record().detach()); });
 }
 

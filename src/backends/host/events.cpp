@@ -73,7 +73,7 @@ private:
     Reference<Event> event_;
 };
 
-ep_status event_record(ep_queue queue, ep_event *event) {
+ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
     return guarded([&] {
         auto made = std::make_unique<Event>(object(queue));
         object(queue).submit(Record(*made));

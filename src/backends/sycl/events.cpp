@@ -11,18 +11,19 @@ bool is_done(const ::sycl::event &event) {
     return event.get_info<::sycl::info::event::command_execution_status>() == event_command_status::complete;
 }
 
-::sycl::event mark(ep_queue queue) {
+// The last event of an in-order queue costs less than a barrier, but belongs to the work: whoever waits for it waits, with
+// Intel's CPU driver (2026.2), for later work as well; and in a queue that measures time it would say when that work was done,
+// perhaps long ago, and not when the mark was reached.
+::sycl::event mark(ep_queue queue, std::uint32_t flags) {
     const std::lock_guard lock(queue->mutex);
-    // The last event of an in-order queue costs less than a barrier, but belongs to the work: in a queue that measures time
-    // it would say when that was done, perhaps long ago, and not when the mark was reached.
-    if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING))
+    if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING) || (flags & EP_EVENT_EXACT))
         return queue->native.ext_oneapi_submit_barrier();
     const auto last = queue->native.ext_oneapi_get_last_event();
     return last ? *last : ::sycl::event{};  // a queue that never had work is done
 }
 
-ep_status event_record(ep_queue queue, ep_event *event) {
-    return guarded([&] { *event = new ep_event_s{{1}, mark(queue), retained(queue->context), queue->error}; });
+ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
+    return guarded([&] { *event = new ep_event_s{{1}, mark(queue, flags), retained(queue->context), queue->error}; });
 }
 
 // Whether the driver has the command already. The runtime holds back what waits for another context or for a host task, and

@@ -132,7 +132,7 @@ struct Bench {
 
     Event record(const Queue &queue) const {
         ep_event handle = nullptr;
-        CONTRACT_OK(table.event_record(queue.get(), &handle));
+        CONTRACT_OK(table.event_record(queue.get(), 0, &handle));
         return {handle, table.event_release};
     }
 
@@ -999,10 +999,10 @@ inline void threads_share_a_device(const Subject &subject) {
                 const auto item = static_cast<std::uint32_t>(random());
                 expect(table.memory_fill(queue, a, &item, 4, count) == EP_OK);
                 ep_event filled = nullptr, copied = nullptr;
-                expect(table.event_record(queue, &filled) == EP_OK);
+                expect(table.event_record(queue, 0, &filled) == EP_OK);
                 expect(table.event_wait_in_queue(shared.get(), filled) == EP_OK);
                 expect(table.memory_copy(shared.get(), b, a, count * 4) == EP_OK);
-                expect(table.event_record(shared.get(), &copied) == EP_OK);
+                expect(table.event_record(shared.get(), 0, &copied) == EP_OK);
                 expect(table.event_wait_in_queue(queue, copied) == EP_OK);
                 std::vector<std::uint32_t> out(count);
                 expect(table.memory_copy(queue, out.data(), b, count * 4) == EP_OK);

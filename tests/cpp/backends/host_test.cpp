@@ -359,7 +359,7 @@ TEST_CASE("fork: the child works on threads of its own, and what was under way s
         const ep_range range{1, {100'000}, {}};
         expect(table.kernel_launch(idle.get(), kernel.get(), &range, nullptr, arguments, 2) == EP_OK);
         ep_event done = nullptr;
-        expect(table.event_record(idle.get(), &done) == EP_OK);
+        expect(table.event_record(idle.get(), 0, &done) == EP_OK);
         std::int32_t finished = 0;
         while (finished == 0 && table.event_is_done(done, &finished) == EP_OK)  // so that the child's own threads must do it
             usleep(1000);

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "core/refusal.hpp"
 #include "fake_backend.hpp"
@@ -63,6 +65,92 @@ TEST_CASE("an event is recorded only when somebody asks, and one serves every po
     CHECK(calls().event_record == before + 2);
     fake::release(queue);
     CHECK(event.is_done());
+}
+
+TEST_CASE("a promised event that nobody keeps is never recorded") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    const int before = calls().event_record;
+    for (int i = 0; i < 3; ++i) {
+        fake::submit(queue);
+        const Event event = queue.promise();
+        CHECK(event);
+    }
+    fake::submit(queue);
+    CHECK(calls().event_record == before);
+    fake::release(queue);
+}
+
+TEST_CASE("a promised event that is kept is done when its work is, whatever comes after") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    fake::submit(queue);
+    const Event first = queue.promise();
+    const int before = calls().event_record;
+    fake::submit(queue);
+    CHECK(calls().event_record == before + 1);
+    const Event second = queue.promise();
+    CHECK(!first.is_done());
+    fake::step(queue, 2);  // the first work, and its event
+    CHECK(first.is_done());
+    CHECK(!queue.is_idle());
+    fake::release(queue);
+    second.wait();
+    CHECK(second.is_done());
+    CHECK(calls().event_record == before + 1);  // to wait for the last of the queue takes none
+    CHECK(!queue.promise());                    // nothing is pending
+}
+
+TEST_CASE("a promised event is recorded for whoever needs the runtime's own") {
+    const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
+    fake::hold(queue);
+    fake::submit(queue);
+    const Event event = queue.promise();
+    const int waits = calls().event_wait_in_queue;
+    other.wait_for(event);
+    CHECK(calls().event_wait_in_queue == waits + 1);
+    CHECK(event.native() != nullptr);
+    const ep_event handle = event.handle();
+    fake::submit(queue);
+    CHECK(event.handle() == handle);
+    fake::release(queue);
+}
+
+TEST_CASE("what is promised of a queue that others submit to is recorded at once, and before a queue is given out") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    fake::submit(queue);
+    const Event event = queue.promise();
+    const int before = calls().event_record;
+    CHECK(queue.native() == queue.handle());
+    CHECK(calls().event_record == before + 1);
+    fake::submit(queue);
+    CHECK(queue.promise().handle() != event.handle());
+    CHECK(calls().event_record == before + 2);
+    fake::release(queue);
+}
+
+TEST_CASE("threads that submit to one queue each keep their events") {
+    const Queue queue = Queue::create(fake::device());
+    std::atomic<int> pending = 0;
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 4; ++number)
+        threads.emplace_back([&] {
+            std::vector<Event> kept;
+            for (int i = 0; i < 500; ++i) {
+                fake::submit(queue);
+                Event event = queue.promise();
+                if (i % 3 == 0)
+                    kept.push_back(std::move(event));
+            }
+            for (const Event &event : kept) {
+                event.wait();
+                pending += !event.is_done();
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    CHECK(pending == 0);
 }
 
 TEST_CASE("done positions cost no question") {

@@ -107,6 +107,19 @@ class TestOrder:
         program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         assert data.numpy()[0] == 42
 
+    def test_an_event_is_done_when_its_own_kernel_is(self, program) -> None:
+        """Though it is recorded late, as late as before the next piece of work."""
+        data = ep.zeros(2, "int32", device="opencl:cpu")
+        slow = program.kernel("slow")[1]
+        for again in (lambda: slow(data, ep.Scalar(400_000_000, "int64")), lambda: ep.fill(data, 3)):
+            first = slow(data, ep.Scalar(10_000_000, "int64"))
+            slow(data, ep.Scalar(400_000_000, "int64"))
+            second = again()
+            first.wait()
+            assert first.done
+            assert not second.done
+            second.wait()
+
     def test_memory_dropped_while_a_kernel_uses_it(self, program: ep.Program) -> None:
         data = ep.zeros(2, "int32", device="opencl:cpu", kind="device")
         queue = data.queue

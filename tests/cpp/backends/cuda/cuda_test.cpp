@@ -69,7 +69,7 @@ bool works(const ep_backend &table) {
                  table.memory_allocate(context, device, EP_USM_DEVICE, 4000, 0, queue, &memory) == EP_OK &&
                  table.memory_allocate(context, device, EP_USM_HOST, 4000, 0, queue, &pinned) == EP_OK &&
                  table.memory_fill(queue, memory, &item, 4, 1000) == EP_OK &&
-                 table.memory_copy(queue, pinned, memory, 4000) == EP_OK && table.event_record(queue, &event) == EP_OK &&
+                 table.memory_copy(queue, pinned, memory, 4000) == EP_OK && table.event_record(queue, 0, &event) == EP_OK &&
                  table.event_wait(event) == EP_OK && table.memory_copy(queue, out.data(), memory, 4000) == EP_OK &&
                  table.queue_wait(queue) == EP_OK;
     right = right && out == std::vector<std::uint32_t>(1000, item) && std::memcmp(pinned, out.data(), 4000) == 0;
