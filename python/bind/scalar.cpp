@@ -118,6 +118,49 @@ bool is_numpy_scalar(PyObject *object) {
     return false;
 }
 
+template <class T> T load(const std::byte *item) {
+    T value;
+    std::memcpy(&value, item, sizeof value);
+    return value;
+}
+
+long long signed_number(const std::byte *item, int bits) {
+    switch (bits) {
+    case 8:
+        return load<std::int8_t>(item);
+    case 16:
+        return load<std::int16_t>(item);
+    case 32:
+        return load<std::int32_t>(item);
+    default:
+        return load<std::int64_t>(item);
+    }
+}
+
+unsigned long long unsigned_number(const std::byte *item, int bits) {
+    switch (bits) {
+    case 8:
+        return load<std::uint8_t>(item);
+    case 16:
+        return load<std::uint16_t>(item);
+    case 32:
+        return load<std::uint32_t>(item);
+    default:
+        return load<std::uint64_t>(item);
+    }
+}
+
+double floating_number(const std::byte *item, int bits) {
+    switch (bits) {
+    case 16:
+        return Float16::decode(load<std::uint16_t>(item));
+    case 32:
+        return load<float>(item);
+    default:
+        return load<double>(item);
+    }
+}
+
 }  // namespace
 
 Scalar scalar_from(PyObject *value, Dtype dtype) {
@@ -147,6 +190,30 @@ Scalar scalar_from(PyObject *value, Dtype dtype) {
     }
     throw Error(ErrorKind::exchange, "Python has no number for ", dtype,
                 ": give the bits, through array.view('uint8') or an array of the same type");
+}
+
+Reference number_from(const std::byte *item, Dtype dtype) {
+    if (dtype.lanes == 1) {
+        const int part = dtype.bits / 2;
+        switch (dtype.code) {
+        case TypeCode::boolean:
+            return Reference::borrow(load<std::uint8_t>(item) ? Py_True : Py_False);
+        case TypeCode::integer:
+            return checked(PyLong_FromLongLong(signed_number(item, dtype.bits)));
+        case TypeCode::unsigned_integer:
+            return checked(PyLong_FromUnsignedLongLong(unsigned_number(item, dtype.bits)));
+        case TypeCode::bfloat:
+            return checked(PyFloat_FromDouble(BFloat16::decode(load<std::uint16_t>(item))));
+        case TypeCode::floating:
+            return checked(PyFloat_FromDouble(floating_number(item, dtype.bits)));
+        case TypeCode::complex:
+            return checked(PyComplex_FromDoubles(floating_number(item, part), floating_number(item + part / 8, part)));
+        default:
+            break;
+        }
+    }
+    throw Error(ErrorKind::exchange, "Python has no number for ", dtype,
+                "; view the array as an unsigned integer of the same size");
 }
 
 std::optional<Scalar> typed_scalar_from(PyObject *value) {

@@ -600,6 +600,17 @@ class Array:
         """
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """What NumPy asks for: ``numpy()``, converted or copied if it says so."""
+    def item(self) -> bool | int | float | complex:
+        """
+        The only element as a bool, int, float or complex; of memory that the host cannot reach, a copy of it.
+
+        Raises ValueError for an array of another size than 1, ExchangeError for a type that Python has no number for.
+        """
+    def __complex__(self) -> complex:
+        """``complex(a.item())``."""
+    def __float__(self) -> float: ...
+    def __int__(self) -> int: ...
+    def __bool__(self) -> bool: ...
     def copy_to_host(self) -> Array:
         """A copy in ordinary host memory, complete on return."""
     def copy_from_host(self, obj: object, /) -> None:

@@ -11,6 +11,7 @@
 #include "../gil.hpp"
 #include "../parameters.hpp"
 #include "../placement.hpp"
+#include "../scalar.hpp"
 #include "array.hpp"
 #include "create.hpp"
 
@@ -76,6 +77,29 @@ PyObject *copy_to_host(PyObject *self, PyObject *) {
     });
 }
 
+// The only element as Python's number, wherever it is.
+Reference number_of(const Array &array) {
+    if (array.size() != 1)
+        throw Error(ErrorKind::value, "an array of ", array.size(), " elements is no number: index it down to one");
+    const Array there = without_gil([&] {
+        Array found = array.is_host_accessible() ? array : copy_to(array, UsmKind::host, registry::host().default_queue());
+        found.memory().wait_for_host(Access::read);
+        return found;
+    });
+    return number_from(static_cast<const std::byte *>(there.data()), there.dtype());
+}
+
+PyObject *item(PyObject *self, PyObject *) {
+    return method(self, [](const Array &array) { return number_of(array).release(); });
+}
+
+PyObject *array_complex(PyObject *self, PyObject *) {
+    return method(self, [](const Array &array) {
+        const Reference number = number_of(array);
+        return PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyComplex_Type), number.get());
+    });
+}
+
 PyObject *copy_from_host(PyObject *self, PyObject *source) {
     return method(self, [&](const Array &array) {
         const Array from = is_array(source) ? array_of(source) : import_array(source, {});
@@ -134,6 +158,22 @@ PyObject *broadcast_to(PyObject *self, PyObject *args) {
 
 }  // namespace
 
+PyObject *array_float(PyObject *self) {
+    return method(self, [](const Array &array) { return PyNumber_Float(number_of(array).get()); });
+}
+
+PyObject *array_int(PyObject *self) {
+    return method(self, [](const Array &array) { return PyNumber_Long(number_of(array).get()); });
+}
+
+int array_bool(PyObject *self) {
+    try {
+        return PyObject_IsTrue(number_of(array_of(self)).get());
+    } catch (...) {
+        return raise_current();
+    }
+}
+
 PyMethodDef array_methods[] = {
     {"transpose", transpose, METH_VARARGS,
      "transpose($self, *axes)\n--\n\nThe axes in another order, without a copy; without arguments reversed. Raises ValueError "
@@ -158,6 +198,11 @@ PyMethodDef array_methods[] = {
     {"__array__", with_keywords(numpy_asks), METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\nWhat NumPy asks for: ``numpy()``, converted or copied if it says so.\n\n"
      "Raises ExchangeError for memory that the host cannot reach."},
+    {"item", item, METH_NOARGS,
+     "item($self, /)\n--\n\nThe only element as a bool, int, float or complex; of memory that the host cannot reach, a copy of "
+     "it.\n\n"
+     "Raises ValueError for an array of another size than 1, ExchangeError for a type that Python has no number for."},
+    {"__complex__", array_complex, METH_NOARGS, "__complex__($self, /)\n--\n\n``complex(a.item())``."},
     {"copy_to_host", copy_to_host, METH_NOARGS,
      "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return."},
     {"copy_from_host", copy_from_host, METH_O,

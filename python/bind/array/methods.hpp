@@ -6,6 +6,9 @@ namespace entrepot::python {
 
 // methods.cpp
 extern PyMethodDef array_methods[];
+PyObject *array_float(PyObject *self);
+PyObject *array_int(PyObject *self);
+int array_bool(PyObject *self);
 
 // index.cpp
 PyObject *array_subscript(PyObject *self, PyObject *index);
