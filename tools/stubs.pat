@@ -9,6 +9,8 @@ entrepot._core.__prefix__:
     __version__: str
 
     def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
+    def _lend(nbytes: int, device: int, stream: int) -> int: ...
+    def _take_back(address: int) -> None: ...
 
 entrepot._core.EntrepotError$:
     class EntrepotError(Exception):
@@ -136,6 +138,17 @@ entrepot._core.Array$:
             """A copy in ordinary host memory, complete on return."""
         def copy_from_host(self, obj: object, /) -> None:
             """Copies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."""
+        def share(self, *, fabric: bool = False) -> ArrayHandle:
+            """
+            An ArrayHandle, by which another process opens the array, without a copy.
+
+            The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted to
+            write it is done; what comes later the two processes order between them. Keep the array, or the handle, until the other side
+            has opened it. From then on each has the memory for itself; of cudaMalloc it must stay as long as the other side uses it.
+            ``fabric=True``: for processes of other machines, where the device has fabric handles.
+
+            Raises ExchangeError for memory that cannot be shared, naming the resource whose memory can.
+            """
         def __dlpack__(
             self,
             *,
@@ -205,6 +218,7 @@ entrepot._core.Memory$:
         def copy_from_host(self, obj: Buffer) -> None: ...
         def copy_from_device(self, sycl_usm_ary: object) -> None: ...
         def memset(self, val: int = 0) -> None: ...
+        def share(self) -> ArrayHandle: ...
         def tobytes(self) -> bytes: ...
         def __bytes__(self) -> bytes: ...
         def __len__(self) -> int: ...

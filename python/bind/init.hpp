@@ -10,8 +10,10 @@ void init_device(nanobind::module_ &m);
 void init_scalar(nanobind::module_ &m);
 void init_array(nanobind::module_ &m);
 void init_create(nanobind::module_ &m);
+void init_array_handle(nanobind::module_ &m);
 void init_launch(nanobind::module_ &m);
 void init_c_api(nanobind::module_ &m);
+void init_lend(nanobind::module_ &m);
 void init_memory(nanobind::module_ &m);
 void init_usm_memory(nanobind::module_ &m);
 

@@ -51,8 +51,10 @@ NB_MODULE(_core, m) {
     init_scalar(m);
     init_array(m);
     init_create(m);
+    init_array_handle(m);
     init_launch(m);
     init_c_api(m);
     init_memory(m);
+    init_lend(m);
     init_usm_memory(m);
 }

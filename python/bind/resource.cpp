@@ -12,6 +12,7 @@
 #include <entrepot/memory/log.hpp>
 #include <entrepot/memory/pool.hpp>
 #include <entrepot/memory/release.hpp>
+#include <entrepot/memory/shareable.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <entrepot/memory/track.hpp>
 
@@ -39,6 +40,7 @@ template <class T> struct HandleOf : Handle {
     T *operator->() const noexcept { return static_cast<T *>(resource.get()); }
 };
 using Direct = HandleOf<DirectResource>;
+using Shareable = HandleOf<ShareableResource>;
 using Pool = HandleOf<PoolResource>;
 using Limit = HandleOf<LimitResource>;
 using Log = HandleOf<LogResource>;
@@ -54,9 +56,10 @@ template <class T> bool wrap_as(const ResourceRef &resource, nb::object &wrapped
 }
 nb::object wrap_resource(const ResourceRef &resource) {
     nb::object wrapped = nb::none();
-    if (resource && !(wrap_as<DirectResource>(resource, wrapped) || wrap_as<PoolResource>(resource, wrapped) ||
-                      wrap_as<LimitResource>(resource, wrapped) || wrap_as<LogResource>(resource, wrapped) ||
-                      wrap_as<TrackResource>(resource, wrapped) || wrap_as<StatisticsResource>(resource, wrapped)))
+    if (resource && !(wrap_as<DirectResource>(resource, wrapped) || wrap_as<ShareableResource>(resource, wrapped) ||
+                      wrap_as<PoolResource>(resource, wrapped) || wrap_as<LimitResource>(resource, wrapped) ||
+                      wrap_as<LogResource>(resource, wrapped) || wrap_as<TrackResource>(resource, wrapped) ||
+                      wrap_as<StatisticsResource>(resource, wrapped)))
         wrapped = nb::cast(Handle{resource});
     return wrapped;
 }
@@ -171,6 +174,17 @@ void bind_base(nb::module_ &m) {
             const std::string report = self.resource->report();
             return "<entrepot.memory." + self.resource->name() + (report.empty() ? ">" : ": " + report + ">");
         });
+}
+
+void bind_shareable(nb::module_ &m) {
+    nb::class_<Shareable, Handle>(
+        m, "shareable",
+        "Memory that other processes can open, by ``Array.share``: each block an allocation of its own, "
+        "in whole pages of the device.\n\n"
+        "On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing "
+        "is left of either when\n"
+        "the last process that has it lets go, or dies. Devices without such memory raise DeviceError.")
+        .def("__init__", [](Shareable *self) { new (self) Shareable{{ResourceRef(shareable_resource())}}; });
 }
 
 void bind_direct_and_pool(nb::module_ &m) {
@@ -327,6 +341,7 @@ void bind_current(nb::module_ &m) {
 void init_memory(nb::module_ &m) {
     bind_base(m);
     bind_direct_and_pool(m);
+    bind_shareable(m);
     bind_limit_and_log(m);
     bind_track(m);
     bind_statistics(m);

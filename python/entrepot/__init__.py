@@ -12,6 +12,7 @@ _runtime.prepare()
 
 from ._core import (  # noqa: E402  the runtime's environment must be set before anyone can ask for devices
     Array,
+    ArrayHandle,
     Context,
     Device,
     DeviceError,
@@ -42,6 +43,7 @@ from ._core import (  # noqa: E402  the runtime's environment must be set before
 
 __all__ = [
     "Array",
+    "ArrayHandle",
     "Context",
     "Device",
     "DeviceError",
@@ -58,6 +60,7 @@ __all__ = [
     "Scalar",
     "USMAllocationError",
     "__version__",
+    "allocators",
     "asarray",
     "copy",
     "device",
@@ -73,10 +76,10 @@ __all__ = [
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import memory
+    from . import allocators, memory
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
-_LAZY = frozenset({"memory"})
+_LAZY = frozenset({"allocators", "memory"})
 
 
 def __getattr__(name: str) -> object:

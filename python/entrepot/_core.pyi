@@ -10,6 +10,8 @@ from typing_extensions import Buffer, CapsuleType, Self
 __version__: str
 
 def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
+def _lend(nbytes: int, device: int, stream: int) -> int: ...
+def _take_back(address: int) -> None: ...
 
 class EntrepotError(Exception):
     """The root of all errors that Entrepot defines."""
@@ -615,6 +617,17 @@ class Array:
         """A copy in ordinary host memory, complete on return."""
     def copy_from_host(self, obj: object, /) -> None:
         """Copies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."""
+    def share(self, *, fabric: bool = False) -> ArrayHandle:
+        """
+        An ArrayHandle, by which another process opens the array, without a copy.
+
+        The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted to
+        write it is done; what comes later the two processes order between them. Keep the array, or the handle, until the other side
+        has opened it. From then on each has the memory for itself; of cudaMalloc it must stay as long as the other side uses it.
+        ``fabric=True``: for processes of other machines, where the device has fabric handles.
+
+        Raises ExchangeError for memory that cannot be shared, naming the resource whose memory can.
+        """
     def __dlpack__(
         self,
         *,
@@ -759,6 +772,55 @@ def copy(dst: object, src: object, queue: object | None = None) -> Event:
     Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.
     """
 
+class ArrayHandle:
+    """
+    What another process opens an array by: made by ``Array.share`` and ``Memory.share``, picklable, some hundred bytes.
+
+    In the process that shared the array, the handle keeps its memory.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """
+        From the bytes of a handle, which bytes(handle) gives. Raises ValueError for others, and for those of another version.
+        """
+
+    def open(self) -> Array:
+        """
+        The shared array in this process: the same memory, seen at an address of its own, and read-only if the array was.
+
+        May be called any number of times, in any process of the same user, while the process that shared it has the memory.
+
+        Raises ExchangeError where that process has ended or let go of the memory, ValueError for a handle that is not true of it,
+        DeviceError where its device is not there in this process.
+        """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each axis, in elements."""
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of an element."""
+
+    @property
+    def kind(self) -> str:
+        """'host', 'device' or 'shared'."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the array may not be written."""
+
+    @property
+    def process(self) -> int:
+        """The number of the process that shared it."""
+
+    def __bytes__(self) -> bytes:
+        """The handle as bytes, to be sent by any means."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    def __repr__(self) -> str: ...
+
 class LocalMemory:
     """
     An argument of a kernel: memory that the work-items of a group share, of a size given at launch.
@@ -847,6 +909,16 @@ class pool(Resource):
     @property
     def waiting_bytes(self) -> int:
         """Bytes that were given back, but that a device may still be using."""
+
+class shareable(Resource):
+    """
+    Memory that other processes can open, by ``Array.share``: each block an allocation of its own, in whole pages of the device.
+
+    On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing is left of either when
+    the last process that has it lets go, or dies. Devices without such memory raise DeviceError.
+    """
+
+    def __init__(self) -> None: ...
 
 class limit(Resource):
     """
@@ -1011,6 +1083,7 @@ class Memory:
     def copy_from_host(self, obj: Buffer) -> None: ...
     def copy_from_device(self, sycl_usm_ary: object) -> None: ...
     def memset(self, val: int = 0) -> None: ...
+    def share(self) -> ArrayHandle: ...
     def tobytes(self) -> bytes: ...
     def __bytes__(self) -> bytes: ...
     def __len__(self) -> int: ...

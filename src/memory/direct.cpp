@@ -2,55 +2,65 @@
 #include <entrepot/memory/direct.hpp>
 
 #include <entrepot/device/backend.hpp>
-#include <memory/deferred.hpp>
+#include <memory/driver_blocks.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <mutex>
 
 namespace entrepot {
 namespace {
 
-struct Condemned {
-    Place place;
-    void *data;
-};
-
-// Freed only now that nothing is pending, as the contract asks. A failure has no one left to be told: the block is lost.
-void free_now(const Place &place, void *data) noexcept {
-    const Backend &backend = place.context.backend();
-    if (!may_call(backend))
-        return;
+void free_by_driver(const Place &place, void *data) noexcept {
     try {
         const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
-        backend.status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
+        place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
     } catch (...) {  // the default queue could not be made
     }
 }
 
-struct Waiting {
-    ForkSafeMutex mutex;
-    Deferred<Condemned> blocks{mutex};
-};
-
 // Never destroyed: blocks come back until the very end.
-Waiting &waiting() {
-    static Waiting *const made = new Waiting;
+DriverBlocks &waiting() {
+    static DriverBlocks *const made = new DriverBlocks(free_by_driver);
     return *made;
 }
 
-void free_all(const std::vector<Condemned> &blocks) noexcept {
-    for (const Condemned &block : blocks)
-        free_now(block.place, block.data);
+// The devices whose driver frees in the order of a queue, and keeps what has been freed.
+struct Keepers {
+    ForkSafeMutex mutex;
+    std::vector<Device> devices;
+
+    void note(const Device &device) {
+        const std::lock_guard lock(mutex);
+        if (std::find(devices.begin(), devices.end(), device) == devices.end())
+            devices.push_back(device);
+    }
+    std::vector<Device> all() {
+        const std::lock_guard lock(mutex);
+        return devices;
+    }
+};
+
+Keepers &keepers() {
+    static Keepers *const made = new Keepers;
+    return *made;
 }
 
-void free_finished() {
-    if (!waiting().blocks.is_empty())
-        free_all(waiting().blocks.take_finished());
+// What fails here is the error of earlier work, which whoever waits for that is told.
+void trim_driver(const Device &device) noexcept {
+    try {
+        if (!may_call(device.backend()))
+            return;
+        device.default_queue().wait();  // in which blocks are freed
+        device.backend().status_of(&ep_backend::memory_trim, device.handle());
+    } catch (...) {
+    }
 }
 
 }  // namespace
 
 Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
-    free_finished();
+    waiting().free_finished();
     const Backend &backend = place.context.backend();
     fork_guard::require_usable(backend);
     if (bytes > std::numeric_limits<std::ptrdiff_t>::max())  // rounding up to an alignment would wrap around
@@ -62,34 +72,32 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
     backend.check(backend.status_of(&ep_backend::memory_allocate, place.context.handle(), place.device.handle(),
                                     static_cast<ep_usm_kind>(place.kind), bytes, alignment, ordered ? queue.handle() : nullptr,
                                     &block.data));
-    if (ordered)
+    if (ordered) {
         block.available = queue.submitted();
+        keepers().note(place.device);
+    }
     return block;
 }
 
 void DirectResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    waiting().take(place, block.data, std::move(pending));
+}
+
+void DirectResource::take_finished() noexcept {
     try {
-        std::erase_if(pending.uses, [](const Use &use) { return is_known_done(use.queue, use.position); });
-        if (pending.uses.empty() && !pending.escaped)
-            free_now(place, block.data);
-        else
-            waiting().blocks.add(place.context, std::move(pending), Condemned{place, block.data});
-        free_finished();
-    } catch (...) {  // no memory for the list: a block that leaks is better than one that is freed under a kernel
+        waiting().free_finished();
+    } catch (...) {  // no memory for the lists: at the next entry
     }
 }
 
 std::size_t DirectResource::trim() {
-    free_finished();
+    waiting().free_finished();
+    for (const Device &device : keepers().all())
+        trim_driver(device);
     return 0;
 }
 
-void DirectResource::wait_for_all() noexcept {
-    try {
-        free_all(waiting().blocks.wait_for_all());
-    } catch (...) {  // no memory for the lists: they are freed at a later entry
-    }
-}
+void DirectResource::wait_for_all() noexcept { waiting().wait_for_all(); }
 
 DirectResource *direct_resource() {
     static DirectResource *const made = [] {

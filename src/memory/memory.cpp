@@ -196,6 +196,18 @@ Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
     }
 }
 
+Memory Memory::of_block(Resource *resource, const Place &place, const Block &block) {
+    Record &record = *new_record();
+    record.kind = place.kind;
+    record.alignment = packed_alignment(block.alignment);
+    record.data = block.data;
+    record.bytes = block.bytes;
+    record.device = place.device;
+    record.context = place.context;
+    record.resource = ResourceRef(resource).detach();
+    return Memory(&record);
+}
+
 namespace {
 
 inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context,

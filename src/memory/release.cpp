@@ -3,6 +3,7 @@
 
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/shareable.hpp>
 #include <memory/owners.hpp>
 
 namespace entrepot {
@@ -11,7 +12,8 @@ void release_finished() noexcept {
     try {
         for (const ResourceRef &pool : live_pools())
             static_cast<PoolResource &>(*pool).take_finished();
-        direct_resource()->trim();
+        direct_resource()->take_finished();
+        shareable_resource()->take_finished();
     } catch (...) {  // no memory for the lists: at the next entry
     }
 }
@@ -22,6 +24,7 @@ void wait_and_release() noexcept {
         for (const ResourceRef &pool : live_pools())
             static_cast<PoolResource &>(*pool).wait_for_all();
         direct_resource()->wait_for_all();
+        shareable_resource()->wait_for_all();
     } catch (...) {
     }
 }

@@ -81,7 +81,7 @@ struct Allocation {
 struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0;
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
-    int memory_query = 0, device_info = 0, device_default_context = 0;
+    int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
 
 // Handles that were given out and not let go.
@@ -550,6 +550,7 @@ inline void enter_memory(ep_backend &table) {
                       });
         });
     };
+    table.memory_trim = [](ep_device) { return guarded([](World &w) { ++w.calls.memory_trim; }); };
 }
 
 inline void enter_programs(ep_backend &table) {
@@ -605,6 +606,24 @@ inline void enter_peer(ep_backend &table) {
     table.peer_enable_access = [](ep_context, ep_device) { return guarded([](World &) {}); };
 }
 
+inline void enter_ipc(ep_backend &table) {
+    table.ipc_allocate = [](ep_context, ep_device, ep_usm_kind, std::size_t, void **) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    };
+    table.ipc_export = [](ep_context, const void *, ep_ipc_form, ep_ipc_handle *) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    };
+    table.ipc_device = [](const ep_ipc_handle *, ep_device *) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    };
+    table.ipc_open = [](ep_context, const ep_ipc_handle *, std::int32_t, void **) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    };
+    table.ipc_close = [](ep_context, void *) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    };
+}
+
 inline const ep_backend &table() {
     static const ep_backend made = [] {
         ep_backend entries{};
@@ -618,6 +637,7 @@ inline const ep_backend &table() {
         enter_memory(entries);
         enter_programs(entries);
         enter_peer(entries);
+        enter_ipc(entries);
         return entries;
     }();
     return made;

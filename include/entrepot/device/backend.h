@@ -1,7 +1,7 @@
 /* The C contract of a backend: what the device room asks of a runtime (SYCL, CUDA, HIP, the plain host).
  *
  * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per group of the table
- * (devices, contexts, queues, events, memory, programs, peer), in the order of this header. A backend that lives in a
+ * (devices, contexts, queues, events, memory, programs, peer, ipc), in the order of this header. A backend that lives in a
  * shared library of its own exports `entrepot_backend`, links nothing of ours, and is never unloaded.
  *
  * Rules that hold for every function:
@@ -198,6 +198,25 @@ typedef struct ep_kernel_info {
     int32_t argument_count;      /* -1 unknown, or local memory is no argument to the language */
 } ep_kernel_info;
 
+/* -------------------------------------------------------------------- IPC */
+
+typedef enum ep_ipc_form {
+    EP_IPC_ANY = 0,    /* to export: the backend chooses, for processes of this machine */
+    EP_IPC_FILE = 1,   /* an open file, which has to reach the other process; the memory is there while either has it */
+    EP_IPC_DRIVER = 2, /* a name that the driver knows; the memory must stay as long as anybody has it open */
+    EP_IPC_FABRIC = 3  /* a name that the drivers of several machines know; the memory is there while either has it */
+} ep_ipc_form;
+
+/* By what another process opens memory: plain data, but for the file. */
+typedef struct ep_ipc_handle {
+    uint32_t form;      /* of ep_ipc_form */
+    int32_t file;       /* of EP_IPC_FILE. Exported: the memory's own, open until that is closed. To open by: the caller's. Else -1 */
+    uint64_t size;      /* bytes of the whole allocation */
+    uint64_t offset;    /* where in it the exported pointer lies */
+    uint8_t device[16]; /* the same for a device in all processes; of the host all 0 */
+    uint8_t name[64];   /* of EP_IPC_DRIVER and EP_IPC_FABRIC */
+} ep_ipc_handle;
+
 /* -------------------------------------------------------------- the table */
 
 typedef struct ep_backend {
@@ -269,6 +288,8 @@ typedef struct ep_backend {
                                      const int64_t *from_strides); /* both sides are reachable by the device */
     ep_status (*memory_fill)(ep_queue queue, void *to, const void *item, size_t itemsize, size_t count);
     ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *item);
+    /* Gives what the runtime keeps of memory back to the system, where the queues that it was freed in have come past that. Blocks. */
+    ep_status (*memory_trim)(ep_device device);
 
     /* programs */
     ep_status (*program_dialects)(ep_device device,
@@ -286,6 +307,17 @@ typedef struct ep_backend {
     /* peer */
     ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can); /* once access is enabled */
     ep_status (*peer_enable_access)(ep_context context, ep_device peer);          /* for all work of `context` from now on */
+
+    /* IPC. Memory that another process opens; a backend whose runtime cannot share any refuses with EP_UNSUPPORTED. */
+    ep_status (*ipc_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes, void **pointer);
+    /* By what to open the allocation that holds `pointer`: of ipc_allocate, of ipc_open, or other memory that the runtime can
+     * share by EP_IPC_DRIVER. */
+    ep_status (*ipc_export)(ep_context context, const void *pointer, ep_ipc_form form, ep_ipc_handle *handle);
+    ep_status (*ipc_device)(const ep_ipc_handle *handle, ep_device *device); /* whose memory it is, as this process sees it */
+    /* Blocks. *pointer: the start of the allocation. With `read_only`, no write comes through where the device can see to it. */
+    ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handle, int32_t read_only, void **pointer);
+    /* Blocks. Lets go of memory of ipc_allocate or ipc_open; nothing of ours may be pending on it. */
+    ep_status (*ipc_close)(ep_context context, void *pointer);
 } ep_backend;
 
 /* What a plugin exports. On EP_OK *backend lives as long as the process. */

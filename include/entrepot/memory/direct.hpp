@@ -12,10 +12,13 @@ public:
 
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
-    std::size_t trim() override;  // nothing is kept; blocks whose uses are done by now are freed
+    // Nothing is kept here; what drivers keep of freed memory goes back to the system. Blocks.
+    std::size_t trim() override;
     std::string name() const override { return "direct"; }
 
-    void wait_for_all() noexcept;  // blocks until all that was given back is freed
+    // Frees what waited for work that is done by now; the second blocks until nothing waits.
+    void take_finished() noexcept;
+    void wait_for_all() noexcept;
 };
 
 // The one that there is.

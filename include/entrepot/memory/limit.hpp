@@ -12,6 +12,7 @@ public:
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "limit"; }
+    const Resource &origin() const noexcept override { return upstream()->origin(); }
     std::string report() const override;
 
     std::size_t limit() const noexcept { return limit_; }

@@ -18,6 +18,7 @@ public:
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "log"; }
+    const Resource &origin() const noexcept override { return upstream()->origin(); }
 
 private:
     template <class... Parts> void write(const Parts &...parts) const noexcept;

@@ -15,6 +15,8 @@
 namespace entrepot {
 
 class Resource;
+struct Place;
+struct Block;
 
 // What keeps borrowed memory alive. `release` may be called on any thread, once; it must not throw.
 class Owner {
@@ -61,6 +63,9 @@ public:
                            Resource *resource = nullptr);
     // The same from the current resource, tried once: none where there is no such memory left, without waiting for any.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+
+    // A block that the resource has given out already: goes back to it as one that `allocate` took.
+    static Memory of_block(Resource *resource, const Place &place, const Block &block);
 
     // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
     static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner);

@@ -92,6 +92,8 @@ public:
     // What it and its upstreams hold, as messages about a failed allocation show it; empty where there is nothing to say.
     virtual std::string report() const { return upstream_ ? upstream_->report() : std::string(); }
     Resource *upstream() const noexcept { return upstream_.get(); }
+    // Whose blocks come out of here: its own, or those of an upstream that it hands through as they are.
+    virtual const Resource &origin() const noexcept { return *this; }
 
     void retain() noexcept {
         if (!immortal_)

@@ -11,6 +11,7 @@ public:
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "statistics"; }
+    const Resource &origin() const noexcept override { return upstream()->origin(); }
     std::string report() const override;
 
     // Bytes as they were asked for. Each number is exact; taken together while threads are at work they may be a moment apart.

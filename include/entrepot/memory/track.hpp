@@ -26,6 +26,7 @@ public:
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "track"; }
+    const Resource &origin() const noexcept override { return upstream()->origin(); }
 
     // What has been allocated and not let go, in the order of allocation.
     std::vector<Allocation> live() const;

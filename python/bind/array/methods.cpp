@@ -1,6 +1,7 @@
 // The methods of entrepot.Array: views without a copy, the ways to another place, and the hand-over to NumPy.
 #include "methods.hpp"
 
+#include "../array_handle.hpp"
 #include "../convert.hpp"
 #include "../device.hpp"
 #include "../dtype.hpp"
@@ -152,6 +153,14 @@ PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
+PyObject *share(PyObject *self, PyObject *args, PyObject *kwargs) {
+    int fabric = 0;
+    static const char *names[] = {"fabric", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:share", const_cast<char **>(names), &fabric))
+        return nullptr;
+    return method(self, [&](const Array &array) { return share_array(array, fabric != 0); });
+}
+
 PyObject *broadcast_to(PyObject *self, PyObject *args) {
     return method(self, [&](const Array &array) { return wrap(array.broadcast_to(extents_from_args(args)).as_read_only()); });
 }
@@ -208,6 +217,15 @@ PyMethodDef array_methods[] = {
     {"copy_from_host", copy_from_host, METH_O,
      "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
      "entrepot.copy does."},
+    {"share", with_keywords(share), METH_VARARGS | METH_KEYWORDS,
+     "share($self, *, fabric=False)\n--\n\nAn ArrayHandle, by which another process opens the array, without a copy.\n\n"
+     "The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted "
+     "to\n"
+     "write it is done; what comes later the two processes order between them. Keep the array, or the handle, until the other "
+     "side\n"
+     "has opened it. From then on each has the memory for itself; of cudaMalloc it must stay as long as the other side uses it.\n"
+     "``fabric=True``: for processes of other machines, where the device has fabric handles.\n\n"
+     "Raises ExchangeError for memory that cannot be shared, naming the resource whose memory can."},
     {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory "
      "(DLPack 1.3, array API).\n\n"

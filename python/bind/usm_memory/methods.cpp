@@ -1,6 +1,7 @@
 // The attributes and methods of entrepot.memory.Memory, under the names that users of dpctl.memory know.
 #include "usm_memory.hpp"
 
+#include "../array_handle.hpp"
 #include "../convert.hpp"
 #include "../device.hpp"
 #include "../errors.hpp"
@@ -263,6 +264,10 @@ PyObject *size_of(PyObject *self, PyObject *) {
     });
 }
 
+PyObject *share(PyObject *self, PyObject *) {
+    return method(self, [](const UsmMemory &memory) { return share_array(bytes_of(memory), false); });
+}
+
 }  // namespace
 
 PyGetSetDef usm_memory_attributes[] = {
@@ -312,6 +317,8 @@ PyMethodDef usm_memory_methods[] = {
      "read-only memory."},
     {"tobytes", tobytes, METH_NOARGS, "tobytes($self, /)\n--\n\nA copy as bytes."},
     {"__bytes__", tobytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nA copy as bytes."},
+    {"share", share, METH_NOARGS,
+     "share($self, /)\n--\n\nAn ArrayHandle of all bytes, by which another process opens them without a copy: as Array.share."},
     {"__reduce__", reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nPickling: through the host, to the default device."},
     {"__sizeof__", size_of, METH_NOARGS, "__sizeof__($self, /)\n--\n\nBytes of the object and of its memory."},
     {},

@@ -11,16 +11,22 @@
 // clang-format off
 #define ENTREPOT_CUDA_DRIVER(required, optional) \
     required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) \
-    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) \
+    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) required(cuDeviceGetUuid) \
     required(cuDevicePrimaryCtxRetain) required(cuDevicePrimaryCtxRelease) required(cuDevicePrimaryCtxGetState) \
     required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
-    required(cuCtxEnablePeerAccess) optional(cuCtxRecordEvent) \
+    required(cuCtxEnablePeerAccess) required(cuCtxSynchronize) optional(cuCtxRecordEvent) \
     required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
-    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) optional(cuStreamGetId) \
     required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
-    required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
+    required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemPoolTrimTo) \
+    required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
     required(cuMemAlloc) required(cuMemAllocManaged) required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
-    required(cuPointerGetAttributes) \
+    required(cuMemGetInfo) required(cuPointerGetAttribute) required(cuPointerGetAttributes) \
+    required(cuMemGetAllocationGranularity) required(cuMemGetAllocationPropertiesFromHandle) \
+    required(cuMemCreate) required(cuMemRelease) required(cuMemMap) required(cuMemUnmap) required(cuMemSetAccess) \
+    required(cuMemAddressReserve) required(cuMemAddressFree) \
+    required(cuMemExportToShareableHandle) required(cuMemImportFromShareableHandle) \
+    required(cuIpcGetMemHandle) required(cuIpcOpenMemHandle) required(cuIpcCloseMemHandle) \
     required(cuMemcpyAsync) required(cuMemcpyPeerAsync) required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
     required(cuMemsetD8Async) required(cuMemsetD16Async) required(cuMemsetD32Async) required(cuLaunchHostFunc) \
     required(cuModuleLoadDataEx) required(cuModuleUnload) required(cuModuleGetFunction) \

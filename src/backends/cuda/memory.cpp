@@ -46,6 +46,14 @@ CUresult allocate_on_device(Device &device, std::size_t bytes, Queue *queue, voi
            why);
 }
 
+// What the device has for everybody, us and the other libraries and processes. Its context is the current one.
+std::string what_is_left(ep_usm_kind kind) {
+    std::size_t free = 0, all = 0;
+    if (kind == EP_USM_HOST || driver().cuMemGetInfo(&free, &all) != CUDA_SUCCESS)
+        return {};
+    return "; " + std::to_string(free) + " of its " + std::to_string(all) + " bytes are free, the rest is taken, by us or others";
+}
+
 void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *queue) {
     Device &device = context.device;
     // More managed memory than the device has is possible, and makes every kernel that uses it wait for pages.
@@ -57,7 +65,7 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
                           : kind == EP_USM_SHARED ? allocate_managed(bytes, &pointer)
                                                   : allocate_on_device(device, bytes, queue, &pointer);
     if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)  // what it calls a size beyond all sizes
-        refuse_bytes(device, kind, bytes, "has no such block left: " + text_of(code));
+        refuse_bytes(device, kind, bytes, "has no such block left: " + text_of(code) + what_is_left(kind));
     check(code, "the allocation");
     return pointer;
 }
@@ -263,6 +271,16 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
+// --------------------------------------------------------------------- trim
+
+// Blocks are freed in the order of a stream, and the pool keeps them even when that has passed.
+ep_status memory_trim(ep_device device) {
+    return guarded([&] {
+        if (object(device).has_pools)
+            check(driver().cuMemPoolTrimTo(object(device).pool(), 0), "cuMemPoolTrimTo");
+    });
+}
+
 }  // namespace
 
 PointerAttributes attributes_of(const void *pointer) {
@@ -285,6 +303,7 @@ void enter_memory(ep_backend &table) {
     table.memory_copy_strided = memory_copy_strided;
     table.memory_fill = memory_fill;
     table.memory_fill_strided = memory_fill_strided;
+    table.memory_trim = memory_trim;
 }
 
 }  // namespace entrepot::backends::cuda

@@ -24,6 +24,7 @@ static ep_backend make_table() {
     enter_memory(table);
     enter_programs(table);
     enter_peer(table);
+    enter_ipc(table);
     return table;
 }
 

@@ -164,5 +164,6 @@ void enter_events(ep_backend &table);
 void enter_memory(ep_backend &table);
 void enter_programs(ep_backend &table);
 void enter_peer(ep_backend &table);
+void enter_ipc(ep_backend &table);
 
 }  // namespace entrepot::backends::host

@@ -250,6 +250,11 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
+// The runtime keeps nothing that a program could ask it for.
+ep_status memory_trim(ep_device) {
+    return guarded([] {});
+}
+
 }  // namespace
 
 void enter_memory(ep_backend &table) {
@@ -260,6 +265,7 @@ void enter_memory(ep_backend &table) {
     table.memory_copy_strided = memory_copy_strided;
     table.memory_fill = memory_fill;
     table.memory_fill_strided = memory_fill_strided;
+    table.memory_trim = memory_trim;
 }
 
 }  // namespace entrepot::backends::sycl

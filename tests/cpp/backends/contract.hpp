@@ -550,6 +550,21 @@ inline void every_kind_allocates_with_every_alignment(const Subject &subject) {
     });
 }
 
+inline void trimming_leaves_what_is_in_use(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        for (const ep_usm_kind kind : bench.kinds()) {
+            const Memory kept(bench, kind, 100'000);
+            {
+                const Memory gone(bench, kind, 1 << 20);
+            }
+            const std::vector<std::uint8_t> values(100'000, 7);
+            kept.write(values);
+            CONTRACT_OK(bench.table.memory_trim(bench.device));
+            CHECK(kept.read<std::uint8_t>(100'000) == values);
+        }
+    });
+}
+
 inline void queries_tell_what_a_pointer_is(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -977,6 +992,81 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
     });
 }
 
+// ---------------------------------------------------------------- IPC
+
+// Across processes it is tested from Python; here one process stands on both sides.
+inline void shared_memory_is_opened_or_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        void *shared = nullptr;
+        ep_ipc_handle handle{};
+        const ep_usm_kind kind = bench.has(EP_USM_DEVICE_ALLOCATIONS) ? EP_USM_DEVICE : EP_USM_HOST;
+        if (table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared) == EP_UNSUPPORTED) {
+            ep_device device = nullptr;
+            const Memory memory(bench, bench.kinds().front(), 100);
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(), EP_IPC_ANY, &handle));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_device(&handle, &device));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_open(bench.context.get(), &handle, 0, &shared));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_close(bench.context.get(), memory.at()));
+            return;
+        }
+        auto *const first = static_cast<std::byte *>(shared);
+        CONTRACT_OK(table.ipc_export(bench.context.get(), first + 100, EP_IPC_ANY, &handle));
+        CHECK(handle.form == EP_IPC_FILE);
+        CHECK(handle.file >= 0);
+        CHECK(handle.size >= 5000);
+        CHECK(handle.offset == 100);
+        ep_ipc_handle again{};
+        CONTRACT_OK(table.ipc_export(bench.context.get(), first, EP_IPC_ANY, &again));
+        CHECK_MESSAGE(again.file == handle.file, "one allocation has one file");
+        ep_device device = nullptr;
+        CONTRACT_OK(table.ipc_device(&handle, &device));
+        CHECK(device == bench.device);
+
+        void *opened = nullptr;
+        CONTRACT_OK(table.ipc_open(bench.context.get(), &handle, 0, &opened));
+        CHECK(opened != shared);
+        const std::vector<std::int32_t> values{1, 2, 3};
+        std::vector<std::int32_t> found(3);
+        const Queue queue = bench.queue();
+        CONTRACT_OK(table.memory_copy(queue.get(), shared, values.data(), 12));
+        CONTRACT_OK(table.ipc_close(bench.context.get(), shared));
+        CONTRACT_OK(table.memory_copy(queue.get(), found.data(), opened, 12));
+        bench.wait(queue);
+        CHECK_MESSAGE(found == values, "the memory is there while anybody has it");
+        void *twice = nullptr;
+        CONTRACT_OK(table.ipc_export(bench.context.get(), opened, EP_IPC_FILE, &again));
+        CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, &twice));
+        CONTRACT_OK(table.memory_copy(queue.get(), found.data(), twice, 12));
+        bench.wait(queue);
+        CHECK(found == values);
+        CONTRACT_OK(table.ipc_close(bench.context.get(), twice));
+
+        again.size *= 1000;
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        again.size = 0;
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        again = handle;
+        for (const std::int32_t file : {-1, 0, 1 << 20}) {
+            again.file = file;
+            CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        }
+        again = handle;
+        again.form = 77;
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
+        again.device[3] ^= 0xff;
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_device(&again, &device));
+        CONTRACT_OK(table.ipc_close(bench.context.get(), opened));
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_close(bench.context.get(), opened));
+
+        const Memory ordinary(bench, bench.kinds().front(), 100);
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), ordinary.at(), EP_IPC_ANY, &handle));
+        CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
+                            table.ipc_allocate(bench.context.get(), bench.device, kind, std::size_t{1} << 60, &shared));
+    });
+}
+
 // ---------------------------------------------------------------- threads
 
 inline void threads_share_a_device(const Subject &subject) {
@@ -1097,6 +1187,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                                                \
     CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                                                           \
     CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                                                      \
+    CONTRACT_CASE(NAME, SUBJECT, trimming_leaves_what_is_in_use)                                                                 \
     CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                                                 \
     CONTRACT_CASE(NAME, SUBJECT, what_was_submitted_is_waited_for)                                                               \
     CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                                                             \
@@ -1110,6 +1201,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                                                \
     CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                                                      \
     CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                                                          \
+    CONTRACT_CASE(NAME, SUBJECT, shared_memory_is_opened_or_refused)                                                             \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                                                         \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 

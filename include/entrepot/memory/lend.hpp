@@ -1,0 +1,28 @@
+// Lending: our resources as the allocator of another library, which knows blocks by their address and the streams of CUDA.
+#pragma once
+#include <entrepot/device/queue.hpp>
+
+#include <cstddef>
+
+namespace entrepot {
+
+// A stream of another library's, in whose order a block is used.
+struct LentStream {
+    Queue queue;
+    bool may_end = false;       // the library may destroy it, so it is not touched again after the block has come back
+    bool is_of_thread = false;  // another one in each thread: only its own can mark it
+};
+
+// `stream` as the runtime has it: 0 and 1 legacy, 2 per-thread, else a cudaStream_t. Throws Error(device) where the device is not
+// there, Error(value) where a default stream of a device is meant that is not the current one.
+LentStream cuda_stream(int device, void *stream);
+
+// Device memory of the resource that is current for the device, ready for work of the stream; nullptr for 0 bytes. Throws as
+// Memory::allocate does.
+void *lend(std::size_t bytes, const LentStream &stream);
+
+// All that the stream of `lend` has been given so far comes before the next user. Whoever works with the block on another
+// stream has made that one wait, as for the pools of CuPy and PyTorch. Never blocks; an address that was not lent is ignored.
+void take_back(void *pointer) noexcept;
+
+}  // namespace entrepot

@@ -1,0 +1,28 @@
+// ShareableResource: memory that other processes can open, each block an allocation of its own.
+//
+// On the host a block is a file without a name, on CUDA virtual memory with a file of the driver's: either is there as long as
+// any process has it mapped, and gone without a trace when the last one lets go or dies.
+#pragma once
+#include <entrepot/memory/resource.hpp>
+
+namespace entrepot {
+
+class ShareableResource final : public Resource {
+public:
+    ShareableResource() noexcept : Resource(nullptr) {}
+
+    // In whole pages of the device. Throws Error(device) where its runtime has no memory to share.
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    void deallocate(const Place &place, Block block, Pending pending) noexcept override;
+    std::size_t trim() override;  // nothing is kept; blocks whose uses are done by now are freed
+    std::string name() const override { return "shareable"; }
+
+    // Frees what waited for work that is done by now; the second blocks until nothing waits.
+    void take_finished() noexcept;
+    void wait_for_all() noexcept;
+};
+
+// The one that there is.
+ShareableResource *shareable_resource();
+
+}  // namespace entrepot

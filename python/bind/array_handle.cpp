@@ -1,0 +1,120 @@
+// entrepot.ArrayHandle: picklable, and it keeps the memory in the process that shared it.
+#include "array_handle.hpp"
+
+#include "array/array.hpp"
+#include "convert.hpp"
+#include "dtype.hpp"
+#include "errors.hpp"
+#include "gil.hpp"
+#include "init.hpp"
+#include "owner.hpp"
+#include "placement.hpp"
+
+#include <entrepot/array/array_handle.hpp>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string_view>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace entrepot::python {
+namespace {
+
+struct Shared {
+    ArrayHandle handle;
+    Memory memory;  // in the process that shared it; none where the handle came as bytes
+};
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self))
+        return 0;
+    const Memory &memory = nb::inst_ptr<Shared>(self)->memory;
+    // As of arrays: an owner that several share is visited by none.
+    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+        Py_VISIT(kept_object(memory.owner()));
+    return 0;
+}
+
+int clear(PyObject *self) {
+    Memory left = std::move(nb::inst_ptr<Shared>(self)->memory);
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)}, {Py_tp_clear, reinterpret_cast<void *>(clear)}, {}};
+
+nb::object open(const Shared &self) {
+    drain_released();
+    return nb::steal(wrap(without_gil([&] { return self.handle.open(); })));
+}
+
+nb::bytes bytes_of(const Shared &self) {
+    const std::string bytes = self.handle.bytes();
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+void construct(Shared *self, const nb::bytes &bytes) {
+    new (self) Shared{ArrayHandle::from_bytes({static_cast<const char *>(bytes.data()), bytes.size()}), {}};
+}
+
+nb::object shape_of(const Shared &self) {
+    nb::list extents;
+    for (const std::int64_t extent : self.handle.layout.shape())
+        extents.append(extent);
+    return nb::tuple(extents);
+}
+
+std::string text_of(const Shared &self) {
+    const ArrayHandle &handle = self.handle;
+    return sentence_of("<entrepot.ArrayHandle, ", handle.dtype, ", shape ", tuple_text(handle.layout.shape()), ", ",
+                       handle.memory.kind, " memory of ", handle.memory.backend, handle.read_only ? ", read-only" : "",
+                       ", shared by process ", handle.memory.sender.process, '>');
+}
+
+}  // namespace
+
+PyObject *share_array(const Array &array, bool fabric) {
+    ArrayHandle handle = without_gil([&] { return ArrayHandle::of(array, fabric ? EP_IPC_FABRIC : EP_IPC_ANY); });
+    return nb::cast(Shared{std::move(handle), array.memory()}).release().ptr();
+}
+
+void init_array_handle(nb::module_ &m) {
+    nb::class_<Shared>(m, "ArrayHandle", nb::type_slots(slots), nb::is_weak_referenceable(),
+                       "What another process opens an array by: made by ``Array.share`` and ``Memory.share``, picklable, some "
+                       "hundred bytes.\n\n"
+                       "In the process that shared the array, the handle keeps its memory.")
+        .def("__init__", &construct, "data"_a,
+             "From the bytes of a handle, which bytes(handle) gives. Raises ValueError for others, and for those of another "
+             "version.")
+        .def("open", &open, nb::sig("def open(self) -> Array"),
+             "The shared array in this process: the same memory, seen at an address of its own, and read-only if the array "
+             "was.\n\n"
+             "May be called any number of times, in any process of the same user, while the process that shared it has the "
+             "memory.\n\n"
+             "Raises ExchangeError where that process has ended or let go of the memory, ValueError for a handle that is not "
+             "true of it,\n"
+             "DeviceError where its device is not there in this process.")
+        .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "Extent of each axis, in elements.")
+        .def_prop_ro(
+            "dtype", [](const Shared &self) { return nb::steal(wrap_dtype(self.handle.dtype)); },
+            nb::sig("def dtype(self) -> Dtype"), "The type of an element.")
+        .def_prop_ro(
+            "kind", [](const Shared &self) { return std::string(name_of(self.handle.memory.kind)); },
+            "'host', 'device' or 'shared'.")
+        .def_prop_ro(
+            "read_only", [](const Shared &self) { return self.handle.read_only; }, "Whether the array may not be written.")
+        .def_prop_ro(
+            "process", [](const Shared &self) { return self.handle.memory.sender.process; },
+            "The number of the process that shared it.")
+        .def("__bytes__", &bytes_of, "The handle as bytes, to be sent by any means.")
+        .def(
+            "__reduce__",
+            [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(bytes_of(nb::cast<Shared &>(self)))); },
+            nb::sig("def __reduce__(self) -> tuple[object, ...]"))
+        .def("__repr__", &text_of);
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,42 @@
+// The functions that entrepot.allocators gives to other libraries: PyTorch's are C functions, CuPy's are called from Python.
+#include "gil.hpp"
+#include "init.hpp"
+
+#include <entrepot/memory/lend.hpp>
+
+#include <nanobind/nanobind.h>
+
+#include <sys/types.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// In the forms of torch.cuda.memory.CUDAPluggableAllocator. An exception goes through to PyTorch, which raises it in Python as
+// RuntimeError: it takes a null pointer for memory.
+extern "C" __attribute__((visibility("default"))) void *entrepot_cuda_malloc(ssize_t size, int device, void *stream) {
+    return entrepot::lend(static_cast<std::size_t>(size), entrepot::cuda_stream(device, stream));
+}
+
+extern "C" __attribute__((visibility("default"))) void entrepot_cuda_free(void *pointer, ssize_t, int, void *) {
+    entrepot::take_back(pointer);
+}
+
+namespace entrepot::python {
+namespace {
+
+std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream) {
+    const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
+    return reinterpret_cast<std::uintptr_t>(lend(nbytes, where));
+}
+
+}  // namespace
+
+void init_lend(nb::module_ &m) {
+    m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a,
+          "The address of device memory, ready for work of the stream; 0 for no bytes.");
+    m.def(
+        "_take_back", [](std::uintptr_t address) { take_back(reinterpret_cast<void *>(address)); }, "address"_a,
+        "Ends the loan once the stream has done what it was given so far.");
+}
+
+}  // namespace entrepot::python

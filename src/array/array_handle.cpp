@@ -1,0 +1,153 @@
+// ArrayHandle: to bytes and back, and the checks of what somebody else wrote into them.
+#include <entrepot/array/array_handle.hpp>
+
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace entrepot {
+namespace {
+
+constexpr std::string_view mark = "entrepot array handle 1\n";
+
+class Writer {
+public:
+    template <class Value> void put(const Value &value) {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        bytes_.append(reinterpret_cast<const char *>(&value), sizeof value);
+    }
+    void put(std::string_view text) {
+        put(static_cast<std::uint32_t>(text.size()));
+        bytes_ += text;
+    }
+    void put(Extents extents) {
+        for (const std::int64_t extent : extents)
+            put(extent);
+    }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    std::string bytes_{mark};
+};
+
+class Reader {
+public:
+    explicit Reader(std::string_view bytes) : rest_(bytes) {
+        if (!rest_.starts_with(mark))
+            throw Error(ErrorKind::value, "these ", bytes.size(),
+                        " bytes are no handle of an array, or one of another version of Entrepot");
+        rest_.remove_prefix(mark.size());
+    }
+
+    template <class Value> Value get() {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        Value value;
+        std::memcpy(&value, take(sizeof value).data(), sizeof value);
+        return value;
+    }
+    std::string get_text() { return std::string(take(get<std::uint32_t>())); }
+    std::vector<std::int64_t> get_extents(std::size_t count) {
+        std::vector<std::int64_t> extents(count);
+        for (std::int64_t &extent : extents)
+            extent = get<std::int64_t>();
+        return extents;
+    }
+    void end() const {
+        if (!rest_.empty())
+            throw Error(ErrorKind::value, "the handle of an array has ", rest_.size(), " bytes too many");
+    }
+
+private:
+    std::string_view take(std::size_t count) {
+        if (count > rest_.size())
+            throw Error(ErrorKind::value, "the handle of an array is cut short");
+        const std::string_view taken = rest_.substr(0, count);
+        rest_.remove_prefix(count);
+        return taken;
+    }
+
+    std::string_view rest_;
+};
+
+// The start of the elements, all of which lie inside the memory.
+std::byte *first_element(const ArrayHandle &handle, const Memory &memory) {
+    const std::uint64_t offset = handle.memory.ipc.offset, size = memory.nbytes();
+    const ByteRange touched = handle.layout.byte_range(handle.dtype.itemsize());
+    if (offset > size || (touched.begin < 0 && static_cast<std::uint64_t>(-touched.begin) > offset) ||
+        static_cast<std::uint64_t>(touched.end) > size - offset)
+        throw Error(ErrorKind::value, "the handle's array, ", handle.layout, " of ", handle.dtype, " at byte ", offset,
+                    ", reaches beyond its memory of ", size, " bytes");
+    std::byte *const first = static_cast<std::byte *>(memory.data()) + offset;
+    if (handle.layout.size() != 0 &&
+        reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(handle.dtype.alignment()))
+        throw Error(ErrorKind::value, "the handle's array begins at byte ", offset, ", which is not aligned to the ",
+                    handle.dtype.alignment(), " bytes of ", handle.dtype);
+    return first;
+}
+
+UsmKind kind_from(std::uint8_t number) {
+    const auto kind = static_cast<UsmKind>(number);
+    if (kind != UsmKind::host && kind != UsmKind::device && kind != UsmKind::shared)
+        throw Error(ErrorKind::value, "the handle of an array names a kind of memory, ", int{number}, ", that there is not");
+    return kind;
+}
+
+}  // namespace
+
+ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
+    const void *const first = array.size() != 0 ? array.data() : array.memory().data();  // an empty array may be anywhere
+    return {share(array.memory(), first, form), array.dtype(), array.layout(), array.read_only()};
+}
+
+Array ArrayHandle::open() const {
+    const Memory opened = entrepot::open(memory, read_only);
+    std::byte *const first = first_element(*this, opened);
+    return Array(opened, first, dtype, layout, read_only);
+}
+
+std::string ArrayHandle::bytes() const {
+    Writer writer;
+    writer.put(std::string_view(memory.backend));
+    writer.put(static_cast<std::uint8_t>(memory.kind));
+    writer.put(memory.sender);
+    writer.put(memory.ipc.form);
+    writer.put(memory.ipc.size);
+    writer.put(memory.ipc.offset);
+    writer.put(memory.ipc.device);
+    writer.put(memory.ipc.name);
+    writer.put(dtype);
+    writer.put(static_cast<std::uint8_t>(read_only));
+    writer.put(static_cast<std::uint32_t>(layout.ndim()));
+    writer.put(layout.shape());
+    writer.put(layout.strides());
+    return writer.take();
+}
+
+ArrayHandle ArrayHandle::from_bytes(std::string_view bytes) {
+    Reader reader(bytes);
+    ArrayHandle handle;
+    handle.memory.backend = reader.get_text();
+    handle.memory.kind = kind_from(reader.get<std::uint8_t>());
+    handle.memory.sender = reader.get<Sender>();
+    handle.memory.ipc.form = reader.get<std::uint32_t>();
+    handle.memory.ipc.file = -1;
+    handle.memory.ipc.size = reader.get<std::uint64_t>();
+    handle.memory.ipc.offset = reader.get<std::uint64_t>();
+    const auto device = reader.get<std::array<std::uint8_t, sizeof handle.memory.ipc.device>>();
+    const auto name = reader.get<std::array<std::uint8_t, sizeof handle.memory.ipc.name>>();
+    std::memcpy(handle.memory.ipc.device, device.data(), device.size());
+    std::memcpy(handle.memory.ipc.name, name.data(), name.size());
+    handle.dtype = reader.get<Dtype>();
+    if (handle.dtype.bits == 0 || handle.dtype.lanes == 0)
+        throw Error(ErrorKind::value, "the handle of an array names elements of no size");
+    handle.read_only = reader.get<std::uint8_t>() != 0;
+    const auto ndim = reader.get<std::uint32_t>();
+    if (ndim > Layout::max_ndim)
+        throw Error(ErrorKind::value, "the handle of an array has ", ndim, " axes, and ", Layout::max_ndim, " is the most");
+    const std::vector<std::int64_t> shape = reader.get_extents(ndim), strides = reader.get_extents(ndim);
+    reader.end();
+    handle.layout = Layout(Extents(shape), Extents(strides));
+    return handle;
+}
+
+}  // namespace entrepot

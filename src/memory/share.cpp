@@ -1,0 +1,89 @@
+// Sharing: who may be shared, and both ends of the way.
+#include <entrepot/memory/share.hpp>
+
+#include <entrepot/device/backend.hpp>
+#include <entrepot/device/registry.hpp>
+#include <entrepot/memory/shareable.hpp>
+#include <memory/senders.hpp>
+
+#include <unistd.h>
+
+namespace entrepot {
+namespace {
+
+constexpr const char *advice =
+    "allocate it from entrepot.memory.shareable() (`with use_resource(shareable()):`), or copy it there";
+
+// Of our own memory, what is a whole allocation alone: of a pool, a process would see its neighbours, and whatever comes next.
+void require_own_allocation(const Memory &memory) {
+    if (memory.is_borrowed() || &memory.resource()->origin() == shareable_resource())
+        return;
+    throw Error(ErrorKind::exchange, "share: memory of the resource '", memory.resource()->origin().name(),
+                "' cannot be opened by other processes: ", advice);
+}
+
+// An open file, closed again.
+struct Fetched {
+    int file = -1;
+    explicit Fetched(const SharedMemory &shared) : file(shared.ipc.form == EP_IPC_FILE ? senders::fetch(shared.sender) : -1) {}
+    Fetched(const Fetched &) = delete;
+    Fetched &operator=(const Fetched &) = delete;
+    ~Fetched() {
+        if (file >= 0)
+            close(file);
+    }
+};
+
+Place place_of(const SharedMemory &shared) {
+    const Backend &backend = registry::backend(shared.backend);
+    ep_device handle = nullptr;
+    backend.call(&ep_backend::ipc_device, &shared.ipc, &handle);
+    const Device device = backend.device(handle);
+    return {device.default_context(), device, shared.kind};
+}
+
+// A handle that calls device memory the host's would have the host read it. The host itself has one kind of memory.
+void require_kind(const Memory &memory) {
+    if (memory.context().backend().is_host())
+        return;
+    const auto found = static_cast<UsmKind>(memory.context().query(memory.data(), memory.nbytes()).kind);
+    if (found != memory.kind())
+        throw Error(ErrorKind::value, "the handle says that its memory is of kind ", memory.kind(), ", and it is ", found);
+}
+
+}  // namespace
+
+SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form) {
+    require_own_allocation(memory);
+    const Backend &backend = memory.context().backend();
+    fork_guard::require_usable(backend);
+    SharedMemory shared{backend.name(), memory.kind(), {}, {}};
+    const ep_status status = backend.api().ipc_export(memory.context().handle(), pointer, form, &shared.ipc);
+    if (status == EP_UNSUPPORTED)
+        throw Error(ErrorKind::exchange, "share: ", Backend::last_error(), form == EP_IPC_ANY ? ": " : "",
+                    form == EP_IPC_ANY ? advice : "");
+    backend.check(status);
+    memory.wait_for_host(Access::read);
+    shared.sender.process = getpid();
+    if (shared.ipc.form == EP_IPC_FILE)
+        shared.sender = senders::offer(static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
+    return shared;
+}
+
+Memory open(const SharedMemory &shared, bool read_only) {
+    const Place place = place_of(shared);
+    if (shared.ipc.form == EP_IPC_DRIVER && shared.sender.process == getpid())
+        throw Error(ErrorKind::exchange,
+                    "shared memory: this process shared it, and the driver opens it in others alone: use the "
+                    "array that was shared");
+    const Fetched fetched(shared);
+    ep_ipc_handle handle = shared.ipc;
+    handle.file = fetched.file;
+    void *start = nullptr;
+    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), &handle, read_only, &start);
+    Memory memory = Memory::of_block(shareable_resource(), place, {start, handle.size, 0});
+    require_kind(memory);
+    return memory;
+}
+
+}  // namespace entrepot

@@ -1,0 +1,64 @@
+// ShareableResource: allocation by the backends' IPC functions, and deferred letting go.
+#include <entrepot/memory/shareable.hpp>
+
+#include <entrepot/device/backend.hpp>
+#include <memory/driver_blocks.hpp>
+#include <memory/senders.hpp>
+
+namespace entrepot {
+namespace {
+
+void close_shared(const Place &place, void *data) noexcept {
+    senders::withdraw(data);
+    place.context.backend().api().ipc_close(place.context.handle(), data);
+}
+
+// Never destroyed: blocks come back until the very end.
+DriverBlocks &waiting() {
+    static DriverBlocks *const made = new DriverBlocks(close_shared);
+    return *made;
+}
+
+}  // namespace
+
+Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &) {
+    take_finished();
+    const Backend &backend = place.context.backend();
+    Block block{nullptr, bytes, alignment};
+    backend.call(&ep_backend::ipc_allocate, place.context.handle(), place.device.handle(), static_cast<ep_usm_kind>(place.kind),
+                 bytes, &block.data);
+    if (alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0)
+        return block;
+    close_shared(place, block.data);
+    throw Error(ErrorKind::value, "an alignment of ", alignment,
+                " bytes was asked for: memory to share begins at a page, and is aligned to that");
+}
+
+void ShareableResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    waiting().take(place, block.data, std::move(pending));
+}
+
+void ShareableResource::take_finished() noexcept {
+    try {
+        waiting().free_finished();
+    } catch (...) {  // no memory for the lists: at the next entry
+    }
+}
+
+std::size_t ShareableResource::trim() {
+    take_finished();
+    return 0;
+}
+
+void ShareableResource::wait_for_all() noexcept { waiting().wait_for_all(); }
+
+ShareableResource *shareable_resource() {
+    static ShareableResource *const made = [] {
+        auto *const resource = new ShareableResource;
+        resource->make_immortal();
+        return resource;
+    }();
+    return made;
+}
+
+}  // namespace entrepot

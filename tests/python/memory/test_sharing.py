@@ -1,0 +1,620 @@
+"""Memory shared between processes: what the other side sees, who keeps what alive, what is refused, and what a crash leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from entrepot import memory
+
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.numpy
+
+HOST = pytest.param("host", marks=pytest.mark.host)
+CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
+every_device = pytest.mark.parametrize("device", [HOST, CUDA])
+TIMEOUT = 120
+
+
+def shareable(values: Any, device: str) -> ep.Array:
+    """A copy of a NumPy array in memory that can be shared."""
+    with memory.use_resource(memory.shareable()):
+        array = ep.empty(values.shape, values.dtype, device=device)
+    ep.copy(array, np.ascontiguousarray(values)).wait()
+    return array
+
+
+def values(array: ep.Array) -> Any:
+    return array.copy_to_host().numpy()
+
+
+class Other:
+    """A process that runs Python as it is told: `run(source)` with the names that earlier ones left, and gives what `_` is."""
+
+    def __init__(self) -> None:
+        program = """
+            import pickle, sys, traceback
+            import numpy as np
+            import entrepot as ep
+            from entrepot import memory
+            names = dict(globals())
+            for_us, sys.stdout = sys.stdout.buffer, sys.stderr
+            while True:
+                try:
+                    source, given = pickle.load(sys.stdin.buffer)
+                except EOFError:
+                    break
+                names.update(given)
+                try:
+                    exec(source, names)
+                    answer = (True, names.get("_"))
+                except BaseException as error:
+                    answer = (False, type(error).__name__ + ": " + str(error))
+                pickle.dump(answer, for_us)
+                for_us.flush()
+        """
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def run(self, source: str, **names: object) -> Any:
+        assert self.process.stdin and self.process.stdout
+        pickle.dump((textwrap.dedent(source), names), self.process.stdin)
+        self.process.stdin.flush()
+        succeeded, answer = pickle.load(self.process.stdout)
+        if not succeeded:
+            raise RuntimeError(answer)
+        return answer
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(TIMEOUT)
+
+    def end(self) -> None:
+        assert self.process.stdin and self.process.stdout
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self.process.wait(TIMEOUT)
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Other]:
+    process = Other()
+    yield process
+    process.end()
+
+
+@every_device
+class TestTheSameMemory:
+    def test_writes_are_seen_on_both_sides(self, device: str, other: Other) -> None:
+        array = shareable(np.arange(12, dtype="int32").reshape(3, 4), device)
+        seen = other.run("array = handle.open(); _ = array.copy_to_host().numpy()", handle=array.share())
+        np.testing.assert_array_equal(seen, np.arange(12).reshape(3, 4))
+        other.run("ep.fill(array[1], 77).wait(); _ = None")
+        assert values(array)[1].tolist() == [77] * 4
+        ep.fill(array[2], 5).wait()
+        assert other.run("_ = array.copy_to_host().numpy()[2].tolist()") == [5] * 4
+
+    @pytest.mark.parametrize(
+        "index",
+        [np.s_[...], np.s_[1:, ::2], np.s_[::-1, 3], np.s_[2:2], np.s_[1, 2]],
+        ids=["whole", "sliced", "reversed", "empty", "0-d"],
+    )
+    def test_layout_and_type_travel(self, device: str, other: Other, index: Any) -> None:
+        base = np.arange(24, dtype="float16").reshape(4, 6)
+        array = shareable(base, device)[index]
+        handle = array.share()
+        assert (handle.shape, str(handle.dtype), handle.kind) == (array.shape, "float16", array.kind)
+        found = other.run(
+            "array = handle.open(); _ = (array.shape, array.strides, str(array.dtype), array.copy_to_host().numpy())",
+            handle=handle,
+        )
+        assert found[:3] == (array.shape, array.strides, "float16")
+        np.testing.assert_array_equal(found[3], base[index])
+
+    @pytest.mark.parametrize("dtype", ["bool", "complex64", "bfloat16", "float8_e4m3fn"])
+    def test_every_sort_of_element(self, device: str, other: Other, dtype: str) -> None:
+        with memory.use_resource(memory.shareable()):
+            array = ep.empty(16, dtype, device=device)
+        ep.copy(array.view("uint8"), np.arange(array.nbytes, dtype="uint8") % 2).wait()
+        found = other.run(
+            "a = handle.open(); _ = (str(a.dtype), a.view('uint8').copy_to_host().numpy().tolist())", handle=array.share()
+        )
+        assert found == (dtype, [0, 1] * (array.nbytes // 2))
+
+    def test_read_only_stays_so(self, device: str, other: Other) -> None:
+        array = shareable(np.zeros((2, 3), "int8"), device)
+        handle = array.broadcast_to((4, 2, 3)).share()
+        assert handle.read_only
+        assert other.run("array = handle.open(); _ = (array.read_only, array.strides)", handle=handle) == (True, (0, 3, 1))
+        with pytest.raises(RuntimeError, match=r"ValueError: .*read-only"):
+            other.run("ep.fill(array, 1)")
+
+    def test_the_sharer_waits_for_what_was_submitted(self, device: str, other: Other) -> None:
+        array = shareable(np.zeros(1 << 22, "int32"), device)
+        queue = ep.Queue(device)
+        for value in range(50):
+            ep.fill(array, value, queue=queue)
+        seen = other.run("_ = np.unique(handle.open().copy_to_host().numpy()).tolist()", handle=array.share())
+        assert seen == [49]
+
+    def test_a_handle_is_opened_any_number_of_times(self, device: str, other: Other) -> None:
+        array = shareable(np.arange(5), device)
+        handle = array.share()
+        assert bytes(array.share()) == bytes(handle), "one memory has one name"
+        other.run("arrays = [handle.open() for _ in range(3)]; ep.fill(arrays[0], 9).wait(); _ = None", handle=handle)
+        assert other.run("del arrays[0]; _ = [a.copy_to_host().numpy().tolist() for a in arrays]") == [[9] * 5] * 2
+        here = [handle.open() for _ in range(2)]
+        assert len({array.data_ptr, *(each.data_ptr for each in here)}) == 3
+        ep.fill(here[0], 4).wait()
+        assert values(array).tolist() == values(here[1]).tolist() == [4] * 5
+
+    def test_what_was_opened_is_shared_on(self, device: str, other: Other) -> None:
+        array = shareable(np.arange(6), device)
+        other.run("array = handle.open()[1:4]; _ = None", handle=array.share())
+        onward = other.run("_ = array.share()")
+        assert values(onward.open()).tolist() == [1, 2, 3]
+
+    def test_it_is_exchanged_like_any_memory(self, device: str, other: Other) -> None:
+        array = shareable(np.arange(6.0), device)
+        found = other.run("view = ep.from_dlpack(handle.open()); _ = (view.kind, view.copy_to_host().numpy().tolist())",
+                          handle=array.share())  # fmt: skip
+        assert found == (array.kind, [0, 1, 2, 3, 4, 5])
+
+    def test_a_handle_travels_as_bytes(self, device: str, other: Other) -> None:
+        array = shareable(np.arange(4), device)
+        data = bytes(array.share())
+        assert other.run("_ = ep.ArrayHandle(data).open().copy_to_host().numpy().tolist()", data=data) == [0, 1, 2, 3]
+        assert bytes(ep.ArrayHandle(data)) == data
+        assert repr(ep.ArrayHandle(data)) == repr(array.share())
+        assert f"process {os.getpid()}" in repr(array.share())
+
+
+@every_device
+class TestLifetime:
+    def test_it_outlives_the_process_that_shared_it(self, device: str) -> None:
+        owner = Other()
+        handle = owner.run(
+            """
+            with memory.use_resource(memory.shareable()):
+                array = ep.empty(1000, "int16", device=device)
+            ep.fill(array, 321).wait()
+            _ = array.share()
+            """,
+            device=device,
+        )
+        assert handle.process == owner.process.pid
+        array = handle.open()
+        owner.kill()
+        assert (values(array) == 321).all()
+        ep.fill(array, 5).wait()
+        assert (values(array) == 5).all()
+        with pytest.raises(
+            ep.ExchangeError, match=f"process {owner.process.pid}, which shared it, cannot be reached: it has ended"
+        ):
+            handle.open()
+
+    def test_it_outlives_the_name_that_shared_it(self, device: str, other: Other) -> None:
+        array = shareable(np.full(100, 7), device)
+        other.run("array = handle.open(); _ = None", handle=array.share())
+        del array
+        gc.collect()
+        assert other.run("_ = set(array.copy_to_host().numpy().tolist())") == {7}
+
+    def test_what_was_let_go_of_before_it_was_opened_is_gone(self, device: str, other: Other) -> None:
+        array = shareable(np.full(100, 7), device)
+        handle = array.share()
+        data = bytes(handle)
+        del array
+        assert (values(handle.open()) == 7).all(), "the handle keeps the memory in the process that shared it"
+        del handle
+        gc.collect()
+        with pytest.raises(RuntimeError, match=f"ExchangeError: .*process {os.getpid()} has let go of what this handle names"):
+            other.run("ep.ArrayHandle(data).open()", data=data)
+
+    def test_memory_is_kept_until_the_work_on_it_is_done(self, device: str) -> None:
+        handle = shareable(np.zeros(1 << 22, "int64"), device).share()
+        queue = ep.Queue(device)
+        for value in range(20):
+            ep.fill(handle.open(), value, queue=queue)
+        queue.wait()
+        assert (values(handle.open()) == 19).all()
+
+    def test_nothing_is_left_when_all_let_go(self, device: str, other: Other) -> None:
+        other.run("_ = None")
+        before = (open_files(), shared_mappings())
+        for _ in range(20):
+            array = shareable(np.zeros(1000), device)
+            other.run("handle.open(); _ = None", handle=array.share())
+            del array
+        gc.collect()
+        files, mappings = open_files(), shared_mappings()
+        assert len(files) <= len(before[0]) + 1, "the socket stays"
+        assert mappings == before[1]
+        assert other.run("import os; _ = [os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') if "
+                         "os.path.islink(f'/proc/self/fd/{n}')].count('/memfd:entrepot (deleted)')") == 0  # fmt: skip
+
+
+def open_files() -> list[str]:
+    return os.listdir("/proc/self/fd")
+
+
+def shared_mappings(process: int | str = "self") -> int:
+    return Path(f"/proc/{process}/maps").read_text().count("memfd:entrepot")
+
+
+def shm() -> set[str]:
+    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+@pytest.mark.host
+class TestCrashes:
+    def test_a_killed_owner_leaves_nothing_behind(self) -> None:
+        before = shm()
+        free = free_shared_memory()
+        owner = Other()
+        handle = owner.run(
+            """
+            with memory.use_resource(memory.shareable()):
+                array = ep.full(1 << 26, 1, "uint8", device="host")
+            _ = array.share()
+            """
+        )
+        array = handle.open()
+        assert free_shared_memory() >= free + (60 << 20)
+        owner.kill()
+        assert values(array[:10]).tolist() == [1] * 10
+        del array
+        gc.collect()
+        assert shared_mappings() == 0
+        assert free_shared_memory() < free + (30 << 20), "the pages went with the last who had them"
+        assert shm() == before
+
+    def test_a_killed_opener_leaves_nothing_behind(self) -> None:
+        before, files = shm(), len(open_files())
+        array = shareable(np.arange(1 << 20), "host")
+        other = Other()
+        other.run("array = handle.open(); _ = None", handle=array.share())
+        other.kill()
+        assert values(array[-3:]).tolist() == [(1 << 20) - 3, (1 << 20) - 2, (1 << 20) - 1]
+        del array
+        gc.collect()
+        other.end()
+        assert (shm(), shared_mappings()) == (before, 0)
+        assert len(open_files()) <= files + 1
+
+    def test_an_owner_that_is_killed_while_it_is_asked(self) -> None:
+        for _ in range(5):
+            owner = Other()
+            handle = owner.run(
+                """
+                with memory.use_resource(memory.shareable()):
+                    array = ep.zeros(100, "uint8", device="host")
+                _ = array.share()
+                """
+            )
+            threading.Timer(0.01, owner.kill).start()
+            deadline = time.monotonic() + TIMEOUT
+            with pytest.raises(ep.ExchangeError, match=r"cannot be reached|did not answer"):
+                while time.monotonic() < deadline:
+                    handle.open()
+
+    def test_an_owner_that_is_stopped_is_given_up(self) -> None:
+        owner = Other()
+        handle = owner.run(
+            "with memory.use_resource(memory.shareable()):\n    array = ep.zeros(100, 'uint8', device='host')\n_ = array.share()"
+        )
+        owner.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(ep.ExchangeError, match="did not answer within 10 seconds"):
+                handle.open()
+        finally:
+            owner.process.send_signal(signal.SIGCONT)
+        assert values(handle.open()).tolist() == [0] * 100
+        owner.end()
+
+    def test_a_stranger_who_connects_and_says_nothing_holds_nobody_up_for_long(self, other: Other) -> None:
+        import socket
+
+        array = shareable(np.arange(3), "host")
+        handle = array.share()
+        (name,) = {
+            line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines() if f"entrepot.{os.getpid()}." in line
+        }
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect("\0" + name[1:])
+            assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=handle) == [0, 1, 2]
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect("\0" + name[1:])
+            stranger.sendall(bytes(16))
+            assert stranger.recv(10) == b"\0", "a ticket that was never drawn opens nothing"
+
+
+def free_shared_memory() -> int:
+    """Bytes of shared memory that the machine has in use."""
+    row = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("Shmem:"))
+    return int(row.split()[1]) << 10
+
+
+@pytest.mark.host
+class TestRefusals:
+    def test_memory_of_a_pool(self) -> None:
+        with pytest.raises(ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"):
+            ep.empty(100, "uint8", device="host").share()
+
+    def test_memory_of_the_driver(self) -> None:
+        with memory.use_resource(memory.direct()), pytest.raises(ep.ExchangeError, match=r"'direct'.*shareable"):
+            ep.empty(100, "uint8", device="host").share()
+
+    def test_a_pool_over_shareable_memory(self) -> None:
+        with memory.use_resource(memory.pool(memory.shareable())), pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
+            ep.empty(100, "uint8", device="host").share()
+
+    @pytest.mark.parametrize("wrap", [lambda up: memory.limit(1 << 20, up), memory.statistics, memory.track,
+                                      lambda up: memory.log(up, sink=print)])  # fmt: skip
+    def test_resources_that_only_watch_change_nothing(self, wrap: Any, other: Other) -> None:
+        with memory.use_resource(wrap(memory.shareable())):
+            array = ep.full(10, 3, "uint8", device="host")
+        assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=array.share()) == [3] * 10
+
+    def test_memory_that_was_borrowed(self) -> None:
+        with pytest.raises(ep.ExchangeError, match=r"private to the process.*shareable"):
+            ep.asarray(np.zeros(10)).share()
+
+    def test_a_view_that_numpy_has_of_shareable_memory(self, other: Other) -> None:
+        array = shareable(np.arange(8), "host")
+        view = array.numpy()[2:5]
+        assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=ep.asarray(view).share()) == [2, 3, 4]
+
+    @pytest.mark.sycl
+    def test_memory_of_sycl(self) -> None:
+        with pytest.raises(ep.DeviceError, match="SYCL runtime has no memory that another process can open"):
+            with memory.use_resource(memory.shareable()):
+                ep.empty(10, "uint8", device="opencl:cpu")
+        with pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
+            memory.MemoryUSMShared(100).share()
+
+    def test_a_fabric_on_the_host(self) -> None:
+        with pytest.raises(ep.ExchangeError, match="on one machine"):
+            shareable(np.zeros(3), "host").share(fabric=True)
+
+    def test_an_alignment_beyond_a_page(self) -> None:
+        with memory.use_resource(memory.shareable()):
+            block = memory.MemoryUSMHost(100, alignment=4096, queue=ep.Queue("host"))
+            assert block.nbytes == 100
+
+    def test_arrays_are_still_not_pickled(self) -> None:
+        with pytest.raises(TypeError):
+            pickle.dumps(shareable(np.zeros(3), "host"))
+
+
+@pytest.mark.host
+class TestForgeries:
+    def test_garbage_is_refused(self) -> None:
+        for data in (b"", b"x", bytes(500), b"entrepot array handle 0\n" + bytes(300)):
+            with pytest.raises(ValueError, match="no handle of an array"):
+                ep.ArrayHandle(data)
+
+    def test_no_cut_or_change_of_a_byte_ends_the_process(self) -> None:
+        array = shareable(np.arange(6, dtype="int64").reshape(2, 3), "host")
+        good = bytes(array.share())
+        for length in range(len(good)):
+            with pytest.raises(ValueError):
+                ep.ArrayHandle(good[:length])
+        with pytest.raises(ValueError, match="1 bytes too many"):
+            ep.ArrayHandle(good + b"x")
+        opened = 0
+        for place in range(len(good)):
+            for flip in (0x01, 0x80, 0xFF):
+                bad = bytearray(good)
+                bad[place] ^= flip
+                try:
+                    view = ep.ArrayHandle(bytes(bad)).open()
+                    view.copy_to_host()
+                    opened += 1
+                except (ep.EntrepotError, ValueError, OverflowError):
+                    pass
+        assert opened < 300, "names that nobody checks are few"
+
+    @pytest.mark.parametrize(
+        ("shape", "strides", "offset"),
+        [((2, 600), None, 0), ((2, 3), (-3, -1), 0), ((2, 3), (1 << 40, 1), 0), ((2, 3), None, 4080)],
+    )
+    def test_elements_outside_the_memory(self, shape: Any, strides: Any, offset: int) -> None:
+        import struct
+
+        array = shareable(np.arange(6, dtype="int64").reshape(2, 3), "host")
+        good = bytes(array.share())
+        forged = good[: -4 * 8] + struct.pack("<4q", *shape, *(strides or (shape[1], 1)))
+        place = good.index(struct.pack("<QQ", 4096, 0)) + 8
+        forged = forged[:place] + struct.pack("<Q", offset) + forged[place + 8 :]
+        with pytest.raises(ValueError, match="reaches beyond its memory of 4096 bytes"):
+            ep.ArrayHandle(forged).open()
+
+    def test_more_bytes_than_the_file_has(self) -> None:
+        import struct
+
+        array = shareable(np.arange(6), "host")
+        good = bytes(array.share())
+        with pytest.raises(ValueError, match="8192 bytes, and its file has 4096"):
+            ep.ArrayHandle(good.replace(struct.pack("<QQ", 4096, 0), struct.pack("<QQ", 8192, 0))).open()
+
+
+def answer(handle: ep.ArrayHandle, answers: Any) -> None:
+    array = handle.open()
+    answers.put(array.copy_to_host().numpy().sum())
+    ep.fill(array, 1).wait()
+
+
+def produce(handles: Any, leave: Any) -> None:
+    array = shareable(np.arange(10), "host")
+    handles.put(array.share())
+    leave.get(timeout=TIMEOUT)
+
+
+@pytest.mark.host
+class TestMultiprocessing:
+    @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+    def test_handles_go_to_workers_and_through_queues(self, method: str) -> None:
+        context = multiprocessing.get_context(method)
+        array = shareable(np.arange(10), "host")
+        answers = context.Queue()
+        worker = context.Process(target=answer, args=(array.share(), answers))
+        worker.start()
+        assert answers.get(timeout=TIMEOUT) == 45
+        worker.join(TIMEOUT)
+        assert values(array).tolist() == [1] * 10
+
+        leave, handles = context.Queue(), context.Queue()
+        worker = context.Process(target=produce, args=(handles, leave))
+        worker.start()
+        opened = handles.get(timeout=TIMEOUT).open()
+        leave.put(None)
+        worker.join(TIMEOUT)
+        assert worker.exitcode == 0
+        assert values(opened).tolist() == list(range(10))
+
+    def test_a_forked_child_has_the_memory_and_shares_it_itself(self) -> None:
+        array = shareable(np.arange(4), "host")
+        handle = array.share()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                own = array.share()
+                assert own.process == os.getpid()
+                assert bytes(own) != bytes(handle)
+                assert values(handle.open()).tolist() == [0, 1, 2, 3], "the parent answers for what it shared"
+                ep.fill(array[1:2], 50).wait()
+                os.write(writing, bytes(own))
+                time.sleep(TIMEOUT)
+            finally:
+                os._exit(1)
+        try:
+            own = ep.ArrayHandle(os.read(reading, 1 << 16)).open()
+            assert values(own).tolist() == values(array).tolist() == [0, 50, 2, 3]
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(reading)
+            os.close(writing)
+        assert values(own).tolist() == [0, 50, 2, 3]
+
+    def test_threads_share_and_open_at_once(self, other: Other) -> None:
+        failures: list[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                for _ in range(30):
+                    array = shareable(np.full(50, number), "host")
+                    assert (values(array.share().open()) == number).all()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT)
+        assert not failures
+
+
+@pytest.mark.cuda
+class TestCuda:
+    def test_the_drivers_pool_refuses(self) -> None:
+        with pytest.raises(ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"):
+            ep.empty(100, "uint8", device="cuda:0").share()
+
+    @pytest.mark.parametrize("kind", ["host", "shared"])
+    def test_pinned_and_managed_memory_refuse(self, kind: str) -> None:
+        with memory.use_resource(memory.shareable()), pytest.raises(ep.DeviceError, match="only device memory can be shared"):
+            ep.empty(100, "uint8", device="cuda:0", kind=kind)
+
+    def test_a_killed_opener_leaves_no_device_memory_behind(self) -> None:
+        nbytes = 1 << 30
+        array = shareable(np.zeros(nbytes // 8), "cuda:0")
+        other = Other()
+        before = other.run("import ctypes\n" + FREE + "_ = free()")
+        other.run("array = handle.open(); _ = None", handle=array.share())
+        assert abs(other.run("_ = free()") - before) < nbytes // 2, "opening takes no second gigabyte"
+        other.kill()
+        watcher = Other()
+        with_array = watcher.run("import ctypes\nep.zeros(1, 'uint8', device='cuda:0')\n" + FREE + "_ = free()")
+        del array
+        gc.collect()
+        memory.trim()
+        assert watcher.run("_ = free()") - with_array > nbytes * 0.9
+        watcher.end()
+
+    def test_a_fabric_handle_or_why_not(self) -> None:
+        array = shareable(np.arange(3), "cuda:0")
+        try:
+            handle = array.share(fabric=True)
+        except ep.ExchangeError as refusal:
+            assert "fabric handles" in str(refusal)
+        else:
+            other = Other()
+            assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=handle) == [0, 1, 2]
+            other.end()
+
+    def test_a_device_that_the_other_process_does_not_see(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        array = shareable(np.arange(3), "cuda:0")
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        blind = Other()
+        with pytest.raises(RuntimeError, match="DeviceError"):
+            blind.run("handle.open()", handle=array.share())
+        blind.end()
+
+    @pytest.mark.torch
+    def test_memory_of_torch_is_shared_by_the_driver(self, other: Other) -> None:
+        import torch
+
+        tensor = torch.arange(10, device="cuda", dtype=torch.int32)
+        torch.cuda.synchronize()
+        handle = ep.asarray(tensor)[2:5].share()
+        seen = other.run("array = handle.open(); _ = array.copy_to_host().numpy().tolist()", handle=handle)
+        assert seen == [2, 3, 4]
+        other.run("again = handle.open(); ep.fill(again, 70).wait(); del again, array; _ = None")
+        assert tensor.tolist() == [0, 1, 70, 70, 70, 5, 6, 7, 8, 9]
+        with pytest.raises(ep.ExchangeError, match="this process shared it"):
+            handle.open()
+
+    def test_bytes_that_are_no_handle_of_the_driver(self) -> None:
+        array = shareable(np.arange(3), "cuda:0")
+        good = bytes(array.share())
+        for place in range(0, len(good), 3):
+            bad = bytearray(good)
+            bad[place] ^= 0xFF
+            with contextlib.suppress(ep.EntrepotError, ValueError, OverflowError):
+                ep.ArrayHandle(bytes(bad)).open().copy_to_host()
+        assert values(array).tolist() == [0, 1, 2], "the context is still well"
+
+
+FREE = """
+def free():
+    driver = ctypes.CDLL("libcuda.so.1")
+    available, all = ctypes.c_size_t(), ctypes.c_size_t()
+    context = ctypes.c_void_p()
+    device = ctypes.c_int()
+    assert driver.cuInit(0) == 0
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+    assert driver.cuCtxPushCurrent_v2(context) == 0
+    assert driver.cuMemGetInfo_v2(ctypes.byref(available), ctypes.byref(all)) == 0
+    return available.value
+"""
