@@ -82,13 +82,13 @@ Magazine *PoolResource::State::magazine_of(const Place &place) {
 void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
     const std::lock_guard lock(mutex);
     magazine.drain(index, magazine.bins[index].size() / 2,
-                   [&](FreeBlock &&block) { put_on_shelf(*magazine.shelf, index, std::move(block)); });
+                   [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_magazine(Magazine &magazine) {
     const std::lock_guard lock(mutex);
     for (std::size_t index = 0; index < size_class::count; ++index)
-        magazine.drain(index, 0, [&](FreeBlock &&block) { put_on_shelf(*magazine.shelf, index, std::move(block)); });
+        magazine.drain(index, 0, [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_own_magazines() {

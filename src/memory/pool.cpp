@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t shortest_chunk = std::size_t{64} << 10;
 constexpr std::size_t longest_chunk = std::size_t{2} << 20;
 constexpr std::size_t blocks_of_a_chunk = 64;
-constexpr std::size_t large_step = std::size_t{256} << 10;  // large blocks are rounded to it, or to an eighth of their size
+constexpr std::size_t longest_shared_segment = std::size_t{32} << 20;
 constexpr std::size_t deferrals_of_a_poll = 64;
 
 constexpr std::size_t chunk_size(std::size_t index) noexcept {
@@ -25,11 +25,18 @@ constexpr std::size_t shortest_chunk_size(std::size_t index) noexcept {
     return size_class::bytes_of(index) + size_class::alignment_of(index) - size_class::granule;
 }
 
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t step) noexcept { return (bytes + step - 1) / step * step; }
+
 std::size_t large_size(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::ptrdiff_t>::max() / 2)
         throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
-    const std::size_t step = std::max(large_step, std::bit_floor(bytes) / 8);
-    return (bytes + step - 1) / step * step;
+    return rounded_up(bytes, Segments::step);
+}
+
+// Blocks that are not very long share segments, of an eighth of what there is already: so they can be joined, and cost no more.
+std::size_t segment_size(std::size_t block, std::size_t reserved) {
+    const std::size_t shared = block > longest_shared_segment / 4 ? 0 : std::min(reserved / 8, longest_shared_segment);
+    return std::max(block, rounded_up(shared, Segments::step));
 }
 
 // Calls `allocate` with the first size, and with the second where there is not so much.
@@ -170,10 +177,16 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         take_finished(waiting.take_finished());
     for (bool asked = false;; asked = true) {
         std::vector<Use> bound;
-        std::optional<FreeBlock> block;  // dropped after the mutex: its queue may go with it
+        std::vector<Queue> dropped;  // after the mutex, as the queue of the block: the last reference may go with them
+        std::optional<FreeBlock> block;
         {
             const std::lock_guard lock(mutex);
-            block = shelf_of(place).take_large(size, alignment, queue, bound);
+            Segments &large = shelf_of(place).large;
+            block = large.take(size, alignment, queue, bound);
+            if (!block) {
+                large.join(dropped);
+                block = large.take(size, alignment, queue, bound);
+            }
         }
         if (block)
             return given(*block, bytes, alignment);
@@ -183,13 +196,26 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
     }
 }
 
+// What is free in pieces that are too short goes back for it, as much as is asked for: so programs that ask for ever more, or
+// for other lengths each time, do not pile up what they no longer use.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
-    const Block block = allocate_either(large_size(bytes), bytes,
-                                        [&](std::size_t size) { return source().allocate(place, size, alignment, queue); });
+    const std::size_t size = large_size(bytes);
+    std::vector<Returned> returned;
+    std::vector<Queue> dropped;
+    std::size_t reserved;
+    {
+        const std::lock_guard lock(mutex);
+        Shelf &shelf = shelf_of(place);
+        shelf.large.collect(size, true, returned, dropped);
+        reserved = shelf.large.reserved();
+    }
+    give_back(place, std::move(returned));
+    const Block segment = allocate_either(segment_size(size, reserved), bytes,
+                                          [&](std::size_t length) { return source().allocate(place, length, alignment, queue); });
     const std::lock_guard lock(mutex);
-    shelf_of(place).add_large(block);
-    return {block.data, bytes, alignment, block.available};
+    shelf_of(place).large.add(segment, std::min(size, segment.bytes), queue);
+    return {segment.data, bytes, alignment, segment.available};
 }
 
 // ----------------------------------------------------------------- deallocate
@@ -214,15 +240,16 @@ void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBl
             return;
         empty_bin(*magazine, index);
     } else {
+        std::vector<Queue> dropped;
         const std::lock_guard lock(mutex);
-        put_on_shelf(*find_shelf(place), index, std::move(block));
+        put_on_shelf(*find_shelf(place), index, std::move(block), dropped);
     }
     keep_to_limit();
 }
 
-void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block) {
+void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped) {
     if (index == size_class::none)
-        shelf.put_large(std::move(block));
+        shelf.large.put(std::move(block), dropped);
     else
         shelf.put(index, std::move(block));
 }
@@ -230,7 +257,7 @@ void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBloc
 void PoolResource::State::set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending) {
     {
         const std::lock_guard lock(mutex);
-        shelf.waiting += index == size_class::none ? shelf.size_of_large(data) : size_class::bytes_of(index);
+        shelf.waiting += index == size_class::none ? shelf.large.size_of(data) : size_class::bytes_of(index);
     }
     waiting.add(shelf.place.context, std::move(pending), Waiting{&shelf, index, data});
     if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll == deferrals_of_a_poll - 1)
@@ -240,12 +267,13 @@ void PoolResource::State::set_aside(Shelf &shelf, std::size_t index, void *data,
 void PoolResource::State::take_finished(std::vector<Waiting> finished) {
     if (finished.empty())
         return;
+    std::vector<Queue> dropped;
     {
         const std::lock_guard lock(mutex);
         for (const Waiting &each : finished) {
             each.shelf->waiting -=
-                each.index == size_class::none ? each.shelf->size_of_large(each.data) : size_class::bytes_of(each.index);
-            put_on_shelf(*each.shelf, each.index, {each.data, {}, 0});
+                each.index == size_class::none ? each.shelf->large.size_of(each.data) : size_class::bytes_of(each.index);
+            put_on_shelf(*each.shelf, each.index, {each.data, {}, 0}, dropped);
         }
     }
     keep_to_limit();
@@ -340,7 +368,7 @@ std::size_t PoolResource::State::give_back_free() {
         for (const auto &shelf : shelves) {
             loads.push_back({shelf->place, {}});
             shelf->collect_free(loads.back().returned, dropped);
-            cached_after_trim += shelf->cached;
+            cached_after_trim += shelf->cached();
         }
     }
     std::size_t bytes = 0;
@@ -366,7 +394,7 @@ void PoolResource::State::keep_to_limit() {
         const std::lock_guard lock(mutex);
         std::size_t cached = 0;
         for (const auto &shelf : shelves)
-            cached += shelf->cached;
+            cached += shelf->cached();
         if (cached <= max_cached || cached < cached_after_trim + max_cached / 8)
             return;
     }
@@ -393,8 +421,8 @@ PoolResource::Statistics PoolResource::statistics() const {
     std::size_t waste = 0;
     const std::lock_guard lock(state_->mutex);
     for (const auto &shelf : state_->shelves) {
-        sum.reserved += shelf->reserved;
-        sum.cached += shelf->cached;
+        sum.reserved += shelf->reserved();
+        sum.cached += shelf->cached();
         sum.waiting += shelf->waiting;
         waste += shelf->waste;
     }

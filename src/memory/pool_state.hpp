@@ -107,7 +107,8 @@ struct PoolResource::State {
     Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
 
     void put_back(const Place &place, std::size_t index, FreeBlock block);
-    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block);  // the mutex is held
+    // With the mutex held. Queues that bindings were to are left to the caller, to be dropped without it.
+    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped);
     void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 

@@ -80,20 +80,88 @@ TEST_CASE("places do not mix") {
         }
 }
 
-TEST_CASE("large blocks go to the best fit, and not to a request much shorter") {
+TEST_CASE("large blocks come from the shortest piece that is long enough") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
-    const Block ten = counted.pool().allocate(place, 10 << 20, 0, queue),
-                nine = counted.pool().allocate(place, 9 << 20, 0, queue);
+    const Block twenty = counted.pool().allocate(place, 20 << 20, 0, queue),
+                ten = counted.pool().allocate(place, 10 << 20, 0, queue);
+    counted.pool().deallocate(place, twenty, {});
     counted.pool().deallocate(place, ten, {});
-    counted.pool().deallocate(place, nine, {});
-    const Block near = counted.pool().allocate(place, (9 << 20) - 5, 0, queue);
-    CHECK(near.data == nine.data);
-    const Block shorter = counted.pool().allocate(place, 4 << 20, 0, queue);
-    CHECK(shorter.data != ten.data);
+    const Block near = counted.pool().allocate(place, (10 << 20) - 5, 0, queue);
+    CHECK(near.data == ten.data);
     counted.pool().deallocate(place, near, {});
-    counted.pool().deallocate(place, shorter, {});
+}
+
+TEST_CASE("what was freed in one length is given again in others, and joined again") {
+    const CountedPool counted;
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    const Block whole = counted.pool().allocate(place, 64 << 20, 0, queue);
+    counted.pool().deallocate(place, whole, {});
+    const std::size_t taken = counted.taken().total_count;
+    for (const std::size_t megabytes : {5, 16, 3, 31}) {
+        std::vector<Block> parts;
+        for (std::size_t sum = 0; sum + megabytes <= 64; sum += megabytes) {
+            parts.push_back(counted.pool().allocate(place, megabytes << 20, 0, queue));
+            CHECK(overlap(parts.back(), whole));
+            for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+                CHECK(!overlap(parts[i], parts.back()));
+        }
+        for (std::size_t i = 0; i < parts.size(); i += 2)  // every second one first, so that joining has both sides to look to
+            counted.pool().deallocate(place, parts[i], {});
+        for (std::size_t i = 1; i < parts.size(); i += 2)
+            counted.pool().deallocate(place, parts[i], {});
+    }
+    const Block again = counted.pool().allocate(place, 64 << 20, 0, queue);
+    CHECK(again.data == whole.data);
+    CHECK(counted.taken().total_count == taken);
+    counted.pool().deallocate(place, again, {});
+}
+
+TEST_CASE("pieces that different queues still use are joined when that is over") {
+    const CountedPool counted;
+    const HeldQueue one, other;
+    const Place place{one.queue.context(), one.queue.device(), UsmKind::device};
+    const Block whole = counted.pool().allocate(place, 40 << 20, 0, one.queue);
+    counted.pool().deallocate(place, whole, {});
+    const Block first = counted.pool().allocate(place, 20 << 20, 0, one.queue),
+                second = counted.pool().allocate(place, 20 << 20, 0, one.queue);
+    counted.pool().deallocate(place, first, {{one.submit()}, false});
+    counted.pool().deallocate(place, second, {{other.submit()}, false});
+    const std::size_t taken = counted.taken().total_count;
+    const Block elsewhere = counted.pool().allocate(place, 40 << 20, 0, one.queue);
+    CHECK(!overlap(elsewhere, whole));
+    CHECK(counted.taken().total_count == taken + 1);
+    other.finish();
+    const Block half = counted.pool().allocate(place, 20 << 20, 0, one.queue),
+                rest = counted.pool().allocate(place, 20 << 20, 0, one.queue);
+    CHECK(overlap(half, whole));
+    CHECK(overlap(rest, whole));
+    counted.pool().deallocate(place, half, {});
+    counted.pool().deallocate(place, rest, {});
+    const Block joined = counted.pool().allocate(place, 40 << 20, 0, one.queue);
+    CHECK(joined.data == whole.data);
+    CHECK(counted.taken().total_count == taken + 1);
+    one.finish();
+    counted.pool().deallocate(place, joined, {});
+    counted.pool().deallocate(place, elsewhere, {});
+    counted.pool().trim();
+    CHECK(counted.pool().statistics().reserved == 0);
+}
+
+TEST_CASE("what asks for ever more does not pile up what it has left behind") {
+    const CountedPool counted;
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    Block longer = counted.pool().allocate(place, 10 << 20, 0, queue);
+    for (std::size_t megabytes = 11; megabytes < 100; ++megabytes) {
+        const Block next = counted.pool().allocate(place, megabytes << 20, 0, queue);
+        counted.pool().deallocate(place, longer, {});
+        longer = next;
+    }
+    CHECK(counted.taken().peak_bytes <= (std::size_t{300} << 20));
+    counted.pool().deallocate(place, longer, {});
 }
 
 TEST_CASE("a queue that ends with the block it was bound to ends without the pool's lock") {

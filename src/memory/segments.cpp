@@ -1,0 +1,155 @@
+// Segments: cutting, joining, and finding what is wholly free.
+#include <memory/segments.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace entrepot {
+namespace {
+
+bool is_aligned(const void *data, std::size_t alignment) noexcept {
+    return alignment == 0 || reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
+}
+
+// Whether work may use both as soon as it may use the later one of them.
+bool may_join(const FreeBlock &a, const FreeBlock &b) noexcept { return !a.is_bound() || !b.is_bound() || a.queue == b.queue; }
+
+// What both are bound to together goes to `a`.
+void join_bindings(FreeBlock &a, FreeBlock &b, std::vector<Queue> &dropped) {
+    if (b.is_bound() && (!a.is_bound() || a.position < b.position)) {
+        std::swap(a.queue, b.queue);
+        a.position = b.position;
+    }
+    dropped.push_back(std::move(b.queue));
+}
+
+}  // namespace
+
+std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound) {
+    for (auto row = free_.lower_bound({bytes, nullptr}); row != free_.end(); ++row) {
+        const auto piece = pieces_.find(row->second);
+        if (!is_aligned(piece->first, alignment))
+            continue;
+        if (!piece->second.free.is_free_for(queue)) {
+            bound.push_back({piece->second.free.queue, piece->second.free.position});
+            continue;
+        }
+        const std::size_t rest = piece->second.bytes - bytes;
+        auto node = free_.extract(row);
+        if (rest != 0) {
+            char *const behind = piece->first + bytes;
+            FreeBlock remaining{behind, {}, 0};  // of a queue that is done, only the piece that is taken says so
+            if (piece->second.free.is_bound())
+                remaining = {behind, piece->second.free.queue, piece->second.free.position};
+            pieces_.emplace_hint(std::next(piece), behind, Piece{rest, piece->second.segment, true, std::move(remaining)});
+            node.value() = {rest, behind};
+            free_.insert(std::move(node));
+        }
+        piece->second.bytes = bytes;
+        piece->second.is_free = false;
+        cached_ -= bytes;
+        return std::move(piece->second.free);
+    }
+    return std::nullopt;
+}
+
+void Segments::add(const Block &segment, std::size_t bytes, const Queue &queue) {
+    char *const start = static_cast<char *>(segment.data);
+    const auto row = segments_.emplace(start, segment).first;
+    const std::size_t rest = segment.bytes - bytes;
+    pieces_.emplace(start, Piece{bytes, &row->second, false, {}});
+    if (rest != 0) {
+        FreeBlock remaining{start + bytes, segment.available != 0 ? queue : Queue(), segment.available};
+        pieces_.emplace(start + bytes, Piece{rest, &row->second, true, std::move(remaining)});
+        free_.emplace(rest, start + bytes);
+    }
+    reserved_ += segment.bytes;
+    cached_ += rest;
+}
+
+void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
+    auto piece = pieces_.find(static_cast<char *>(block.data));
+    cached_ += piece->second.bytes;
+    piece->second.is_free = true;
+    piece->second.free = std::move(block);
+    free_.emplace(piece->second.bytes, piece->first);
+    join_with_next(piece, dropped);
+    if (piece != pieces_.begin())
+        join_with_next(std::prev(piece), dropped);
+}
+
+// The piece that comes next then; pieces that may not be joined stay as they are.
+Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece, std::vector<Queue> &dropped) {
+    const auto next = std::next(piece);
+    if (next == pieces_.end() || next->second.segment != piece->second.segment || !piece->second.is_free ||
+        !next->second.is_free || !may_join(piece->second.free, next->second.free))
+        return next;
+    join_bindings(piece->second.free, next->second.free, dropped);
+    free_.erase({next->second.bytes, next->first});
+    auto node = free_.extract({piece->second.bytes, piece->first});
+    piece->second.bytes += next->second.bytes;
+    node.value().first = piece->second.bytes;
+    free_.insert(std::move(node));
+    pieces_.erase(next);
+    return piece;
+}
+
+void Segments::join(std::vector<Queue> &dropped) {
+    for (auto piece = pieces_.begin(); piece != pieces_.end();)
+        piece = join_with_next(piece, dropped);
+}
+
+bool Segments::is_wholly_free(const Block &segment, std::vector<Use> &bindings) const {
+    for (auto piece = pieces_.find(static_cast<char *>(segment.data));
+         piece != pieces_.end() && piece->second.segment == &segment; ++piece) {
+        if (!piece->second.is_free)
+            return false;
+        if (piece->second.free.is_bound())
+            keep_latest(bindings, {piece->second.free.queue, piece->second.free.position});
+    }
+    return true;
+}
+
+void Segments::remove(const Block &segment, std::vector<Queue> &dropped) {
+    auto piece = pieces_.find(static_cast<char *>(segment.data));
+    while (piece != pieces_.end() && piece->second.segment == &segment) {
+        free_.erase({piece->second.bytes, piece->first});
+        dropped.push_back(std::move(piece->second.free.queue));
+        piece = pieces_.erase(piece);
+    }
+    reserved_ -= segment.bytes;
+    cached_ -= segment.bytes;
+}
+
+void Segments::collect(std::size_t bytes, bool idle, std::vector<Returned> &returned, std::vector<Queue> &dropped) {
+    std::vector<std::pair<std::size_t, char *>> candidates;
+    for (const auto &[start, segment] : segments_)
+        candidates.emplace_back(segment.bytes, start);
+    std::sort(candidates.begin(), candidates.end());
+    std::size_t collected = 0;
+    for (const auto &[size, start] : candidates) {
+        if (collected >= bytes)
+            return;
+        const Block &segment = segments_.at(start);
+        Pending pending;
+        if (!is_wholly_free(segment, pending.uses) || (idle && !pending.uses.empty()))
+            continue;
+        remove(segment, dropped);
+        returned.push_back({segment, std::move(pending)});
+        collected += size;
+        segments_.erase(start);
+    }
+}
+
+void Segments::collect_all(const Pending &pending, std::vector<Returned> &returned) const {
+    for (const auto &[start, segment] : segments_)
+        returned.push_back({segment, pending});
+}
+
+void Segments::add_bindings(std::vector<Use> &uses) const {
+    for (const auto &[data, piece] : pieces_)
+        if (piece.is_free && piece.free.is_bound())
+            keep_latest(uses, {piece.free.queue, piece.free.position});
+}
+
+}  // namespace entrepot
