@@ -103,6 +103,8 @@ PyObject *wrap_dtype(Dtype dtype) {
 
 Dtype dtype_from(PyObject *object) {
     Dtype dtype;
+    if (PyUnicode_CheckExact(object))  // the shortest way for what is given most
+        return dtype_from_text(text_of(object));
     if (nb::try_cast(nb::handle(object), dtype))
         return dtype;
     if (PyUnicode_Check(object))

@@ -74,13 +74,19 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
                                     &block.data));
     if (ordered) {
         block.available = queue.submitted();
+        block.queue = queue;
         keepers().note(place.device);
     }
     return block;
 }
 
 void DirectResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
-    waiting().take(place, block.data, std::move(pending));
+    try {
+        if (block.queue)
+            keep_latest(pending.uses, {std::move(block.queue), block.available});
+        waiting().take(place, block.data, std::move(pending));
+    } catch (...) {  // no memory for the list: the block leaks
+    }
 }
 
 void DirectResource::take_finished() noexcept {

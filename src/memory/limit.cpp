@@ -26,7 +26,7 @@ Block LimitResource::allocate(const Place &place, std::size_t bytes, std::size_t
 
 void LimitResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     used_.fetch_sub(block.bytes, std::memory_order_relaxed);
-    upstream()->deallocate(place, block, std::move(pending));
+    upstream()->deallocate(place, std::move(block), std::move(pending));
 }
 
 std::string LimitResource::report() const {

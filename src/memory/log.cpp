@@ -27,7 +27,7 @@ template <class... Parts> void LogResource::write(const Parts &...parts) const n
 
 Block LogResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     try {
-        const Block block = upstream()->allocate(place, bytes, alignment, queue);
+        Block block = upstream()->allocate(place, bytes, alignment, queue);
         write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes at ", Hex(block.data));
         return block;
     } catch (const std::exception &error) {
@@ -38,7 +38,7 @@ Block LogResource::allocate(const Place &place, std::size_t bytes, std::size_t a
 
 void LogResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     write("deallocate ", place.device, ' ', place.kind, ' ', block.bytes, " bytes at ", Hex(block.data));
-    upstream()->deallocate(place, block, std::move(pending));
+    upstream()->deallocate(place, std::move(block), std::move(pending));
 }
 
 }  // namespace entrepot

@@ -166,7 +166,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     RecordGuard made{new_record()};
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
-    const Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
+    Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
     record.kind.store(kind, std::memory_order_relaxed);
     record.alignment = packed_alignment(alignment);
     record.data = block.data;
@@ -174,10 +174,12 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     record.device = device;
     record.context = std::move(place.context);
     record.resource = source.detach();
-    Memory memory = Memory::attach(made.detach());
-    if (block.available != 0)
-        memory.after(Access::write, queue, block.available);
-    return memory;
+    if (block.queue) {
+        record.home = std::move(block.queue);
+        record.available = block.available;
+        record.noted.store(1, std::memory_order_relaxed);  // nobody else has it yet
+    }
+    return Memory::attach(made.detach());
 }
 
 }  // namespace
@@ -234,6 +236,8 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
     if (record.noted.load(std::memory_order_acquire) == 0)
         return {};
     record.noted.store(0, std::memory_order_relaxed);
+    if (record.home)
+        return {};
     return record.ordering.load(std::memory_order_acquire)->take_all();
 }
 
@@ -254,12 +258,16 @@ void let_go(Memory::Record *record) noexcept {
 void give_back(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
     const Place place{std::move(record->context), record->device, record->kind.load(std::memory_order_relaxed)};
-    const Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
+    Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
+    if (record->home) {
+        block.available = record->available;
+        block.queue = std::move(record->home);
+    }
     const bool escaped = record->escaped.load(std::memory_order_relaxed);
     const ResourceRef resource = ResourceRef::adopt(record->resource);
     recycle(record);
     if (may_call(place.context.backend())) [[likely]]
-        resource->deallocate(place, block, {std::move(uses), escaped});
+        resource->deallocate(place, std::move(block), {std::move(uses), escaped});
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ Memory::Ordering *made_ordering(Memory::Record &record) {
 }
 
 // The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
-Memory::Ordering *busy_ordering(const Memory::Record &record) noexcept {
-    return record.noted.load(std::memory_order_acquire) != 0 ? record.ordering.load(std::memory_order_acquire) : nullptr;
+Memory::Ordering *busy_ordering(Memory::Record &record) {
+    return record.noted.load(std::memory_order_acquire) != 0 ? made_ordering(record) : nullptr;
 }
 
 // With the lock held, or nobody else who has the memory.
@@ -43,6 +43,11 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept 
 ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
     static std::array<ForkSafeMutex, 16> *const mutexes = new std::array<ForkSafeMutex, 16>;
     return (*mutexes)[reinterpret_cast<std::uintptr_t>(this) / sizeof *this % mutexes->size()];
+}
+
+void Memory::Ordering::begin(Record &record) {
+    if (record.home)
+        entries.push_back({std::move(record.home), record.available, Access::write});
 }
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
@@ -99,6 +104,7 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
+        ordering->begin(*record_);
         uses = ordering->blocking(access, queue);
     }
     if (uses.empty())
@@ -118,6 +124,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
     Ordering *const ordering = made_ordering(*record_);
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
+    ordering->begin(*record_);
     ordering->note(access, queue, position, left);
     publish(*record_, *ordering);
 }
@@ -135,6 +142,7 @@ void Memory::wait_for_host(Access access) const {
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
+        ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
     for (const Use &use : uses)
@@ -152,6 +160,7 @@ bool Memory::has_done_for_host(Access access) const {
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
+        ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
     for (const Use &use : uses)
@@ -171,6 +180,7 @@ Event Memory::last_use(Access access) const {
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
+        ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
     std::erase_if(uses, [](const Use &use) { return use.is_done(); });

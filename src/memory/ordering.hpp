@@ -22,7 +22,9 @@ struct Memory::Ordering {
     // The lock of one ordering in so many: they need one each too rarely for its room.
     ForkSafeMutex &mutex() const noexcept;
 
-    // Each with the lock held. Queues that are left go to the caller, who drops them without it.
+    // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with. Queues that are left go to
+    // the caller, who drops them without it.
+    void begin(Record &record);
     void note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left);
     void drop_done(std::vector<Entry> &left);
 

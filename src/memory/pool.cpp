@@ -50,8 +50,10 @@ template <class Allocate> Block allocate_either(std::size_t preferred, std::size
     return allocate(needed);
 }
 
-Block given(const FreeBlock &block, std::size_t bytes, std::size_t alignment) noexcept {
-    return {block.data, bytes, alignment, block.is_bound() ? block.position : 0};
+Block given(FreeBlock block, std::size_t bytes, std::size_t alignment) noexcept {
+    if (block.is_bound())
+        return {block.data, bytes, alignment, block.position, std::move(block.queue)};
+    return {block.data, bytes, alignment};
 }
 
 // Whether the host has nothing to do with the memory, and the only queue that has will see the next user's work come later.
@@ -70,8 +72,8 @@ FreeBlock bound_to(void *data, const std::vector<Use> &uses) {
 }
 
 // The host's queues answer faster than a list can be kept.
-bool is_over(const Use &use) noexcept {
-    return use.queue.backend().is_host() ? is_done_for_sure(use.queue, use.position) : is_known_done(use.queue, use.position);
+bool is_over(const Queue &queue, Queue::Position position) noexcept {
+    return queue.backend().is_host() ? is_done_for_sure(queue, position) : is_known_done(queue, position);
 }
 
 struct Registered {
@@ -126,7 +128,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
     while (magazine && !magazine->bins[index].empty()) {
         FreeBlock block = magazine->pop(index);
         if (block.is_free_for(queue)) [[likely]]
-            return given(block, bytes, alignment);
+            return given(std::move(block), bytes, alignment);
         state_->set_aside(*magazine->shelf, index, block.data, {{Use{block.queue, block.position}}, false});
     }
     Block block = state_->allocate_small(place, index, queue, magazine);
@@ -159,7 +161,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
             continue;
         for (std::size_t i = found.size(); --i > 0;)
             magazine->push(index, std::move(found[i]));
-        return given(found.front(), 0, 0);
+        return given(std::move(found.front()), 0, 0);
     }
 }
 
@@ -168,7 +170,7 @@ void PoolResource::State::add_chunk(const Place &place, std::size_t index, const
     const Block chunk = allocate_either(chunk_size(index), shortest_chunk_size(index),
                                         [&](std::size_t bytes) { return source().allocate(place, bytes, 0, queue); });
     const std::lock_guard lock(mutex);
-    shelf_of(place).add_chunk(index, chunk, queue);
+    shelf_of(place).add_chunk(index, chunk);
 }
 
 Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
@@ -189,7 +191,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
             }
         }
         if (block)
-            return given(*block, bytes, alignment);
+            return given(std::move(*block), bytes, alignment);
         const auto is_done = [](const Use &use) { return is_done_for_sure(use.queue, use.position); };
         if (asked || std::none_of(bound.begin(), bound.end(), is_done))
             return large_from_upstream(place, bytes, alignment, queue);
@@ -214,8 +216,8 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
     const Block segment = allocate_either(segment_size(size, reserved), bytes,
                                           [&](std::size_t length) { return source().allocate(place, length, alignment, queue); });
     const std::lock_guard lock(mutex);
-    shelf_of(place).large.add(segment, std::min(size, segment.bytes), queue);
-    return {segment.data, bytes, alignment, segment.available};
+    shelf_of(place).large.add(segment, std::min(size, segment.bytes));
+    return {segment.data, bytes, alignment, segment.available, segment.queue};
 }
 
 // ----------------------------------------------------------------- deallocate
@@ -223,7 +225,12 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
 void PoolResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     try {
         const std::size_t index = size_class::serving(block.bytes, block.alignment);
-        std::erase_if(pending.uses, is_over);
+        if (block.queue && !is_over(block.queue, block.available)) {  // as it was allocated, or nearly so
+            if (pending.uses.empty() && !pending.escaped && place.kind == UsmKind::device) [[likely]]
+                return state_->put_back(place, index, {block.data, std::move(block.queue), block.available});
+            keep_latest(pending.uses, {std::move(block.queue), block.available});
+        }
+        std::erase_if(pending.uses, [](const Use &use) { return is_over(use.queue, use.position); });
         if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending))) [[likely]]
             state_->put_back(place, index, bound_to(block.data, pending.uses));
         else

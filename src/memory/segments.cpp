@@ -53,13 +53,14 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
     return std::nullopt;
 }
 
-void Segments::add(const Block &segment, std::size_t bytes, const Queue &queue) {
+void Segments::add(Block segment, std::size_t bytes) {
+    Queue bound = std::move(segment.queue);
     char *const start = static_cast<char *>(segment.data);
     const auto row = segments_.emplace(start, segment).first;
     const std::size_t rest = segment.bytes - bytes;
     pieces_.emplace(start, Piece{bytes, &row->second, false, {}});
     if (rest != 0) {
-        FreeBlock remaining{start + bytes, segment.available != 0 ? queue : Queue(), segment.available};
+        FreeBlock remaining{start + bytes, std::move(bound), segment.available};
         pieces_.emplace(start + bytes, Piece{rest, &row->second, true, std::move(remaining)});
         free_.emplace(rest, start + bytes);
     }

@@ -24,8 +24,8 @@ public:
     // A block of `bytes`, of the shortest piece that is long enough and free for the queue. `bound` says what those wait for that
     // are bound to another queue.
     std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound);
-    // A block of the upstream, ready for work of `queue`: its first `bytes` are given out, the rest is free.
-    void add(const Block &segment, std::size_t bytes, const Queue &queue);
+    // A block of the upstream: its first `bytes` are given out, the rest is free.
+    void add(Block segment, std::size_t bytes);
     // A block that came back. Queues that bindings were to are left to the caller to drop.
     void put(FreeBlock block, std::vector<Queue> &dropped);
     std::size_t size_of(void *data) const { return pieces_.at(static_cast<char *>(data)).bytes; }

@@ -29,12 +29,12 @@ void Shelf::put(std::size_t index, FreeBlock block) {
     cached_ += size_class::bytes_of(index);
 }
 
-void Shelf::add_chunk(std::size_t index, const Block &chunk, const Queue &queue) {
+void Shelf::add_chunk(std::size_t index, Block chunk) {
     const std::size_t size = size_class::bytes_of(index), alignment = size_class::alignment_of(index);
     char *const begin = static_cast<char *>(chunk.data);
     const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
     const std::size_t count = (chunk.bytes - skipped) / size;
-    const Queue bound = chunk.available != 0 ? queue : Queue();
+    const Queue bound = std::move(chunk.queue);
 
     Bin &bin = bins_[index];
     bin.reserve(bin.size() + count);

@@ -29,8 +29,8 @@ public:
     // Small blocks, by size class. The one that is taken may be bound to another queue.
     std::optional<FreeBlock> take(std::size_t index);
     void put(std::size_t index, FreeBlock block);
-    // Cuts a block of the upstream, ready for work of `queue`, into blocks of the class.
-    void add_chunk(std::size_t index, const Block &chunk, const Queue &queue);
+    // Cuts a block of the upstream into blocks of the class.
+    void add_chunk(std::size_t index, Block chunk);
 
     // Removes what is wholly free. Queues that free blocks were bound to are left to the caller to drop.
     void collect_free(std::vector<Returned> &returned, std::vector<Queue> &dropped);

@@ -15,7 +15,7 @@ void StatisticsResource::Counter::add(std::size_t amount) noexcept {
 
 Block StatisticsResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     try {
-        const Block block = upstream()->allocate(place, bytes, alignment, queue);
+        Block block = upstream()->allocate(place, bytes, alignment, queue);
         bytes_.add(bytes);
         count_.add(1);
         return block;
@@ -28,7 +28,7 @@ Block StatisticsResource::allocate(const Place &place, std::size_t bytes, std::s
 void StatisticsResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     bytes_.subtract(block.bytes);
     count_.subtract(1);
-    upstream()->deallocate(place, block, std::move(pending));
+    upstream()->deallocate(place, std::move(block), std::move(pending));
 }
 
 StatisticsResource::Numbers StatisticsResource::numbers() const noexcept {

@@ -57,10 +57,11 @@ Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t
             stack = capture_();
     } catch (...) {  // an allocation without its stack is better than none
     }
-    const Block block = upstream()->allocate(place, bytes, alignment, queue);
+    Block block = upstream()->allocate(place, bytes, alignment, queue);
     try {
         const std::lock_guard lock(state_->mutex);
-        state_->live.insert_or_assign(block.data, Allocation{block, place.device, place.kind, std::move(stack), ++state_->made});
+        state_->live.insert_or_assign(
+            block.data, Allocation{{block.data, bytes, alignment}, place.device, place.kind, std::move(stack), ++state_->made});
     } catch (...) {
         upstream()->deallocate(place, block, {});
         throw;
@@ -75,7 +76,7 @@ void TrackResource::deallocate(const Place &place, Block block, Pending pending)
         const std::lock_guard lock(state_->mutex);
         forgotten = state_->live.extract(block.data);
     }
-    upstream()->deallocate(place, block, std::move(pending));
+    upstream()->deallocate(place, std::move(block), std::move(pending));
 }
 
 std::vector<TrackResource::Allocation> TrackResource::live() const {

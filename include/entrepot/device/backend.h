@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 3
+#define EP_BACKEND_VERSION 4
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {

@@ -132,7 +132,7 @@ public:
     struct Ordering;
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        std::atomic<std::uint32_t> noted{0};  // accesses in `ordering`, to be read without its lock
+        std::atomic<std::uint32_t> noted{0};  // accesses in `ordering`, or its `home`; to be read without its lock
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
@@ -142,6 +142,10 @@ public:
         Context context;
         Resource *resource = nullptr;  // counted
         Owner owner;
+        // As Block has them: of memory that nothing has been noted of since it was allocated. Later they are part of the
+        // ordering.
+        Queue home;
+        std::uint64_t available = 0;
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
         Record *next = nullptr;                     // in a list of recycled records
     };

@@ -1,8 +1,9 @@
 // PoolResource: keeps the blocks that come back and gives them out again, most of them without a lock or a call of the driver.
 //
 // Blocks up to 1 MiB come in size classes and are carved from larger ones of the upstream; longer ones are cut from the shortest
-// free piece that is long enough, and joined with their neighbours when they come back. Each thread has a small store of its own in front. A block of device memory whose last uses are all on
-// one queue is given again for that queue at once; anything else only when its uses are done.
+// free piece that is long enough, and joined with their neighbours when they come back. Each thread has a small store of its own
+// in front. A block of device memory whose last uses are all on one queue is given again for that queue at once; anything else
+// only when its uses are done.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 

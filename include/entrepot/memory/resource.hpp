@@ -25,8 +25,10 @@ struct Block {
     void *data = nullptr;
     std::size_t bytes = 0;      // as asked for
     std::size_t alignment = 0;  // as asked for
-    // The queue that it was allocated for may use it at once; all others once that queue has reached this position.
+    // Work of `queue` may use it at once, all others once that queue has reached `available`; without one, everybody may. So it
+    // is when a block is allocated; given back, it comes with what it was allocated with, if nobody has used it.
     Queue::Position available = 0;
+    Queue queue{};
 };
 
 // One access that may still be running.

@@ -1,11 +1,14 @@
 // empty, zeros, full, fill and copy.
 #include "create.hpp"
 
+#include "../allocate.hpp"
 #include "../convert.hpp"
 #include "../dtype.hpp"
+#include "../errors.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../parameters.hpp"
 #include "../placement.hpp"
 #include "../reference.hpp"
 #include "../scalar.hpp"
@@ -31,13 +34,25 @@ std::int64_t extent_from(PyObject *object) {
     return extent;
 }
 
-Array new_array(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+Layout layout_from(PyObject *shape) {
+    if (!PyIndex_Check(shape))
+        return Layout(extents_from(shape));
+    const std::int64_t extent = extent_from(shape);
+    return Layout(Extents(&extent, 1));
+}
+
+Array new_array(PyObject *shape, PyObject *dtype, PyObject *device, PyObject *kind, PyObject *queue) {
     drain_released();
-    const Placement where = placement_from(device.ptr(), kind.ptr(), queue.ptr());
-    const std::vector<std::int64_t> extents = extents_from(shape.ptr());
-    const Dtype type = dtype_from(dtype.ptr());
-    const ReleaseGil released;  // a full pool waits for the driver
-    return Array::empty(extents, type, where.kind, where.queue);
+    Placement where = placement_from(device, kind, queue);
+    Layout layout = layout_from(shape);
+    const Dtype type = dtype_from(dtype);
+    Memory memory = allocate(static_cast<std::size_t>(layout.nbytes(type.itemsize())), where.kind, where.queue);
+    void *const data = memory.data();
+    return Array(std::move(memory), data, type, std::move(layout), false, std::move(where.queue));
+}
+
+Array new_array(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
+    return new_array(shape.ptr(), dtype.ptr(), device.ptr(), kind.ptr(), queue.ptr());
 }
 
 std::span<const std::byte> bytes_of(const Scalar &item) { return std::span(item.bytes).first(item.size); }
@@ -50,8 +65,15 @@ nb::object filled(Array array, const Scalar &item) {
     return nb::steal(wrap(std::move(array)));
 }
 
-nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
-    return nb::steal(wrap(new_array(shape, dtype, device, kind, queue)));
+PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    try {
+        static const Parameters parameters("empty", 2, 2, {"shape", "dtype", "device", "kind", "queue"});
+        const auto [shape, dtype, device, kind, queue] = parameters.read(args, nargs, kwnames);
+        return wrap(new_array(shape, dtype, device, kind, queue));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
 }
 
 nb::object zeros(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
@@ -111,8 +133,12 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
 void init_create(nb::module_ &m) {
     using namespace nb::literals;
     const std::string place = placement_doc;
-    m.def("empty", &empty, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
-          "queue"_a = nb::none(), ("An Array of new, uninitialised memory, C-contiguous." + place).c_str());
+    static const std::string empty_doc = "empty($module, shape, dtype, *, device=None, kind=None, queue=None)\n--\n\n"
+                                         "An Array of new, uninitialised memory, C-contiguous." +
+                                         place;
+    static PyMethodDef functions[] = {{"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()}, {}};
+    if (PyModule_AddFunctions(m.ptr(), functions) < 0)
+        nb::raise_python_error();
     m.def("zeros", &zeros, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
           "queue"_a = nb::none(), ("An Array of new memory, all bits zero." + place).c_str());
     m.def("full", &full, "shape"_a, "value"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),

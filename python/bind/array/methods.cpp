@@ -153,12 +153,12 @@ PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
-PyObject *share(PyObject *self, PyObject *args, PyObject *kwargs) {
-    int fabric = 0;
-    static const char *names[] = {"fabric", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:share", const_cast<char **>(names), &fabric))
-        return nullptr;
-    return method(self, [&](const Array &array) { return share_array(array, fabric != 0); });
+PyObject *share(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return method(self, [&](const Array &array) {
+        static const Parameters parameters("share", 0, 0, {"fabric"});
+        const auto [fabric] = parameters.read(args, nargs, kwnames);
+        return share_array(array, is_true(fabric));
+    });
 }
 
 PyObject *broadcast_to(PyObject *self, PyObject *args) {
@@ -217,7 +217,7 @@ PyMethodDef array_methods[] = {
     {"copy_from_host", copy_from_host, METH_O,
      "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
      "entrepot.copy does."},
-    {"share", with_keywords(share), METH_VARARGS | METH_KEYWORDS,
+    {"share", with_keywords(share), METH_FASTCALL | METH_KEYWORDS,
      "share($self, *, fabric=False)\n--\n\nAn ArrayHandle, by which another process opens the array, without a copy.\n\n"
      "The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted "
      "to\n"

@@ -2,6 +2,7 @@
 // as_usm_memory.
 #include "usm_memory.hpp"
 
+#include "../allocate.hpp"
 #include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
@@ -67,19 +68,6 @@ const Queue &default_queue() {
         }
     }();
     return of_sycl ? of_sycl.default_queue() : registry::current_queue();
-}
-
-// Above this the driver is likely to be asked, and takes its time.
-constexpr std::size_t quick_bytes = std::size_t{1} << 20;
-
-Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
-    if (bytes <= quick_bytes) [[likely]] {
-        if (Memory memory = Memory::try_allocate(bytes, kind, queue, alignment)) [[likely]]
-            return memory;
-        without_gil(wait_and_release);
-        drain_released();  // owners that waited: only a thread with the GIL drops Python's
-    }
-    return without_gil([&] { return Memory::allocate(bytes, kind, queue, alignment); });
 }
 
 UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, Reference queue_object, PyObject *alignment) {

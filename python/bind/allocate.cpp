@@ -1,0 +1,26 @@
+#include "allocate.hpp"
+
+#include "gil.hpp"
+#include "owner.hpp"
+
+#include <entrepot/memory/release.hpp>
+
+namespace entrepot::python {
+namespace {
+
+// Above this the driver is likely to be asked, and takes its time.
+constexpr std::size_t quick_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
+Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+    if (bytes <= quick_bytes) [[likely]] {
+        if (Memory memory = Memory::try_allocate(bytes, kind, queue, alignment)) [[likely]]
+            return memory;
+        without_gil(wait_and_release);
+        drain_released();  // owners that waited: only a thread with the GIL drops Python's
+    }
+    return without_gil([&] { return Memory::allocate(bytes, kind, queue, alignment); });
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,299 @@
+"""Entrepot as the allocator of CuPy and PyTorch: what they get, what comes back when, and what is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from entrepot import allocators, memory
+
+MIB = 1 << 20
+
+
+def run(source: str) -> str:
+    """What a program of its own prints: an allocator is chosen once for a process."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.host
+class TestWithoutADevice:
+    def test_the_functions_are_where_they_are_said_to_be(self) -> None:
+        library = ctypes.CDLL(allocators.library_path())
+        assert getattr(library, allocators.MALLOC)
+        assert getattr(library, allocators.FREE)
+        getattr(library, allocators.FREE)(None, 0, 0, None)  # nothing, as C's free takes it
+
+    def test_cupy_is_given_functions_that_know_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        given: list[Any] = []
+        lent: list[tuple[int, int, int]] = []
+        cuda = SimpleNamespace(
+            get_current_stream=lambda: SimpleNamespace(ptr=77),
+            PythonFunctionAllocator=lambda malloc, free: SimpleNamespace(malloc=malloc, free=free),
+            set_allocator=given.append,
+        )
+        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+        monkeypatch.setattr(allocators._core, "_lend", lambda *arguments: lent.append(arguments) or 4096)
+        ep.allocators.use_in_cupy()
+        (malloc,) = given
+        assert malloc(100, 1) == 4096
+        assert lent == [(100, 1, 77)]
+
+    def test_a_device_that_is_not_there(self) -> None:
+        with pytest.raises(ep.DeviceError):
+            allocators._core._lend(100, 4711, 0)
+
+
+@pytest.fixture
+def numbers() -> Iterator[memory.statistics]:
+    counted = memory.statistics(memory.pool())
+    memory.set_resource("cuda:0", counted)
+    yield counted
+    memory.set_resource("cuda:0", None)
+
+
+@pytest.fixture
+def cupy(numbers: memory.statistics) -> Iterator[Any]:
+    import cupy
+
+    allocators.use_in_cupy()
+    yield cupy
+    cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)
+    gc.collect()
+
+
+@pytest.mark.cuda
+@pytest.mark.cupy
+class TestCupy:
+    def test_its_arrays_are_ours(self, cupy: Any, numbers: memory.statistics) -> None:
+        array = cupy.arange(1000, dtype="float64")
+        assert numbers.current_bytes >= 8000
+        assert float((array * 2).sum()) == 999_000
+        address = array.data.ptr
+        del array
+        assert numbers.current_bytes == 0
+        assert cupy.empty(1000, "float64").data.ptr == address, "the same block again, on the same stream"
+
+    def test_arrays_of_no_bytes(self, cupy: Any, numbers: memory.statistics) -> None:
+        assert cupy.zeros((0, 3)).sum() == 0
+        gc.collect()
+        assert numbers.current_bytes == 0
+
+    def test_the_limit_is_ours(self, cupy: Any) -> None:
+        memory.set_resource("cuda:0", memory.limit(10 * MIB))
+        kept = cupy.zeros(6 * MIB, "uint8")
+        with pytest.raises(MemoryError, match="would exceed the limit"):
+            cupy.zeros(6 * MIB, "uint8")
+        assert int(kept.sum()) == 0
+
+    def test_its_own_streams(self, cupy: Any) -> None:
+        import numpy as np
+
+        chance = np.random.default_rng(0)
+        for round_ in range(60):
+            stream = cupy.cuda.Stream(non_blocking=True) if round_ % 2 else cupy.cuda.Stream()
+            with stream:
+                host = chance.random(chance.integers(1, 300_000)).astype("float32")
+                array = cupy.asarray(host)
+                for _ in range(5):
+                    array = array * 2 + 1
+                expected = host
+                for _ in range(5):
+                    expected = expected * 2 + 1
+                np.testing.assert_allclose(cupy.asnumpy(array), expected, rtol=1e-5)
+            del array, stream
+
+    def test_a_stream_that_is_gone_is_not_asked(self, cupy: Any) -> None:
+        spin = cupy.RawKernel(
+            'extern "C" __global__ void spin(unsigned char *p, long long n) '
+            "{ long long s = clock64(); while (clock64() - s < n) {} p[0] = 7; }",
+            "spin",
+        )
+        addresses = set()
+        for _ in range(20):
+            stream = cupy.cuda.Stream(non_blocking=True)
+            with stream:
+                array = cupy.zeros(MIB, "uint8")
+                spin((1,), (1,), (array, 2_000_000))
+                addresses.add(array.data.ptr)
+                del array
+            del stream
+            gc.collect()
+            other = cupy.cuda.Stream(non_blocking=True)
+            with other:
+                array = cupy.full(MIB, 9, "uint8")
+                other.synchronize()
+                cupy.cuda.Device().synchronize()
+                assert int(array.min()) == 9, "work of a stream that was destroyed wrote into a block that was given again"
+                del array
+            del other
+        memory.trim()
+
+    def test_threads(self, cupy: Any) -> None:
+        failures: list[BaseException] = []
+
+        def work(value: int) -> None:
+            try:
+                with cupy.cuda.Stream(non_blocking=True) as stream:
+                    for size in range(1, 60):
+                        array = cupy.full(size * 1000, value, "int32")
+                        assert int(array.sum()) == value * size * 1000
+                    stream.synchronize()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(value,)) for value in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert not failures
+
+    def test_per_thread_default_streams(self) -> None:
+        run(
+            """
+            import os
+            os.environ["CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"] = "1"
+            import threading
+            import cupy, entrepot as ep
+            from entrepot import memory
+            numbers = memory.statistics(memory.pool())
+            memory.set_resource("cuda:0", numbers)
+            ep.allocators.use_in_cupy()
+            failures, passed = [], []
+            def work(value):
+                try:
+                    for size in range(1, 80):
+                        array = cupy.full(size * 1000, value, "int32")
+                        assert int(array.sum()) == value * size * 1000
+                        if size % 7 == 0:
+                            passed.append(array)  # another thread lets it go
+                except BaseException as error:
+                    failures.append(error)
+            threads = [threading.Thread(target=work, args=(value,)) for value in range(6)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+            assert not failures, failures
+            del passed[:]
+            assert int(cupy.ones(10).sum()) == 10
+            """
+        )
+
+
+TORCH = """
+    import torch, entrepot as ep
+    from entrepot import memory
+    numbers = memory.statistics(memory.pool())
+    memory.set_resource("cuda:0", numbers)
+    ep.allocators.use_in_torch()
+"""
+
+
+@pytest.mark.cuda
+@pytest.mark.torch
+class TestTorch:
+    def test_its_tensors_are_ours(self) -> None:
+        run(
+            TORCH
+            + """
+    tensor = torch.arange(1000, device="cuda", dtype=torch.float64)
+    assert numbers.current_bytes >= 8000, numbers.current_bytes
+    assert float((tensor * 2).sum()) == 999000
+    address, count = tensor.data_ptr(), numbers.current_count
+    del tensor
+    assert numbers.current_count < count
+    assert torch.empty(1000, device="cuda", dtype=torch.float64).data_ptr() == address
+            """
+        )
+
+    def test_a_network_learns(self) -> None:
+        run(
+            TORCH
+            + """
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 1)).cuda()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    losses = []
+    for step in range(100):
+        x = torch.randn(128 + 16 * (step % 5), 64, device="cuda")
+        loss = ((net(x) - x.sum(1, keepdim=True)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2, losses[::10]
+    assert numbers.total_count > 1000
+            """
+        )
+
+    def test_out_of_memory_is_an_error_with_our_sentence(self) -> None:
+        run(
+            TORCH
+            + """
+    memory.set_resource("cuda:0", memory.limit(10 << 20))
+    kept = torch.zeros(6 << 20, dtype=torch.uint8, device="cuda")
+    try:
+        torch.zeros(6 << 20, dtype=torch.uint8, device="cuda")
+        raise SystemExit("was not refused")
+    except (RuntimeError, MemoryError) as refusal:
+        assert "would exceed the limit of 10485760 bytes" in str(refusal), refusal
+    assert int(kept.sum()) == 0
+            """
+        )
+
+    def test_streams(self) -> None:
+        run(
+            TORCH
+            + """
+    for _ in range(50):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            a = torch.full((1 << 20,), 3.0, device="cuda")
+            for _ in range(10):
+                a = a + 1
+            stream.synchronize()
+            assert float(a.min()) == float(a.max()) == 13
+            """
+        )
+
+    @pytest.mark.cupy
+    def test_one_pool_for_a_whole_program(self) -> None:
+        run(
+            TORCH
+            + """
+    import cupy
+    ep.allocators.use_in_cupy()
+    a = torch.ones(1 << 20, device="cuda")
+    b = cupy.ones(1 << 20, "float32")
+    c = ep.full(1 << 20, 1, "float32", device="cuda:0")
+    assert numbers.current_bytes >= 12 << 20
+    ep.Queue("cuda:0").wait()
+    torch.cuda.synchronize()
+    del a, b, c
+    assert numbers.current_bytes == 0, numbers
+            """
+        )
+
+    def test_it_comes_too_late_after_the_first_allocation(self) -> None:
+        run(
+            """
+            import torch, entrepot as ep
+            torch.ones(1, device="cuda")
+            try:
+                ep.allocators.use_in_torch()
+                raise SystemExit("was not refused")
+            except RuntimeError:
+                pass
+            """
+        )

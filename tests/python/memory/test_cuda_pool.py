@@ -1,0 +1,207 @@
+"""The pool on a CUDA device: reuse in the order of streams, what goes back to the driver, and the company of other pools."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from entrepot import memory
+
+pytestmark = pytest.mark.cuda
+
+DEVICE = "cuda:0"
+MIB, GIB = 1 << 20, 1 << 30
+SIZES = pytest.mark.parametrize("nbytes", [4096, MIB, 24 * MIB], ids=["4 KiB", "1 MiB", "24 MiB"])
+
+SPIN = """
+extern "C" __global__ void spin(unsigned char *data, long long cycles, unsigned char value) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+    data[0] = value;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def spin() -> Any:
+    return ep.Program(SPIN, DEVICE).kernel("spin")
+
+
+def hold(spin: Any, array: ep.Array, queue: ep.Queue, value: int = 1, cycles: int = 400_000_000) -> None:
+    """Some 0.2 seconds of work of the queue on the array, which is written at its end."""
+    spin[1, 1](array, ep.Scalar(cycles, "int64"), ep.Scalar(value, "uint8"), queue=queue)
+
+
+@pytest.fixture
+def pool() -> Iterator[memory.pool]:
+    made = memory.pool()
+    with memory.use_resource(made):
+        yield made
+
+
+@SIZES
+class TestReuse:
+    def test_the_same_queue_has_a_block_again_at_once(self, spin: Any, pool: memory.pool, nbytes: int) -> None:
+        queue = ep.Queue(DEVICE)
+        array = ep.empty(nbytes, "uint8", queue=queue)
+        hold(spin, array, queue)
+        address = array.data_ptr
+        del array
+        again = ep.empty(nbytes, "uint8", queue=queue)
+        assert again.data_ptr == address
+        assert not queue.is_idle, "nobody waited for it"
+        ep.fill(again, 9).wait()
+        assert memoryview(again.copy_to_host())[0] == 9, "the later work came later"
+
+    def test_another_queue_has_it_when_the_work_is_done(self, spin: Any, pool: memory.pool, nbytes: int) -> None:
+        busy, other = ep.Queue(DEVICE), ep.Queue(DEVICE)
+        array = ep.empty(nbytes, "uint8", queue=busy)
+        hold(spin, array, busy)
+        address = array.data_ptr
+        del array
+        meanwhile = [ep.empty(nbytes, "uint8", queue=other) for _ in range(8)]
+        assert not busy.is_idle
+        assert all(abs(each.data_ptr - address) >= nbytes for each in meanwhile)
+        busy.wait()
+        memory.get_resource(DEVICE)
+        reserved = pool.reserved_bytes
+        found = []
+        for _ in range(200):
+            found.append(ep.empty(nbytes, "uint8", queue=other))
+            if found[-1].data_ptr == address or pool.reserved_bytes > reserved + 64 * nbytes:
+                break
+        assert address in {each.data_ptr for each in found}, "an event of the busy queue set it free"
+
+    def test_a_block_that_two_queues_use_waits_for_both(self, spin: Any, pool: memory.pool, nbytes: int) -> None:
+        one, two = ep.Queue(DEVICE), ep.Queue(DEVICE)
+        array = ep.empty(nbytes, "uint8", queue=one)
+        hold(spin, array.broadcast_to(array.shape), one, cycles=1)
+        one.wait()
+        reading = array.broadcast_to(array.shape)
+        hold(spin, reading, one)
+        hold(spin, reading, two)
+        address = array.data_ptr
+        del array, reading
+        others = [ep.empty(nbytes, "uint8", queue=queue) for queue in (one, two) for _ in range(4)]
+        assert not (one.is_idle and two.is_idle)
+        assert all(abs(each.data_ptr - address) >= nbytes for each in others)
+
+    def test_each_thread_has_its_own(self, pool: memory.pool, nbytes: int) -> None:
+        failures: list[BaseException] = []
+
+        def work(value: int) -> None:
+            try:
+                queue = ep.Queue(DEVICE)
+                for _ in range(50):
+                    array = ep.empty(nbytes, "uint8", queue=queue)
+                    ep.fill(array, value)
+                    part = array[-16:].copy_to_host()
+                    assert bytes(memoryview(part)) == bytes([value] * 16)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(value,)) for value in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert not failures
+
+
+class TestFreeing:
+    def test_dropping_memory_does_not_wait(self, spin: Any, pool: memory.pool) -> None:
+        queue = ep.Queue(DEVICE)
+        arrays = [ep.empty(MIB * size, "uint8", queue=queue) for size in (1, 3, 40)]
+        for array in arrays:
+            hold(spin, array, queue)
+        start = time.perf_counter()
+        del arrays, array
+        gc.collect()
+        assert time.perf_counter() - start < 0.1
+        assert not queue.is_idle
+
+    @pytest.mark.torch
+    def test_trimmed_memory_is_the_devices_again(self, pool: memory.pool) -> None:
+        import torch
+
+        free = torch.cuda.mem_get_info
+        queue = ep.Queue(DEVICE)
+        before = free()[0]
+        arrays = [ep.full(size * MIB, 1, "uint8", queue=queue) for size in (64, 700, 3000)]
+        assert free()[0] <= before - 3700 * MIB
+        del arrays
+        queue.wait()
+        assert free()[0] <= before - 3700 * MIB, "it is cached"
+        assert pool.trim() >= 3700 * MIB
+        assert pool.reserved_bytes == 0
+        assert free()[0] >= before - 64 * MIB
+
+
+class TestTheBudgetOfADevice:
+    def test_a_limit_counts_for_everybody_on_it(self) -> None:
+        limit = memory.limit(GIB)
+        memory.set_resource(DEVICE, limit)
+        try:
+            kept = ep.empty(600 * MIB, "uint8", device=DEVICE)
+            with pytest.raises(
+                ep.USMAllocationError,
+                match=rf"{600 * MIB} bytes would exceed the limit of {GIB} bytes, of which {600 * MIB} are in use",
+            ):
+                ep.empty(600 * MIB, "uint8", device=DEVICE)
+            del kept
+            ep.empty(600 * MIB, "uint8", device=DEVICE)
+        finally:
+            memory.set_resource(DEVICE, None)
+            memory.trim()
+
+
+def total() -> int:
+    import torch
+
+    return int(torch.cuda.mem_get_info()[1])
+
+
+@pytest.mark.torch
+class TestBesideOtherPools:
+    def test_what_we_cached_serves_ourselves_in_another_length(self) -> None:
+        memory.trim()
+        first = ep.empty(total() * 6 // 10, "uint8", device=DEVICE)
+        del first
+        second = ep.empty(total() * 7 // 10, "uint8", device=DEVICE)
+        del second
+        memory.trim()
+
+    def test_torch_has_what_was_trimmed(self) -> None:
+        import torch
+
+        ours = ep.empty(total() * 6 // 10, "uint8", device=DEVICE)
+        del ours
+        memory.trim()
+        theirs = torch.empty(total() * 6 // 10, dtype=torch.uint8, device="cuda")
+        del theirs
+        torch.cuda.empty_cache()
+
+    def test_out_of_memory_says_both_numbers(self) -> None:
+        import torch
+
+        theirs = torch.empty(total() * 6 // 10, dtype=torch.uint8, device="cuda")
+        wanted = total() * 6 // 10
+        cached = ep.empty(GIB, "uint8", device=DEVICE)
+        del cached
+        with pytest.raises(
+            ep.USMAllocationError, match=rf"no {wanted} bytes of device memory left.* of its {total()} bytes are free"
+        ):
+            ep.empty(wanted, "uint8", device=DEVICE)
+        assert memory.get_resource(DEVICE).reserved_bytes < GIB, "what was cached was tried"
+        del theirs
+        torch.cuda.empty_cache()
+        again = ep.empty(wanted, "uint8", device=DEVICE)
+        del again
+        memory.trim()
