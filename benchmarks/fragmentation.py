@@ -182,8 +182,26 @@ def cuda_peers() -> Iterator[Allocator]:
 
     block = cupy.cuda.MemoryPool()
     yield Allocator("cupy MemoryPool", block.malloc, block.total_bytes)
-    ordered = cupy.cuda.MemoryAsyncPool()
-    yield Allocator("the driver's pool", ordered.malloc, ordered.total_bytes)
+    device, stream = cupy.cuda.Device(), cupy.cuda.get_current_stream().ptr
+    runtime = cupy.cuda.runtime
+    drivers = runtime.deviceGetDefaultMemPool(device.id)
+    # Else it would give back at every synchronisation what is free, as no program that allocates often lets it.
+    runtime.memPoolSetAttribute(drivers, runtime.cudaMemPoolAttrReleaseThreshold, 2**63 - 1)
+
+    class Block:
+        """Freed in the order of the stream when it is dropped."""
+
+        def __init__(self, nbytes: int) -> None:
+            self.address = runtime.mallocAsync(nbytes, stream)
+
+        def __del__(self) -> None:
+            runtime.freeAsync(self.address, stream)
+
+    runtime.memPoolTrimTo(drivers, 0)
+    yield Allocator(
+        "the driver's pool", Block, lambda: runtime.memPoolGetAttribute(drivers, runtime.cudaMemPoolAttrReservedMemCurrent)
+    )
+    runtime.memPoolTrimTo(drivers, 0)
     torch.cuda.empty_cache()
     yield Allocator(
         "torch", lambda nbytes: torch.empty(nbytes, dtype=torch.uint8, device="cuda"), lambda: int(torch.cuda.memory_reserved())

@@ -15,7 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -93,10 +93,10 @@ private:
         LocalMemory local;
         if (is_array(argument))
             given_.emplace_back(&array_of(argument));
-        else if (nb::try_cast(nb::handle(argument), local))
-            given_.emplace_back(local);
         else if (const std::optional<Scalar> scalar = typed_scalar_from(argument))
             given_.emplace_back(*scalar);
+        else if (nb::try_cast(nb::handle(argument), local))
+            given_.emplace_back(local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
@@ -124,13 +124,13 @@ private:
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
-        imported_.push_back(import_operand(argument));
-        given_.emplace_back(&imported_.back());
+        imported_.push_back(std::make_unique<Array>(import_operand(argument)));
+        given_.emplace_back(imported_.back().get());
     }
 
     std::vector<LaunchArgument> given_;
-    std::deque<Array> imported_;
-    std::deque<Py_buffer> structs_;
+    std::vector<std::unique_ptr<Array>> imported_;
+    std::vector<Py_buffer> structs_;
 };
 
 Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle queue) {

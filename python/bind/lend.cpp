@@ -1,6 +1,7 @@
 // The functions that entrepot.allocators gives to other libraries: PyTorch's are C functions, CuPy's are called from Python.
 #include "gil.hpp"
 #include "init.hpp"
+#include "owner.hpp"
 
 #include <entrepot/memory/lend.hpp>
 
@@ -24,15 +25,20 @@ extern "C" __attribute__((visibility("default"))) void entrepot_cuda_free(void *
 namespace entrepot::python {
 namespace {
 
-std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream) {
+void drop_object(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
+
+// `owner`, which destroys the stream when it goes, stays as long as we have anything to do with the stream.
+std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream, nb::handle owner) {
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
+    if (stream > 2)  // the default streams belong to nobody
+        where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<drop_object>});
     return reinterpret_cast<std::uintptr_t>(lend(nbytes, where));
 }
 
 }  // namespace
 
 void init_lend(nb::module_ &m) {
-    m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a,
+    m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a, "owner"_a,
           "The address of device memory, ready for work of the stream; 0 for no bytes.");
     m.def(
         "_take_back", [](std::uintptr_t address) { take_back(reinterpret_cast<void *>(address)); }, "address"_a,

@@ -8,7 +8,8 @@
 
 Blocks come from the resource that is current for the device, and are reused in the order of the library's streams: one that
 came back on a stream is given again on that stream at once, and on another when its work is done. Who works with an array on
-another stream than the one it was made on makes that stream wait, as with the libraries' own pools.
+another stream than the one it was made on makes that stream wait, as with the libraries' own pools. Streams that PyTorch was given by others
+(``torch.cuda.ExternalStream``) last as long as the program; CuPy's are kept as long as it takes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def use_in_cupy() -> None:
     lend, take_back = _core._lend, _core._take_back  # found once: CuPy calls them for every array
 
     def malloc(size: int, device: int) -> int:
-        return lend(size, device, current_stream().ptr)
+        stream = current_stream()
+        return lend(size, device, stream.ptr, stream)
 
     def free(address: int, device: int) -> None:
         take_back(address)

@@ -2,6 +2,7 @@
 
 #include "device/live_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <mutex>
@@ -268,6 +269,14 @@ Queue Queue::from_native(const Backend &backend, void *native) {
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, native, &handle);
     return adopt(backend, handle, true);
+}
+
+void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
+    constexpr std::size_t most_owners = 4;
+    const std::lock_guard locked(record_->mutex);
+    std::vector<std::shared_ptr<void>> &owners = record_->owners;
+    if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
+        owners.push_back(owner);
 }
 
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal) {

@@ -27,7 +27,6 @@ std::uint64_t number_of_this_thread() noexcept {
 struct Loan {
     Memory memory;
     Queue queue;
-    bool may_end = false;
     std::uint64_t thread = 0;  // whose stream it is; 0: of none in particular
 };
 
@@ -111,11 +110,8 @@ void end(Loan loan) noexcept {
             loan.memory.detach();
             return;
         }
-        const Queue::Position position = loan.queue.submitted();
-        loan.memory.after(Access::write, loan.queue, position);
-        if (loan.may_end)
-            loan.queue.event_at(position);  // from now on the event is asked, never the stream
-    } catch (...) {                         // what cannot be ordered leaks, rather than being given to two
+        loan.memory.after(Access::write, loan.queue, loan.queue.submitted());
+    } catch (...) {  // what cannot be ordered leaks, rather than being given to two
         loan.memory.detach();
     }
 }
@@ -151,8 +147,8 @@ LentStream cuda_stream(int device, void *stream) {
     const Device &on = devices[static_cast<std::size_t>(device)];
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     if (number <= 1)
-        return {legacy_stream(on), false, false};
-    return {wrap(on, stream), number != 2, number == 2};
+        return {legacy_stream(on), false};
+    return {wrap(on, stream), number == 2};
 }
 
 void *lend(std::size_t bytes, const LentStream &stream) {
@@ -161,8 +157,7 @@ void *lend(std::size_t bytes, const LentStream &stream) {
     end_mine();
     Memory memory = Memory::allocate(bytes, UsmKind::device, stream.queue);
     void *const pointer = memory.data();
-    Loans::only().enter(pointer,
-                        {std::move(memory), stream.queue, stream.may_end, stream.is_of_thread ? number_of_this_thread() : 0});
+    Loans::only().enter(pointer, {std::move(memory), stream.queue, stream.is_of_thread ? number_of_this_thread() : 0});
     return pointer;
 }
 

@@ -202,6 +202,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 // for other lengths each time, do not pile up what they no longer use.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
+    ask_about_bindings();
     const std::size_t size = large_size(bytes);
     std::vector<Returned> returned;
     std::vector<Queue> dropped;

@@ -76,6 +76,8 @@ public:
     void *native() const;
     bool is_in_order() const noexcept { return !(record_->flags & EP_QUEUE_OUT_OF_ORDER); }
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
+    // Keeps what the native queue belongs to until the last Queue of it is gone; more than a few owners of one are not kept.
+    void keep_alive(const std::shared_ptr<void> &owner) const;
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
@@ -118,7 +120,8 @@ public:
         Context context;
         std::atomic<Position> submitted{0};
         std::atomic<Position> completed{0};
-        std::mutex mutex;  // guards the three below
+        std::mutex mutex;  // guards what follows
+        std::vector<std::shared_ptr<void>> owners;
         Event last_event;  // serves every position up to this one
         Position last_event_position = 0;
         std::atomic<Event::Promised *> promised{nullptr};  // of the last position; to be read without the lock

@@ -9,12 +9,12 @@ namespace entrepot {
 // A stream of another library's, in whose order a block is used.
 struct LentStream {
     Queue queue;
-    bool may_end = false;       // the library may destroy it, so it is not touched again after the block has come back
     bool is_of_thread = false;  // another one in each thread: only its own can mark it
 };
 
-// `stream` as the runtime has it: 0 and 1 legacy, 2 per-thread, else a cudaStream_t. Throws Error(device) where the device is not
-// there, Error(value) where a default stream of a device is meant that is not the current one.
+// `stream` as the runtime has it: 0 and 1 legacy, 2 per-thread, else a cudaStream_t, which lasts as long as blocks of it are out
+// or kept: as the streams of PyTorch do, and others that the queue keeps alive (Queue::keep_alive). Throws Error(device) where
+// the device is not there, Error(value) where a default stream of a device is meant that is not the current one.
 LentStream cuda_stream(int device, void *stream);
 
 // Device memory of the resource that is current for the device, ready for work of the stream; nullptr for 0 bytes. Throws as

@@ -16,7 +16,7 @@
     required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
     required(cuCtxEnablePeerAccess) required(cuCtxSynchronize) optional(cuCtxRecordEvent) \
     required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
-    required(cuStreamWaitEvent) required(cuStreamGetCtx) optional(cuStreamGetId) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
     required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
     required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemPoolTrimTo) \
     required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \

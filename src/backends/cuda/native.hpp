@@ -166,7 +166,6 @@ public:
     const std::uint32_t flags;
     const bool is_owned;
     const std::uint64_t thread;  // whose stream it is; 0: of no thread in particular
-    const std::uint64_t number;  // the driver's, never given again; 0 where the driver is too old to tell
 
     Device &device() const noexcept { return context->device; }
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }

@@ -17,17 +17,6 @@ std::uint64_t number_of_this_thread() noexcept {
 
 std::uint64_t thread_of(CUstream stream) noexcept { return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0; }
 
-bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
-
-// The address of a stream that was destroyed may become another's; its number does not.
-std::uint64_t number_of(const Context &context, CUstream stream) {
-    unsigned long long number = 0;
-    if (is_default_stream(stream) || driver().cuStreamGetId == nullptr)
-        return 0;
-    const Current current(context.native);
-    return driver().cuStreamGetId(stream, &number) == CUDA_SUCCESS ? number : 0;
-}
-
 // The streams that have a handle. One without references stays here until its releaser has the lock.
 class Known {
 public:
@@ -38,9 +27,8 @@ public:
 
     // The handle of the stream in that context and, where it matters, this thread; made if there is none.
     Reference<Queue> intern(Context &context, CUstream stream) {
-        const std::uint64_t number = number_of(context, stream);
         const std::lock_guard hold(mutex_);
-        Queue *&entered = handles_[{stream, context.native, thread_of(stream), number}];
+        Queue *&entered = handles_[{stream, context.native, thread_of(stream)}];
         if (entered == nullptr || !entered->retain_if_alive())
             entered = new Queue(context, stream, 0, false);
         return Reference<Queue>::adopt(*entered);
@@ -59,12 +47,14 @@ public:
     }
 
 private:
-    using Key = std::tuple<CUstream, CUcontext, std::uint64_t, std::uint64_t>;
-    static Key key_of(const Queue &queue) noexcept { return {queue.native, queue.context->native, queue.thread, queue.number}; }
+    using Key = std::tuple<CUstream, CUcontext, std::uint64_t>;
+    static Key key_of(const Queue &queue) noexcept { return {queue.native, queue.context->native, queue.thread}; }
 
     std::mutex mutex_;
     std::map<Key, Queue *> handles_;
 };
+
+bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
 // The default streams are those of the caller's current context; where there is none, of the first device, as for the runtime.
 Reference<Context> context_of(CUstream stream) {
@@ -141,7 +131,7 @@ ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
 }  // namespace
 
 Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
-    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)), number(number_of(in, stream)) {}
+    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)) {}
 
 // The driver lets a stream finish what it holds.
 Queue::~Queue() {
