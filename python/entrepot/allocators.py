@@ -8,8 +8,8 @@
 
 Blocks come from the resource that is current for the device, and are reused in the order of the library's streams: one that
 came back on a stream is given again on that stream at once, and on another when its work is done. Who works with an array on
-another stream than the one it was made on makes that stream wait, as with the libraries' own pools. Streams that PyTorch was given by others
-(``torch.cuda.ExternalStream``) last as long as the program; CuPy's are kept as long as it takes.
+another stream than the one it was made on makes that stream wait, as with the libraries' own pools. Streams of CuPy are kept as
+long as blocks of theirs may be asked about; those that PyTorch was given by others (``torch.cuda.ExternalStream``) must last.
 """
 
 from __future__ import annotations
