@@ -197,10 +197,12 @@ def cuda_peers() -> Iterator[Allocator]:
         def __del__(self) -> None:
             runtime.freeAsync(self.address, stream)
 
+    device.synchronize()  # what was freed in a stream is free then
     runtime.memPoolTrimTo(drivers, 0)
     yield Allocator(
         "the driver's pool", Block, lambda: runtime.memPoolGetAttribute(drivers, runtime.cudaMemPoolAttrReservedMemCurrent)
     )
+    device.synchronize()
     runtime.memPoolTrimTo(drivers, 0)
     torch.cuda.empty_cache()
     yield Allocator(

@@ -110,6 +110,7 @@ void end(Loan loan) noexcept {
             loan.memory.detach();
             return;
         }
+        loan.queue.submitting();
         loan.memory.after(Access::write, loan.queue, loan.queue.submitted());
     } catch (...) {  // what cannot be ordered leaks, rather than being given to two
         loan.memory.detach();

@@ -58,7 +58,7 @@ SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form) 
     const Backend &backend = memory.context().backend();
     fork_guard::require_usable(backend);
     SharedMemory shared{backend.name(), memory.kind(), {}, {}};
-    const ep_status status = backend.api().ipc_export(memory.context().handle(), pointer, form, &shared.ipc);
+    const ep_status status = backend.status_of(&ep_backend::ipc_export, memory.context().handle(), pointer, form, &shared.ipc);
     if (status == EP_UNSUPPORTED)
         throw Error(ErrorKind::exchange, "share: ", Backend::last_error(), form == EP_IPC_ANY ? ": " : "",
                     form == EP_IPC_ANY ? advice : "");

@@ -10,7 +10,7 @@ namespace {
 
 void close_shared(const Place &place, void *data) noexcept {
     senders::withdraw(data);
-    place.context.backend().api().ipc_close(place.context.handle(), data);
+    place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data);
 }
 
 // Never destroyed: blocks come back until the very end.

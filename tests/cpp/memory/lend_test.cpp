@@ -1,0 +1,103 @@
+// Lending: what another library's allocator may rely on, with queues of the fake in the place of its streams.
+#include <entrepot/memory/current.hpp>
+#include <entrepot/memory/lend.hpp>
+#include <entrepot/memory/limit.hpp>
+#include <entrepot/memory/pool.hpp>
+
+#include <atomic>
+#include <thread>
+
+#include "core/refusal.hpp"
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+struct OwnPool {
+    ResourceRef resource = make_resource<PoolResource>(default_resource());
+
+    OwnPool() { set_resource(fake::device(), resource.get()); }
+    ~OwnPool() { set_resource(fake::device(), nullptr); }
+    PoolResource::Statistics statistics() const { return static_cast<PoolResource &>(*resource).statistics(); }
+};
+
+}  // namespace
+
+TEST_CASE("nothing is lent for no bytes, and what was not lent is not taken back") {
+    const Queue queue = Queue::create(fake::device());
+    int other = 0;
+    CHECK(lend(0, {queue}) == nullptr);
+    take_back(nullptr);
+    take_back(&other);
+}
+
+TEST_CASE("a block that came back is lent again on its stream at once, and on another when its work is done") {
+    const OwnPool pool;
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
+        const HeldQueue stream;
+        const Queue other = Queue::create(fake::device());
+        void *const first = lend(bytes, {stream.queue});
+        stream.submit();
+        take_back(first);
+        void *const again = lend(bytes, {stream.queue});
+        CHECK(again == first);
+        stream.submit();
+        take_back(again);
+        void *const elsewhere = lend(bytes, {other});
+        CHECK(elsewhere != first);
+        take_back(elsewhere);
+        stream.finish();
+    }
+    wait_and_release();
+    CHECK(pool.statistics().used == 0);
+}
+
+TEST_CASE("the resource of the device has the last word") {
+    const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
+    set_resource(fake::device(), limit.get());
+    const Queue queue = Queue::create(fake::device());
+    void *const lent = lend(6000, {queue});
+    CHECK(static_cast<LimitResource &>(*limit).used() == 6000);
+    CHECK_REFUSED(ErrorKind::allocation, "exceed the limit", lend(6000, {queue}));
+    take_back(lent);
+    CHECK(static_cast<LimitResource &>(*limit).used() == 0);
+    set_resource(fake::device(), nullptr);
+}
+
+TEST_CASE("a block of one thread's stream that another thread lets go of waits for the first") {
+    const OwnPool pool;
+    const Queue queue = Queue::create(fake::device());
+    void *const lent = lend(1000, {queue, true});
+    std::thread([&] {
+        take_back(lent);
+        take_back(lend(1000, {queue, true}));
+    }).join();
+    CHECK(pool.statistics().used >= 1000);
+    void *const next = lend(1000, {queue, true});
+    CHECK(next == lent);
+    take_back(next);
+    wait_and_release();
+    CHECK(pool.statistics().used == 0);
+}
+
+TEST_CASE("threads lend and take back at once, also what others lent") {
+    const OwnPool pool;
+    std::atomic<void *> passed{nullptr};
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 8; ++number)
+        threads.emplace_back([&, number] {
+            const Queue queue = Queue::create(fake::device());
+            for (int round = 0; round < 2000; ++round) {
+                const auto bytes = static_cast<std::size_t>(1 + (round * 977 + number * 31) % 100'000);
+                auto *const lent = static_cast<unsigned char *>(lend(bytes, {queue, round % 3 == 0}));
+                lent[0] = lent[bytes - 1] = static_cast<unsigned char>(number);
+                CHECK(lent[0] == number);
+                take_back(passed.exchange(lent));
+            }
+            take_back(lend(1, {queue, true}));
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    take_back(passed.exchange(nullptr));
+}
