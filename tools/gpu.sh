@@ -27,8 +27,11 @@ part_cpp() {
 }
 
 part_python() {
-    PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} "$python" -m pytest -o minversion=7 -q \
-        ${PYTEST_ARGS:-tests/contract/test_places.py tests/python/device tests/python/array tests/python/memory/test_resources.py tests/project/test_documents.py}
+    # JAX would take most of the device's memory for itself.
+    XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} \
+        "$python" -m pytest -o minversion=7 -q ${PYTEST_ARGS:-tests/contract tests/interop tests/python/device tests/python/array \
+        tests/python/exchange tests/python/memory/test_resources.py tests/robustness/test_malformed.py \
+        tests/robustness/test_threads.py tests/robustness/test_out_of_memory.py tests/project/test_documents.py}
 }
 
 failed=()

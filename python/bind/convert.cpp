@@ -4,8 +4,11 @@
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
+#include "owner.hpp"
 #include "peers.hpp"
 #include "sycl_capsule.hpp"
+
+#include <entrepot/exchange/stream.hpp>
 
 #include <nanobind/nanobind.h>
 
@@ -13,6 +16,8 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -86,6 +91,77 @@ SyclCapsule capsule_in(PyObject *object) {
     if (capsule.object() && !capsule.is_queue() && !capsule.is_context())
         refuse(capsule);
     return capsule;
+}
+
+// ------------------------------------------------------------ CUDA streams
+
+const Backend &cuda() {
+    static const Backend &backend = registry::backend("cuda");
+    return backend;
+}
+
+[[noreturn]] void refuse_stream(PyObject *object, PyObject *answer) {
+    throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, ".__cuda_stream__() returned ", shown(answer),
+                "; (0, CUstream) is expected, a pair of the protocol's version and an int");
+}
+
+std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
+    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2 || !PyLong_Check(PyTuple_GET_ITEM(answer, 0)) ||
+        !PyLong_Check(PyTuple_GET_ITEM(answer, 1)) || PyLong_AsLong(PyTuple_GET_ITEM(answer, 0)) != 0)
+        refuse_stream(object, answer);
+    const std::size_t handle = PyLong_AsSize_t(PyTuple_GET_ITEM(answer, 1));
+    const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
+    PyErr_Clear();
+    if (failed || (handle != 0 && !exchange::may_be_stream(handle)))
+        refuse_stream(object, answer);
+    return handle;
+}
+
+// The stream's handle; none where the object is no stream.
+std::optional<std::uintptr_t> stream_handle(PyObject *object) {
+    static PyObject *const method_name = PyUnicode_InternFromString("__cuda_stream__"),
+                           *const of_torch = PyUnicode_InternFromString("cuda_stream");  // before PyTorch 2.10
+    if (const Reference method = find_attribute(object, method_name)) {
+        const Reference answer(PyCallable_Check(method.get()) ? PyObject_CallNoArgs(method.get()) : Py_NewRef(method.get()));
+        if (!answer)
+            throw PythonError{};
+        PyErr_Clear();
+        return handle_in(object, answer.get());
+    }
+    const Reference number = find_attribute(object, of_torch);
+    if (!number || !PyLong_Check(number.get()))
+        return std::nullopt;
+    const std::size_t handle = PyLong_AsSize_t(number.get());
+    PyErr_Clear();
+    return handle == static_cast<std::size_t>(-1) ? std::nullopt : std::optional<std::uintptr_t>(handle);
+}
+
+// The device that the stream says it is of: the default streams' handles are the same for all. None: the current one.
+Context context_of_stream(PyObject *object) {
+    const std::vector<Device> &devices = registry::devices(cuda());
+    for (const char *const name : {"device_index", "device_id"}) {  // PyTorch's and CuPy's words for it
+        const Reference number(PyObject_GetAttrString(object, name));
+        const long index = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : -1;
+        PyErr_Clear();
+        if (index >= 0 && static_cast<std::size_t>(index) < devices.size())
+            return devices[static_cast<std::size_t>(index)].default_context();
+    }
+    return {};
+}
+
+void drop_object(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
+
+// None where the object is no stream.
+Queue queue_of_cuda_stream(PyObject *object) {
+    const std::optional<std::uintptr_t> handle = stream_handle(object);
+    if (!handle)
+        return {};
+    std::uintptr_t native = *handle;
+    if (native < exchange::lowest_handle)
+        return Queue::from_native(cuda(), &native, context_of_stream(object));
+    Queue queue = Queue::from_native(cuda(), &native);
+    queue.keep_alive({Py_NewRef(object), release_with_gil<drop_object>});
+    return queue;
 }
 
 bool is_text(PyObject *object) { return PyUnicode_Check(object); }
@@ -163,9 +239,11 @@ Queue queue_from(PyObject *object) {
         capsule.mark_used();
         return queue;
     }
+    if (Queue stream = queue_of_cuda_stream(object))
+        return stream;
     throw Error(ErrorKind::type,
-                "a queue was expected (a Queue, dpctl's SyclQueue, a capsule 'SyclQueueRef', an object with _get_capsule(), or a "
-                "device, whose default queue it is), not ",
+                "a queue was expected (a Queue, dpctl's SyclQueue, a capsule 'SyclQueueRef', an object with _get_capsule() or "
+                "__cuda_stream__(), or a device, whose default queue it is), not ",
                 shown(object));
 }
 

@@ -10,8 +10,9 @@ namespace entrepot::python {
 // Of a Device, a selector, or dpctl's SyclDevice. Throws TypeError for anything else, and as registry::select does.
 Device device_from(PyObject *object);
 
-// Of a Queue; dpctl's SyclQueue; a capsule "SyclQueueRef", which is used up; an object whose _get_capsule() gives one; or a
-// device as above: its default queue. Throws TypeError for anything else, ValueError for a used capsule.
+// Of a Queue; dpctl's SyclQueue; a capsule "SyclQueueRef", which is used up; an object whose _get_capsule() gives one; a CUDA
+// stream, which is an object with __cuda_stream__ and lives as long as the Queue; or a device as above: its default queue. Throws
+// TypeError for anything else, ValueError for a used capsule.
 Queue queue_from(PyObject *object);
 
 // Of a Context; dpctl's SyclContext; a capsule "SyclContextRef", which is used up; an object whose _get_capsule() gives one;

@@ -9,9 +9,11 @@
 #include "gil.hpp"
 #include "init.hpp"
 
+#include <entrepot/exchange/stream.hpp>
 #include <entrepot/memory/release.hpp>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -308,6 +310,12 @@ void wait_for(const Queue &queue, nb::handle event) {
     queue.wait_for(given);
 }
 
+std::pair<int, std::uintptr_t> cuda_stream(const Queue &queue) {
+    if (std::string_view(queue.backend().name()) != "cuda")
+        throw Error(ErrorKind::device, "the queue is no CUDA stream: it belongs to the ", queue.backend().name(), " backend");
+    return {0, exchange::stream_of(queue)};
+}
+
 void bind_queue(nb::module_ &m) {
     nb::class_<Queue>(m, "Queue", nb::is_weak_referenceable(),
                       "Work in order. ``with queue:`` makes it the current one: what names no device then uses it.\n\n"
@@ -315,7 +323,9 @@ void bind_queue(nb::module_ &m) {
                       "context unless another is\n"
                       "given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule "
                       "'SyclQueueRef', which is used up,\n"
-                      "or an object with ``_get_capsule()``, as it is: in order or not.\n\n"
+                      "or an object with ``_get_capsule()``, as it is: in order or not; or a CUDA stream, an object with "
+                      "``__cuda_stream__()``,\n"
+                      "which is kept.\n\n"
                       "Raises DeviceError where the device cannot measure time, ValueError for a used capsule.")
         .def(
             "__init__",
@@ -374,7 +384,11 @@ void bind_queue(nb::module_ &m) {
             "A new capsule 'SyclQueueRef' of its sycl::queue, for one consumer. Raises DeviceError for other backends' queues.")
         .def(
             "addressof_ref", [](const Queue &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the queue")); },
-            "Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.");
+            "Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.")
+        .def("__cuda_stream__", &cuda_stream, nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
+             "The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other "
+             "backends' "
+             "queues.");
 }
 
 // ----------------------------------------------------------------- events

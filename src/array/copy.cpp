@@ -1,7 +1,6 @@
 #include <entrepot/array/copy.hpp>
+#include <entrepot/array/reach.hpp>
 #include <entrepot/device/registry.hpp>
-
-#include "array/reach.hpp"
 
 #include <algorithm>
 #include <array>

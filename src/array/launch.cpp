@@ -1,6 +1,5 @@
 #include <entrepot/array/launch.hpp>
-
-#include "array/reach.hpp"
+#include <entrepot/array/reach.hpp>
 
 #include <vector>
 

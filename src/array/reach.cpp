@@ -1,4 +1,4 @@
-#include "array/reach.hpp"
+#include <entrepot/array/reach.hpp>
 
 namespace entrepot {
 namespace {

@@ -53,7 +53,9 @@ struct RefusedKind {
 };
 
 constexpr RefusedKind refused_kinds[] = {
-    {'V', "structured or untyped items have no plain type; take one field, or view them as a plain type of the same size"},
+    {'V', "structured or untyped items have no plain type; take one field, or view them as a plain type of the same size; "
+          "bfloat16 and "
+          "float8, which some libraries write so, go by DLPack"},
     {'O', "Python objects are not plain memory; convert them to a numeric type"},
     {'M', "dates have no plain type; view them as int64"},
     {'m', "time differences have no plain type; view them as int64"},

@@ -265,10 +265,23 @@ Queue Queue::in(const Context &context, const Device &device) {
     return others->find(context, device);
 }
 
-Queue Queue::from_native(const Backend &backend, void *native) {
+Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
     ep_queue handle;
-    backend.call(&ep_backend::queue_from_native, native, &handle);
+    backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native, &handle);
     return adopt(backend, handle, true);
+}
+
+Queue Queue::past(const Context &context, const Device &device, Event event) {
+    auto record = std::make_unique<Record>();
+    record->backend = &context.backend();
+    record->number = ++queues_made;
+    record->context = context;
+    record->device = device;
+    record->last_event = std::move(event);
+    record->last_event_position = 1;
+    const std::lock_guard locked(live().mutex);
+    live().insert(record.get());
+    return Queue(record.release());
 }
 
 void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
@@ -323,7 +336,8 @@ void Queue::destroy(Record *record) noexcept {
             return;
     }
     record->last_event = Event();
-    record->backend->drop(&ep_backend::queue_release, record->handle);
+    if (record->handle)  // else it is of the past
+        record->backend->drop(&ep_backend::queue_release, record->handle);
     delete record;
 }
 
@@ -427,7 +441,7 @@ void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
     // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
     // behind, where it is in order.
-    if ((!is_foreign() || is_in_order()) && position == this->position()) {
+    if (handle() && (!is_foreign() || is_in_order()) && position == this->position()) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
         return;

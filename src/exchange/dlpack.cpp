@@ -66,14 +66,15 @@ void check_address(const DLTensor &tensor, const Descriptor &descriptor) {
 
 // ---------------------------------------------------------------- verifying
 
-Memory borrow(const Descriptor &d, Owner &&owner) {
+template <auto place_of> Memory borrow(const Descriptor &d, Owner &&owner) {
     if (d.device.device_type == kDLCPU) [[likely]]
         return Memory::borrow_host(d.reach.lowest, d.reach.bytes, std::move(owner));
     if (d.reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
         const Device device = device_at(d.device);
-        return Memory::borrow(d.data, 0, UsmKind::device, device, device.default_context(), std::move(owner));
+        const UsmKind kind = kind_of(d.device) == UsmKind::unknown ? UsmKind::device : kind_of(d.device);
+        return Memory::borrow(d.data, 0, kind, device, device.default_context(), std::move(owner));
     }
-    const Place place = locate(d.reach, d.device);
+    const Place place = place_of(d.reach, d.device);
     return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, place.context, std::move(owner));
 }
 
@@ -205,14 +206,18 @@ Array see(const Descriptor &d, Memory memory) {
     return as_host ? array.host() : array;
 }
 
-template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
+template <auto place_of> Array verify_by(Descriptor &&d, Owner &&owner) {
+    return Array(borrow<place_of>(d, std::move(owner)), d.data, d.dtype, std::move(d.layout), d.read_only);
+}
+
+template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Trust trust, Owner &&owner) {
     Descriptor descriptor = read(managed.dl_tensor, flags);
     if (const Memory *own = own_memory(managed)) {
         Array array = see(descriptor, *own);
         const Owner let_go = std::move(owner);
         return array;
     }
-    return verify(std::move(descriptor), std::move(owner));
+    return verify(std::move(descriptor), std::move(owner), trust);
 }
 
 template <class Managed> void call_deleter(void *handle) {
@@ -237,16 +242,17 @@ Descriptor read(const DLTensor &tensor, std::uint64_t flags) {
     return descriptor;
 }
 
-Array verify(Descriptor &&d, Owner &&owner) {
-    return Array(borrow(d, std::move(owner)), d.data, d.dtype, std::move(d.layout), d.read_only);
+Array verify(Descriptor &&d, Owner &&owner, Trust trust) {
+    return trust == Trust::believed ? verify_by<believe>(std::move(d), std::move(owner))
+                                    : verify_by<locate>(std::move(d), std::move(owner));
 }
 
-Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {
+Array take(const DLManagedTensorVersioned &managed, Owner &&owner, Trust trust) {
     require_version(managed.version);
-    return take_read(managed, managed.flags, std::move(owner));
+    return take_read(managed, managed.flags, trust, std::move(owner));
 }
 
-Array take(const DLManagedTensor &managed, Owner &&owner) { return take_read(managed, 0, std::move(owner)); }
+Array take(const DLManagedTensor &managed, Owner &&owner) { return take_read(managed, 0, Trust::asked, std::move(owner)); }
 
 Array from_managed(DLManagedTensorVersioned *managed) { return adopt(managed); }
 Array from_managed(DLManagedTensor *managed) { return adopt(managed); }
@@ -276,8 +282,10 @@ Array allocate(const DLTensor &prototype) {
     const Dtype dtype = dtype_of(prototype.dtype, flag_subbyte_type_padded);
     const bool on_host = prototype.device.device_type == kDLCPU;
     const Device device = on_host ? registry::host() : device_at(prototype.device);
+    const UsmKind named = kind_of(prototype.device);
+    const UsmKind kind = on_host ? UsmKind::host : named == UsmKind::unknown ? UsmKind::device : named;
     try {
-        return Array::empty(shape_of(prototype), dtype, on_host ? UsmKind::host : UsmKind::device, device.default_queue());
+        return Array::empty(shape_of(prototype), dtype, kind, device.default_queue());
     } catch (const Error &error) {
         if (error.kind() == ErrorKind::allocation)
             throw;

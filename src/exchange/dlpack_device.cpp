@@ -36,7 +36,11 @@ const Backend &backend_of(DLDevice device) {
     if (!row->backend)
         throw speaker.refusal("the tensor is on ", device,
                               ", and Entrepot has no backend for that; copy it to the host with the library that owns it");
-    return registry::backend(row->backend);
+    try {
+        return registry::backend(row->backend);
+    } catch (const Error &error) {
+        throw speaker.refusal("the tensor is on ", device, ", which cannot be reached: ", error.what());
+    }
 }
 
 // Steps 3 and 4 of the export: the unpartitioned parent's position in the runtime's list.
@@ -52,12 +56,15 @@ std::int32_t position_of(const Device &device) {
     return static_cast<std::int32_t>(found - devices.begin());
 }
 
+// "For vanilla CPU memory, pinned memory, or managed memory, this is set to 0", says dlpack.h of device_id.
+bool is_of_no_device(DLDeviceType type) noexcept { return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged; }
+
 DLDevice name_device(const Device &device, UsmKind kind) {
     const DeviceTypeRow *const row = find_row(device.backend().name(), kind);
     if (!row)
         throw speaker.refusal(kind, " memory of ", device,
                               " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
-    return {row->type, position_of(device)};
+    return {row->type, is_of_no_device(row->type) ? 0 : position_of(device)};
 }
 
 // What has been worked out once: devices live as long as the process, and so do these.
@@ -95,14 +102,40 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
     return context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
 }
 
-// Steps 3 and 4 of the import, for one context. The runtime may not know the device, of host memory and of some sub-devices.
+// Steps 3 and 4 of the import, for one context. The runtime may not know the device, of host memory and of some sub-devices;
+// where contexts share one address space, it is another's perhaps.
 Place place_of(const ep_allocation &found, const exchange::Reach &reach, const Device &root) {
-    const Context &context = root.default_context();
     const Device device = root.backend().device(found.device);
+    const Context &context = device && device.root() != root ? device.default_context() : root.default_context();
     if (found.contained == 0)
         throw speaker.refusal("the tensor touches ", reach.bytes, " bytes from ", Hex(reach.lowest),
                               ", which leave the allocation of ", found.size, " bytes at ", Hex(found.base), " of ", context);
     return {context, device ? device : root, static_cast<UsmKind>(found.kind)};
+}
+
+[[noreturn]] void refuse_context(const Context &context, DLDevice name) {
+    throw speaker.refusal(
+        "memory bound to ", context, " cannot be exported as ", name, ": DLPack carries memory of the ",
+        name.device_type == kDLOneAPI ? "platform's default" : "device's primary",
+        " context only; allocate it on a queue in the default context (entrepot.Queue(device) makes one), or hand "
+        "it over by ",
+        name.device_type == kDLOneAPI ? "__sycl_usm_array_interface__, which carries the context"
+                                      : "__cuda_array_interface__, which names no context");
+}
+
+// Devices by the names under which they came, as `known` is for the way out.
+struct Named {
+    DLDevice name;
+    Device device;
+    const Named *next;
+};
+std::atomic<const Named *> named_devices{nullptr};
+
+Device remember(DLDevice name, const Device &device) {
+    auto *const fresh = new Named{name, device, named_devices.load(std::memory_order_acquire)};
+    while (!named_devices.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
+    }
+    return device;
 }
 
 }  // namespace
@@ -116,21 +149,25 @@ std::ostream &operator<<(std::ostream &out, DLDevice device) {
 DLDevice device_of(const Array &array) {
     const DLDevice name = known_name(array.device(), array.kind());
     if (name.device_type != kDLCPU && !array.context().is_default()) [[unlikely]]
-        throw speaker.refusal(
-            "memory bound to ", array.context(), " cannot be exported as ", name,
-            ": DLPack carries memory of the platform's default context ",
-            "only; allocate it on a queue in the default context (entrepot.Queue(device) makes one), or hand it over by "
-            "__sycl_usm_array_interface__, which carries the context");
+        refuse_context(array.context(), name);
     return name;
 }
 
+UsmKind kind_of(DLDevice device) noexcept {
+    const DeviceTypeRow *const row = find_row(device.device_type);
+    return row ? row->kind : UsmKind::unknown;
+}
+
 Device device_at(DLDevice named) {
+    for (const Named *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
+        if (each->name == named)
+            return each->device;
     const Backend &backend = backend_of(named);
     const std::vector<Device> devices = registry::devices(backend);
     if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
         throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
                               " devices, numbered from 0");
-    return devices[static_cast<std::size_t>(named.device_id)];
+    return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
 }
 
 Place locate(const exchange::Reach &reach, DLDevice named) {
@@ -141,19 +178,30 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
         return place_of(found, reach, root);
 
     for (const Device &other : registry::devices(root.backend())) {
-        if (other.default_context() == root.default_context())
-            continue;
+        if (named.device_type != kDLOneAPI || other.default_context() == root.default_context())
+            continue;  // of the others, CUDA's driver has spoken for all its contexts
         const ep_allocation elsewhere = ask(other.default_context(), reach);
         if (elsewhere.kind == EP_USM_UNKNOWN)
             continue;
         require_supported(other, named);
         return place_of(elsewhere, reach, other);
     }
+    if (named.device_type != kDLOneAPI)
+        throw speaker.refusal("the tensor says ", named, ", which is ", root, ", but its driver does not know ",
+                              Hex(reach.lowest), ": the memory is the host's, or has been freed");
     throw speaker.refusal(
         "the tensor says ", named, ", which is ", root,
         ", but neither the default context of its platform nor that of any other knows ", Hex(reach.lowest),
         ": the memory is not USM, or is bound to another context; the producer must allocate it in the platform's default ",
         "context, or hand it over by __sycl_usm_array_interface__, which carries the context");
+}
+
+Place believe(const exchange::Reach &reach, DLDevice named) {
+    const UsmKind kind = kind_of(named);
+    if (kind == UsmKind::unknown)
+        return locate(reach, named);
+    const Device device = device_at(named);
+    return {device.default_context(), device, kind};
 }
 
 }  // namespace entrepot::dlpack

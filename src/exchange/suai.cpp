@@ -1,5 +1,6 @@
 // SUAI: the driver's word on a described pointer, and the queue that orders a consumer's work.
 #include <entrepot/exchange/host_view.hpp>
+#include <entrepot/exchange/stream.hpp>
 #include <entrepot/exchange/suai.hpp>
 
 namespace entrepot::suai {
@@ -93,14 +94,10 @@ Array verify(Descriptor descriptor, Owner owner) {
 }
 
 Queue hand_over(const Array &array, Memory::Wait wait) {
-    const Memory &memory = array.memory();
     if (std::string_view(array.context().backend().name()) != "sycl")
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
-    const Access access = array.read_only() ? Access::read : Access::write;
     Queue queue = queue_in_context(array);
-    memory.before(access, queue, wait);
-    memory.after(access, queue, queue.submitted());
-    memory.mark_escaped();
+    exchange::hand_to(array, {queue, true}, wait);
     return queue;
 }
 

@@ -15,11 +15,11 @@ import entrepot as ep
 from array_structs import ALIGNED, NATIVE, WRITABLE, ArrayStruct, array_struct_capsule, array_struct_in
 from buffers import Exporter
 from malformed import Speaker
-from places import HOST, SYCL, Place
+from places import CUDA, HOST, SYCL, Place
 from tables import publish, table_of
 from tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Legacy, Producer, Versioned, content
 
-HOST_ACCESSIBLE = (HOST, *(place for place in SYCL if place.host_accessible))
+HOST_ACCESSIBLE = (HOST, *(place for place in (*SYCL, *CUDA) if place.host_accessible))
 TYPESTRS = {np.dtype(name).name: np.dtype(name).str for name in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()}
 CODES = {  # DLPack's code and bits
     **{f"int{bits}": (0, bits) for bits in (8, 16, 32, 64)},
@@ -117,6 +117,33 @@ class Suai(Protocol):
         shape = interface["shape"]
         address += interface["offset"] * dtype.itemsize
         return Seen(address, shape, interface["strides"] or packed(shape), dtype.name, read_only, array)
+
+
+class Cai(Protocol):
+    name = "cai"
+    places = tuple(CUDA)
+    knows_places = True
+
+    def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
+        interface = {
+            "shape": array.shape,
+            "typestr": TYPESTRS[str(array.dtype)],
+            "data": (array.data_ptr, read_only),
+            "strides": tuple(array.itemsize * stride for stride in array.strides),
+            "version": 3,
+            "stream": array.queue.__cuda_stream__()[1],
+        }
+        return Speaker("__cuda_array_interface__", interface, keep=keeper)
+
+    def consume(self, array: ep.Array) -> Seen:
+        interface = array.__cuda_array_interface__
+        dtype = np.dtype(interface["typestr"])
+        address, read_only = interface["data"]
+        assert interface["version"] == 3
+        assert interface["stream"] != 0
+        shape, steps = interface["shape"], interface["strides"]
+        strides = packed(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+        return Seen(address, shape, strides, dtype.name, read_only, array)
 
 
 class ArrayInterface(Protocol):
@@ -242,7 +269,7 @@ def read_tensor(managed: Legacy | Versioned, keep: Any) -> Seen:
 class DlpackVersioned(Protocol):
     name = "dlpack"
     dtypes = (*CODES, *SUBBYTE_CODES)
-    places = (HOST, *SYCL)
+    places = (HOST, *SYCL, *CUDA)
     knows_places = True
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
@@ -295,6 +322,7 @@ class CExchangeApi(DlpackVersioned):
 
 EVERY_PROTOCOL: tuple[Protocol, ...] = (
     Suai(),
+    Cai(),
     DlpackVersioned(),
     DlpackLegacy(),
     CExchangeApi(),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import entrepot as ep
 from contract.protocols import EVERY_PROTOCOL, Keeper, Protocol, Seen
-from places import HOST, Place, values
+from places import Place, values
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -35,8 +35,7 @@ LAYOUTS: dict[str, Callable[[ep.Array], ep.Array]] = {
 def pairs() -> Iterator[object]:
     for protocol in EVERY_PROTOCOL:
         for place in protocol.places:
-            marks = [pytest.mark.host] if place is HOST else [pytest.mark.sycl]
-            yield pytest.param(protocol, place, id=f"{protocol}, {place}", marks=marks)
+            yield pytest.param(protocol, place, id=f"{protocol}, {place}", marks=[place.marker])
 
 
 every_protocol_and_place = pytest.mark.parametrize(("protocol", "place"), list(pairs()))

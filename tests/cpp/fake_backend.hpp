@@ -380,7 +380,7 @@ inline void enter_queues(ep_backend &table) {
             *queue = made;
         });
     };
-    table.queue_from_native = [](void *native, ep_queue *queue) {
+    table.queue_from_native = [](ep_context, void *native, ep_queue *queue) {
         return guarded([&](World &) { ++(*queue = static_cast<ep_queue>(native))->references; });
     };
     table.queue_native = [](ep_queue queue, void **native) { return guarded([&](World &) { *native = queue; }); };

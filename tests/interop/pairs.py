@@ -19,12 +19,12 @@ import pytest
 import entrepot as ep
 from interop import slow
 from malformed import Speaker
-from places import HOST, SYCL, Place
+from places import CUDA, HOST, SYCL, Place
 
 np = pytest.importorskip("numpy")
 
-HOST_ACCESSIBLE = (HOST, *(place for place in SYCL if place.host_accessible))
-EVERYWHERE = (HOST, *SYCL)
+HOST_ACCESSIBLE = (HOST, *(place for place in (*SYCL, *CUDA) if place.host_accessible))
+EVERYWHERE = (HOST, *SYCL, *CUDA)
 ROWS, COLUMNS = 4, 6
 NUMPY_DTYPES = tuple(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
@@ -95,6 +95,10 @@ class Peer:
         """Puts the kernel of slow.py on the object's queue."""
         raise NotImplementedError
 
+    def is_idle(self, obj: Any) -> bool:
+        """Whether the object's queue has nothing to do."""
+        raise NotImplementedError
+
     def address_of(self, array: ep.Array) -> int:
         """Where the peer's view of an Array has to lie."""
         return array.data_ptr
@@ -115,6 +119,7 @@ class Way:
     dtypes: Sequence[str] = ("int32",)
     cannot: Mapping[str, Cannot] = field(default_factory=dict)
     alignment: int = 1  # of the addresses that it takes
+    at_once: bool = False  # no call waits on the host for work of the device
 
     def __str__(self) -> str:
         return self.name
@@ -166,8 +171,7 @@ def ours(place: Place, dtype: str = "int32") -> ep.Array:
 def owned(place: Place) -> tuple[ep.Array, weakref.ref]:
     """An Array of 0 to 23 whose memory lives as long as an object does, and a reference to that object that tells."""
     memory = ours(place)
-    attribute = "__array_interface__" if place is HOST else "__sycl_usm_array_interface__"
-    owner = Speaker(attribute, getattr(memory, attribute), keep=memory)
+    owner = Speaker(place.interface, getattr(memory, place.interface), keep=memory)
     return ep.asarray(owner), weakref.ref(owner)
 
 
@@ -254,9 +258,8 @@ def out_writable(way: Out, place: Place) -> None:
 
 def out_read_only(way: Out, place: Place) -> None:
     array = ours(place)
-    attribute = "__array_interface__" if place is HOST else "__sycl_usm_array_interface__"
-    description = getattr(array, attribute) | {"data": (array.data_ptr, True)}
-    read_only = ep.asarray(Speaker(attribute, description, keep=array))
+    description = getattr(array, place.interface) | {"data": (array.data_ptr, True)}
+    read_only = ep.asarray(Speaker(place.interface, description, keep=array))
     assert read_only.read_only
     view = way.peer.view(way.carry(read_only))
     assert view.address == array.data_ptr
@@ -268,6 +271,17 @@ def out_order(way: Out, place: Place) -> None:
     slow.launch(array)
     seen = way.carry(array)
     assert way.peer.values(seen).ravel()[0] == slow.RESULT, "read before our kernel was done"
+
+
+def out_at_once(way: Out, place: Place) -> None:
+    array = ep.zeros((ROWS, COLUMNS), "int32", device=place.selector, kind=place.kind, queue=ep.Queue(place.selector))
+    way.carry(array)  # what has to be loaded has been
+    array.queue.wait()
+    done = slow.launch(array)
+    seen = way.carry(array)
+    assert not done.done, "the call waited for our kernel"
+    done.wait()
+    del seen
 
 
 def out_dtype(dtype: str) -> Callable[[Out, Place], None]:
@@ -360,6 +374,15 @@ def in_order(way: In, place: Place) -> None:
         assert read(way.carry(obj)).ravel()[0] == slow.RESULT, "read before the peer's kernel was done"
 
 
+def in_at_once(way: In, place: Place) -> None:
+    obj = way.peer.make(place)
+    way.carry(obj)
+    way.peer.start_slow_kernel(obj)
+    array = way.carry(obj)
+    assert not way.peer.is_idle(obj), "the call waited for the peer's kernel"
+    values_of(array)
+
+
 def in_dtype(dtype: str) -> Callable[[In, Place], None]:
     def check(way: In, place: Place) -> None:
         obj = way.peer.make(place, dtype)
@@ -385,13 +408,15 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
     yield "read-only", out_read_only if goes_out else in_read_only
     if place is not HOST:  # the host's work is done when its call returns
         yield "order", out_order if goes_out else in_order
+    if place in CUDA and way.at_once:
+        yield "at once", out_at_once if goes_out else in_at_once
     for dtype in way.dtypes:
         yield f"dtype {dtype}", (out_dtype if goes_out else in_dtype)(dtype)
 
 
 def marks_of(place: Place) -> list[pytest.MarkDecorator]:
     """The host's marker always: asking for it lists the devices, before a peer maps an OpenCL loader that finds none."""
-    return [pytest.mark.host] if place is HOST else [pytest.mark.host, pytest.mark.sycl]
+    return [pytest.mark.host] if place is HOST else [pytest.mark.host, place.marker]
 
 
 def matrix(ways: Sequence[Way]) -> Callable[..., None]:

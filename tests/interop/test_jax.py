@@ -1,4 +1,4 @@
-"""JAX on the CPU, whose arrays are immutable: DLPack both ways, and the alignment that it asks for."""
+"""JAX, whose arrays are immutable: DLPack both ways, and the alignment that it asks for; on the CPU and on CUDA devices."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cuda_kernels
 import entrepot as ep
 from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, Cannot, In, Out, Peer, View, matrix
-from places import Place
+from places import CUDA, Place, values
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -26,9 +27,11 @@ BUFFER_DTYPES = tuple(dtype for dtype in DTYPES if not dtype.startswith(("bfloat
 
 class Jax(Peer):
     name = "jax"
+    platform = "cpu"
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        return LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
+        with jax.default_device(jax.devices(self.platform)[0]):
+            return LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
 
     def make_read_only(self, place: Place) -> Any:
         return self.make(place)
@@ -38,6 +41,10 @@ class Jax(Peer):
 
     def values(self, obj: Any) -> np.ndarray:
         return np.array(obj)
+
+
+class JaxCuda(Jax):
+    platform = "cuda"
 
 
 PEER = Jax()
@@ -97,7 +104,54 @@ WAYS = [
     ),
 ]
 
+ON_DEVICE = [place for place in CUDA if place.kind == "device"]
+CANNOT_START = Cannot.lacks("JAX writes to no memory that is there: test_its_kernels_come_first", "order")
+CANNOT_TAKE_THERE = {name: cannot for name, cannot in CANNOT_TAKE.items() if cannot is not ALIGNMENT}
+
+WAYS += [
+    In("asarray(x) on CUDA", JaxCuda(), ep.asarray, ON_DEVICE, DTYPES, CANNOT_MAKE | CANNOT_START),
+    In(
+        "asarray(x, protocol='cai')",
+        JaxCuda(),
+        lambda x: ep.asarray(x, protocol="cai"),
+        ON_DEVICE,
+        BUFFER_DTYPES,
+        CANNOT_MAKE | CANNOT_START,
+    ),
+    Out(
+        "jax.dlpack.from_dlpack(a, copy=False)",
+        JaxCuda(),
+        lambda a: jax.dlpack.from_dlpack(a, copy=False),
+        ON_DEVICE,
+        DTYPES,
+        CANNOT_TAKE_THERE,
+        at_once=True,
+    ),
+]
+
 test_pair = matrix(WAYS)
+
+
+@pytest.mark.cuda
+def test_its_kernels_come_first() -> None:
+    spin = jax.jit(lambda x: jax.lax.fori_loop(0, 200_000, lambda i, y: jnp.sin(y) + 1, x))
+    source = jax.device_put(jnp.ones(4, "float32"), jax.devices("cuda")[0])
+    expected = np.array(spin(source))
+    result = spin(source)
+    pending = not result.is_ready()
+    array = ep.asarray(result)
+    assert pending, "the work must be slow enough for a test to mean anything"
+    assert not result.is_ready(), "the import waited"
+    assert values(array).tolist() == expected.tolist()
+
+
+@pytest.mark.cuda
+def test_it_works_behind_ours() -> None:
+    array = ep.zeros(64, "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
+    done = cuda_kernels.launch(array)
+    twice = jax.dlpack.from_dlpack(array, copy=False) * 2
+    assert not done.done, "the call waited"
+    assert twice[0] == 2 * cuda_kernels.RESULT
 
 
 def test_a_copy_of_what_is_immutable_may_be_written() -> None:

@@ -1,15 +1,18 @@
-"""PyTorch on the CPU: the C exchange API and DLPack in, DLPack, buffers and NumPy's interface out."""
+"""PyTorch: the C exchange API, DLPack and CAI in, DLPack, CAI, buffers and NumPy's interface out, on the CPU and on CUDA devices."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix
-from places import Place
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
+from places import CUDA, Place
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.torch]
@@ -40,6 +43,43 @@ class Torch(Peer):
         obj[0, 0] = value
 
 
+class TorchCuda(Torch):
+    """On the current device, on the default stream or on one of its own; whoever writes waits, as its users would."""
+
+    def __init__(self, *, own_stream: bool) -> None:
+        self.own_stream = own_stream
+
+    @functools.cached_property
+    def stream(self) -> Any:
+        return torch.cuda.Stream() if self.own_stream else torch.cuda.default_stream()
+
+    def on(self) -> contextlib.AbstractContextManager[Any]:
+        return torch.cuda.stream(self.stream)
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        with self.on():
+            whole = torch.arange(24, dtype=torch.int32, device="cuda").reshape(4, 6).to(getattr(torch, dtype))
+            return LAYOUTS[layout](whole, torch.broadcast_to)
+
+    def values(self, obj: Any) -> np.ndarray:
+        with self.on():
+            return np.array(obj.tolist())
+
+    def write(self, obj: Any, value: int) -> None:
+        with self.on():
+            obj[0, 0] = value
+        self.stream.synchronize()
+
+    def start_slow_kernel(self, obj: Any) -> None:
+        with self.on():
+            obj.zero_()
+            torch.cuda._sleep(500_000_000)
+            obj[0, 0] = 42
+
+    def is_idle(self, obj: Any) -> bool:
+        return self.stream.query()
+
+
 PEER = Torch()
 NO_FLAG = "PyTorch has no read-only tensors: what it makes of one may be written"
 CANNOT_MAKE = {
@@ -58,4 +98,100 @@ WAYS = [
     Out("torch.as_tensor(a.host())", PEER, lambda a: torch.as_tensor(a.host()), HOST_ACCESSIBLE, MORE_DTYPES, CANNOT_TAKE),
 ]
 
+
+def on_device(peer: TorchCuda) -> list[Way]:
+    """The ways to and from device memory, each on the peer's stream."""
+
+    def there(carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def carry_there(obj: Any) -> Any:
+            with peer.on():
+                return carry(obj)
+
+        return carry_there
+
+    name = "own stream" if peer.own_stream else "default stream"
+    device = [place for place in CUDA if place.kind == "device"]
+    no_stream = {"order": Cannot("PyTorch's CAI names no stream, and does not look at one", AssertionError)}
+    as_tensor = functools.partial(torch.as_tensor, device="cuda")
+    by_typestr = tuple(dtype for dtype in NUMPY_DTYPES)
+    return [
+        In(f"asarray(t), {name}", peer, there(ep.asarray), device, MORE_DTYPES, CANNOT_MAKE, at_once=True),
+        In(
+            f"asarray(t, protocol='dlpack'), {name}",
+            peer,
+            there(lambda t: ep.asarray(t, protocol="dlpack")),
+            device,
+            MORE_DTYPES,
+            CANNOT_MAKE,
+            at_once=True,
+        ),
+        In(
+            f"asarray(t, protocol='cai'), {name}",
+            peer,
+            there(lambda t: ep.asarray(t, protocol="cai")),
+            device,
+            by_typestr,
+            CANNOT_MAKE | no_stream,
+            at_once=True,
+        ),
+        Out(f"torch.from_dlpack(a), {name}", peer, there(torch.from_dlpack), device, MORE_DTYPES, CANNOT_TAKE, at_once=True),
+        Out(
+            f"torch.as_tensor(a, device='cuda'), {name}",
+            peer,
+            there(as_tensor),
+            [place for place in CUDA if place.kind != "host"],
+            by_typestr,
+            CANNOT_TAKE | no_stream,
+            at_once=True,
+        ),
+    ]
+
+
+WAYS += [way for own_stream in (False, True) for way in on_device(TorchCuda(own_stream=own_stream))]
+
 test_pair = matrix(WAYS)
+
+
+@pytest.mark.cuda
+class TestOnDevice:
+    """What PyTorch knows of a tensor besides its bytes is asked of CUDA's as well."""
+
+    def test_bits_that_the_bytes_do_not_show(self) -> None:
+        numbers = torch.ones(3, dtype=torch.complex64, device="cuda")
+        for tensor, call in (
+            (numbers.conj(), "resolve_conj"),
+            (numbers.conj().imag, "resolve_neg"),
+            (numbers.requires_grad_(), "detach"),
+        ):
+            with pytest.raises(ep.ExchangeError, match=call):
+                ep.asarray(tensor)
+            plain = getattr(tensor, call)()
+            assert ep.asarray(plain).data_ptr == plain.data_ptr()
+
+    def test_its_streams_are_queues(self) -> None:
+        for stream in (torch.cuda.Stream(), torch.cuda.default_stream(), torch.cuda.current_stream()):
+            array = ep.full(4, 3, "int32", queue=stream)
+            stream.synchronize()
+            assert torch.from_dlpack(array).tolist() == [3] * 4
+            assert ep.Queue(stream).__cuda_stream__()[1] in (stream.cuda_stream, 1)
+
+    def test_its_current_device_and_stream_stay(self) -> None:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            torch.from_dlpack(ep.asarray(torch.ones(3, device="cuda")))
+            assert torch.cuda.current_stream() == stream
+            assert torch.cuda.current_device() == 0
+
+    def test_memory_is_not_given_again_while_torch_may_work_on_it(self) -> None:
+        """A kernel of PyTorch's on a tensor whose array is gone: the pool must not give the block to the next array before."""
+        with ep.memory.use_resource(ep.memory.pool()):
+            array = ep.zeros(1 << 20, "int32", device="cuda:0")
+            address = array.data_ptr
+            tensor = torch.from_dlpack(array)
+            torch.cuda._sleep(500_000_000)
+            tensor.fill_(7)
+            del array, tensor
+            others = [ep.zeros(1 << 20, "int32", device="cuda:0") for _ in range(4)]
+            assert address not in {other.data_ptr for other in others}
+            torch.cuda.synchronize()
+            assert all(not other.copy_to_host().numpy().any() for other in others)

@@ -36,7 +36,7 @@ class TvmFfi(Peer):
     def values(self, obj: Any) -> np.ndarray:
         if obj.device.type == "cpu":
             return np.from_dlpack(obj).copy()
-        ep.device("opencl:cpu").queue.wait()  # the current stream, on which the API has it ready: a host waits for that itself
+        ep.asarray(obj).device.queue.wait()  # the current stream, on which the API has it ready: a host waits for that itself
         return values_of(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:

@@ -23,8 +23,17 @@ class Place:
     def host_accessible(self) -> bool:
         return self.kind != "device"
 
+    @property
+    def marker(self) -> pytest.MarkDecorator:
+        return _MARKERS[self.selector.split(":")[0]]
+
     def empty(self, shape: int | tuple[int, ...], dtype: object) -> ep.Array:
         return ep.empty(shape, dtype, device=self.selector, kind=self.kind)
+
+    @property
+    def interface(self) -> str:
+        """The attribute by which memory there says where it is."""
+        return _INTERFACES[self.selector.split(":")[0]]
 
     def __str__(self) -> str:
         return f"{self.selector}-{self.kind}"
@@ -34,11 +43,16 @@ HOST = Place("host", "host")
 SYCL = [Place("opencl:cpu", kind) for kind in ("host", "device", "shared")]
 CUDA = [Place("cuda:0", kind) for kind in ("host", "device", "shared")]
 
+_INTERFACES = {
+    "host": "__array_interface__",
+    "opencl": "__sycl_usm_array_interface__",
+    "cuda": "__cuda_array_interface__",
+}
 _MARKERS = {"host": pytest.mark.host, "opencl": pytest.mark.sycl, "cuda": pytest.mark.cuda}
 
 
 def _param(place: Place) -> object:
-    return pytest.param(place, id=str(place), marks=_MARKERS[place.selector.split(":")[0]])
+    return pytest.param(place, id=str(place), marks=place.marker)
 
 
 #: Every place, as parameters with their markers.

@@ -24,6 +24,7 @@ from array_structs import ArrayStruct
 from buffers import Exporter
 from entrepot import memory
 from malformed import INTEGERS, JUNK, TYPESTRS, Speaker, bent, references_stay
+from places import CUDA as CUDA_PLACES
 from places import SYCL
 from tables import publish
 from tensors import CPU, CUDA, ONE_API, Legacy, Producer, Versioned, name_of, new_capsule
@@ -108,8 +109,24 @@ class Suai(Dict):
         return truth | {"offset": 0, "version": 1, "syclobj": where.queue}
 
 
+class Cai(Dict):
+    """Without a stream: a number that is none can only be told from one where it is small."""
+
+    attribute = "__cuda_array_interface__"
+    takers = (ep.asarray, copied, lambda obj: ep.asarray(obj, dtype="float32", protocol="cai"))
+
+    def __init__(self, kind: str) -> None:
+        self.memory = ep.empty(16, "float32", device="cuda:0", kind=kind)
+        self.memory.copy_from_host(HOST_MEMORY)
+        super().__init__()
+
+    def make(self) -> dict[str, Any]:
+        return {"shape": (4, 3), "typestr": "<f4", "data": (self.memory.data_ptr, False), "strides": None, "version": 3}
+
+
 DICTS = [
     pytest.param(ArrayInterface, id="array interface"),
+    *(pytest.param(lambda kind=p.kind: Cai(kind), id=f"CAI {p.kind}", marks=pytest.mark.cuda) for p in CUDA_PLACES),
     *(pytest.param(lambda kind=p.kind: Suai(kind), id=f"SUAI {p.kind}", marks=pytest.mark.sycl) for p in SYCL),
 ]
 
@@ -139,7 +156,9 @@ class TestDicts:
 
     @lies
     @given(whole=JUNK)
-    @pytest.mark.parametrize("attribute", ["__array_interface__", pytest.param(Suai.attribute, marks=pytest.mark.sycl)])
+    @pytest.mark.parametrize(
+        "attribute", ["__array_interface__", Cai.attribute, pytest.param(Suai.attribute, marks=pytest.mark.sycl)]
+    )
     def test_what_is_no_dict(self, attribute: str, whole: object) -> None:
         producer = Speaker(attribute, whole)
 
@@ -148,6 +167,35 @@ class TestDicts:
                 ep.asarray(producer)
 
         references_stay(attempt, producer, whole)
+
+    @lies
+    @given(
+        interface=bent(
+            {"shape": (4, 3), "typestr": "<f4", "data": (ADDRESS, False), "strides": None, "version": 3}
+            | dict.fromkeys(("mask", "descr", "offset", "stream"))
+        )
+    )
+    def test_whatever_cai_says_of_memory_that_no_driver_knows(self, interface: dict[str, Any]) -> None:
+        producer = Speaker(Cai.attribute, interface)
+
+        def attempt() -> None:
+            try:
+                assert ep.asarray(producer).size == 0
+            except ep.InterfaceError:
+                pass
+
+        references_stay(attempt, producer, interface)
+
+    @pytest.mark.cuda
+    @given(stream=st.integers(-10, 4095) | st.sampled_from([2**64, -(2**63)]) | JUNK.filter(lambda junk: type(junk) is not int))
+    def test_streams_that_are_none(self, stream: object) -> None:
+        cai = Cai("device")
+        producer = Speaker(Cai.attribute, cai.truth | {"stream": stream})
+        if stream is None or (type(stream) is int and stream in (1, 2)):
+            assert is_right(ep.asarray(producer))
+            return
+        with pytest.raises(ep.InterfaceError, match="'stream'"):
+            ep.asarray(producer)
 
     @pytest.mark.sycl
     def test_pointers_outside_their_allocation(self) -> None:

@@ -96,7 +96,7 @@ def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.stati
     if place.host_accessible:
         exports += [lambda: memoryview(array), lambda: Speaker("__array_interface__", array.__array_interface__, array)]
     if place.selector != "host":
-        exports.append(lambda: Speaker("__sycl_usm_array_interface__", array.__sycl_usm_array_interface__, array))
+        exports.append(lambda: Speaker(place.interface, getattr(array, place.interface), array))
     references = sys.getrefcount(array)
 
     def work(chance: random.Random) -> None:

@@ -251,8 +251,9 @@ typedef struct ep_backend {
 
     /* queues. Those that are created are in order unless EP_QUEUE_OUT_OF_ORDER asks otherwise. */
     ep_status (*queue_create)(ep_context context, ep_device device, uint32_t flags, ep_queue *queue);
-    /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this very thread) and ordinary ones. */
-    ep_status (*queue_from_native)(void *native, ep_queue *queue);
+    /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this very thread) and ordinary ones. `context` is that
+     * of a queue which does not know it by itself, as CUDA's default streams; NULL: the current one of this thread. */
+    ep_status (*queue_from_native)(ep_context context, void *native, ep_queue *queue);
     ep_status (*queue_native)(ep_queue queue, void **native); /* the same form; lives as long as `queue` */
     void (*queue_release)(ep_queue queue);
     uint64_t (*queue_hash)(ep_queue queue);

@@ -53,8 +53,13 @@ public:
     static Queue create(const Device &device, Options options);
     static Queue create(const Context &context, const Device &device, Options options);
     // Wraps the runtime's own (`sycl::queue *`, copied; `const CUstream *`), in order or not. Where the backend knows the
-    // native queue again and gives the same handle, so is the Queue.
-    static Queue from_native(const Backend &backend, void *native);
+    // native queue again and gives the same handle, so is the Queue. `context` is that of a queue which does not say it (CUDA's
+    // default streams); none: the current one of this thread.
+    static Queue from_native(const Backend &backend, void *native, const Context &context = {});
+
+    // What is left of a queue that may not be touched any more: one piece of work, done when the event is, at position 1. It
+    // takes no further work.
+    static Queue past(const Context &context, const Device &device, Event event);
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
     Queue(Queue &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}

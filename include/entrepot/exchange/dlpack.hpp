@@ -25,13 +25,16 @@ struct Descriptor {
 // taken), impossible dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
 Descriptor read(const DLTensor &tensor, std::uint64_t flags);
 
-// The Array on the described memory, kept alive by `owner`. kDLCPU is believed; otherwise the runtime is asked what the pointer
-// is. Throws ExchangeError; `owner` still holds then, unless it ran out of memory in the last step.
-Array verify(Descriptor &&descriptor, Owner &&owner);
+// Whether the runtime is asked what a pointer is, or the producer believed (`believe`), as consumers of the C exchange API do.
+enum class Trust { asked, believed };
+
+// The Array on the described memory, kept alive by `owner`. kDLCPU is always believed. Throws ExchangeError; `owner` still holds
+// then, unless it ran out of memory in the last step.
+Array verify(Descriptor &&descriptor, Owner &&owner, Trust trust = Trust::asked);
 
 // The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
 // views share their ordering; `owner` is then let go at once.
-Array take(const DLManagedTensorVersioned &managed, Owner &&owner);
+Array take(const DLManagedTensorVersioned &managed, Owner &&owner, Trust trust = Trust::asked);
 Array take(const DLManagedTensor &managed, Owner &&owner);
 
 // Takes the tensor over: its deleter, if it has one, has been called when this throws; otherwise it is called once after the
@@ -47,8 +50,8 @@ inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_mana
 // Throws ExchangeError for what a legacy tensor cannot say: read-only, padded elements of 4 or 6 bits.
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 
-// New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. On kDLOneAPI it is device
-// memory. Throws ExchangeError as read and device_at do; USMAllocationError.
+// New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. It is device memory unless
+// the name of the device says another kind. Throws ExchangeError as read and device_at do; USMAllocationError.
 Array allocate(const DLTensor &prototype);
 
 // A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does,

@@ -1,7 +1,8 @@
 // The devices of DLPack: which backend each of its types belongs to, how its numbers become our devices and back.
 //
 // kDLOneAPI names nothing but a position in a list. What memory it is and where, the runtime says: the algorithm of dpctl's
-// documentation is followed step by step in src/exchange/dlpack_device.cpp.
+// documentation is followed step by step in src/exchange/dlpack_device.cpp. CUDA's types name the kind of memory as well. Memory
+// that two drivers claim (of SYCL's adapter for CUDA, say) is that of the driver which the type names: no other is asked.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
@@ -24,8 +25,8 @@ struct DeviceTypeRow {
 
 inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
     {kDLCPU, "kDLCPU", "host", UsmKind::unknown},
-    {kDLCUDA, "kDLCUDA", nullptr, UsmKind::device},
-    {kDLCUDAHost, "kDLCUDAHost", nullptr, UsmKind::host},
+    {kDLCUDA, "kDLCUDA", "cuda", UsmKind::device},
+    {kDLCUDAHost, "kDLCUDAHost", "cuda", UsmKind::host},
     {kDLOpenCL, "kDLOpenCL", nullptr, UsmKind::unknown},  // cl_mem objects: handles, not pointers
     {kDLVulkan, "kDLVulkan", nullptr, UsmKind::unknown},
     {kDLMetal, "kDLMetal", nullptr, UsmKind::unknown},
@@ -33,7 +34,7 @@ inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
     {kDLROCM, "kDLROCM", nullptr, UsmKind::device},
     {kDLROCMHost, "kDLROCMHost", nullptr, UsmKind::host},
     {kDLExtDev, "kDLExtDev", nullptr, UsmKind::unknown},
-    {kDLCUDAManaged, "kDLCUDAManaged", nullptr, UsmKind::shared},
+    {kDLCUDAManaged, "kDLCUDAManaged", "cuda", UsmKind::shared},
     {kDLOneAPI, "kDLOneAPI", "sycl", UsmKind::unknown},
     {kDLWebGPU, "kDLWebGPU", nullptr, UsmKind::unknown},
     {kDLHexagon, "kDLHexagon", nullptr, UsmKind::unknown},
@@ -44,10 +45,14 @@ inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
 // `kDLOneAPI (14) device 0`; of a type outside the table the number alone.
 std::ostream &operator<<(std::ostream &out, DLDevice device);
 
-// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind. Remembered per device.
+// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind, for CUDA's the type of its kind,
+// pinned and managed memory as device 0. Remembered per device.
 // Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's list,
 // or DLPack has no name for the backend. The message says what to do instead.
 DLDevice device_of(const Array &array);
+
+// What memory of that name is; unknown where the name does not say.
+UsmKind kind_of(DLDevice device) noexcept;
 
 // The root device that a DLDevice names. Throws ExchangeError: no backend of ours serves the type, or none is at that position.
 Device device_at(DLDevice device);
@@ -57,5 +62,8 @@ Device device_at(DLDevice device);
 // own way). Throws ExchangeError as device_at does, and where no default context knows the pointer or the range leaves its
 // allocation.
 Place locate(const exchange::Reach &reach, DLDevice named);
+
+// The same where the producer is believed: the runtime is asked only where the name does not say it all (kDLOneAPI).
+Place believe(const exchange::Reach &reach, DLDevice named);
 
 }  // namespace entrepot::dlpack

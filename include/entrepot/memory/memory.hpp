@@ -108,9 +108,13 @@ public:
     using Wait = void (*)(const Event &event);
     void before(Access access, const Queue &queue, Wait wait = wait_here) const;
     void after(Access access, const Queue &queue, Queue::Position position) const;
-    // Of memory that is being borrowed: all that its producer has submitted to `queue` counts as a write that accesses come
-    // behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
+    // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
+    // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
     void after_producer(const Queue &queue) const;
+    // Whether somebody else has the memory too.
+    bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
+    // Whether nothing is noted that anybody could have to wait for; costs a load.
+    bool is_quiet() const noexcept;
     // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.

@@ -67,8 +67,9 @@ typedef struct entrepot_c_api {
     entrepot_array *(*empty)(int32_t ndim, const int64_t *shape, uint8_t dtype_code, uint8_t dtype_bits, const char *device,
                              int32_t kind);
 
-    /* Work on devices. The native queue of the array (`sycl::queue *`; NULL on the host), valid while the handle is: submit there
-     * between `before_use` and `after_use`, and the work is ordered with everybody else's. Sets an exception. */
+    /* Work on devices. The native queue of the array (`sycl::queue *`, `const CUstream *`; NULL on the host), valid while the
+     * handle is: submit there between `before_use` and `after_use`, and the work is ordered with everybody else's. Sets an
+     * exception. */
     void *(*native_queue)(entrepot_array *array);
     int (*before_use)(entrepot_array *array, int writes); /* 0; -1 and an exception */
     int (*after_use)(entrepot_array *array, int writes);

@@ -12,6 +12,7 @@
 #include "methods.hpp"
 
 #include <entrepot/array/copy.hpp>
+#include <entrepot/array/reach.hpp>
 
 #include <optional>
 #include <string>
@@ -98,7 +99,7 @@ Array with_options(const Options &options) {
     if (options.device || options.kind || request.copy_allowed)
         array = placed(array, options, request.queue);
     if (request.queue) {
-        if (!array.is_host_accessible() && array.context() != request.queue.context())
+        if (array.size() != 0 && !reaches(request.queue, array))
             throw Error(ErrorKind::exchange, options.function, ": the memory is of ", array.context(), " and the queue of ",
                         request.queue.context(),
                         ", so no work of the queue can use it; copy it there with device= and copy=True");

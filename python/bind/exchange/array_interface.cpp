@@ -34,12 +34,6 @@ PyObject *struct_name() {
 
 // ------------------------------------------------------------------ import
 
-void check_mask(const InterfaceDict &dict) {
-    if (dict.find(Key::mask))
-        throw speaker.refusal(
-            "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
-}
-
 // Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer for a buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor) {
     PyObject *const data = dict.find(Key::data);
@@ -63,8 +57,8 @@ std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));
     // "Be careful not to use this to invalidate objects exposing future versions of the interface."
-    dict.check_version(array_interface::version, std::numeric_limits<std::int64_t>::max());
-    check_mask(dict);
+    dict.check_version(array_interface::version, std::numeric_limits<std::int64_t>::max(), array_interface::version);
+    dict.check_no_mask();
 
     Numbers shape, strides;
     Descriptor descriptor;

@@ -106,15 +106,15 @@ void check_status(int status, PyObject *object) {
 void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device, const Array &array) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
-    if (stream)
-        order_behind_producer(array, Queue::from_native(array.device().backend(), stream));
+    if (stream || device.device_type != kDLOneAPI)  // NULL is CUDA's legacy default stream, and for SYCL no queue
+        exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 Array read_lent(PyObject *object, const Producer &producer) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     check_plain(object, producer, static_cast<TypeCode>(tensor.dtype.code));
-    Array array = verify(read(tensor, 0), keep(object));
+    Array array = verify(read(tensor, 0), keep(object), Trust::believed);
     if (tensor.device.device_type != kDLCPU) [[unlikely]]
         order_behind_current_work(object, producer, tensor.device, array);
     return array;
@@ -126,7 +126,7 @@ Array read_managed(PyObject *object, const Producer &producer) {
     if (!managed) [[unlikely]]
         refuse("the table of ", Py_TYPE(object)->tp_name, " gave no tensor and reported no error");
     Owner owner = keep_tensor(managed);
-    Array array = take(*managed, std::move(owner));
+    Array array = take(*managed, std::move(owner), Trust::believed);
     check_plain(object, producer, array.dtype().code);
     const DLDevice device = device_of(array);
     if (device.device_type != kDLCPU)

@@ -88,7 +88,9 @@ int lend_tensor(void *py_object, DLTensor *out) {
 
 int current_stream(DLDeviceType device_type, std::int32_t device_id, void **out_stream) {
     return guarded([&] {
-        *out_stream = device_type == kDLCPU ? nullptr : current_work_queue(device_at({device_type, device_id})).native();
+        *out_stream = nullptr;
+        if (device_type != kDLCPU)
+            *out_stream = reinterpret_cast<void *>(exchange::stream_of(current_work_queue(device_at({device_type, device_id}))));
     });
 }
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace entrepot::python {
@@ -96,10 +97,13 @@ std::optional<DLDevice> announced_device(PyObject *object) {
     return std::nullopt;
 }
 
+// Pinned memory is the host's to its producers, who may know of no stream for it.
+bool has_streams(DLDeviceType type) { return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged; }
+
 // The queue that the producer is to order itself before; none on the host, and where the device is not one of ours (then the
 // tensor will be refused in better words).
 Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
-    if (!device || device->device_type != kDLOneAPI)
+    if (!device || !has_streams(device->device_type))
         return {};
     if (request.queue)
         return request.queue;
@@ -122,16 +126,20 @@ Reference as_dpctl_queue(PyObject *queue) {
     return theirs;
 }
 
-// The shapes in which producers take a SYCL queue, the likeliest first. The last, nothing at all, they all take.
+bool is_sycl(const Queue &queue) { return std::string_view(queue.backend().name()) == "sycl"; }
+
+// The shapes in which producers take a queue, the likeliest first: for CUDA an int, for SYCL whatever is in use. The last,
+// nothing at all, they all take.
 std::vector<Reference> stream_forms(const Queue &queue) {
     std::vector<Reference> forms;
-    if (queue) {
+    if (queue && is_sycl(queue)) {
         Reference ours(wrap_queue(queue));
         if (Reference theirs = as_dpctl_queue(ours.get()))
             forms.push_back(std::move(theirs));
         forms.push_back(std::move(ours));
-        forms.emplace_back(PyLong_FromVoidPtr(queue.native()));
     }
+    if (queue)
+        forms.emplace_back(PyLong_FromSize_t(exchange::stream_of(queue)));
     forms.emplace_back();
     return forms;
 }
@@ -240,7 +248,9 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
         return std::nullopt;
     Array array = take_answer(object, answer.capsule, request);
     if (answer.ordered)
-        order_behind_producer(array, queue);
+        exchange::come_behind(array, {queue, true});
+    else if (queue && !is_sycl(queue))  // a producer that was not told of a stream takes the legacy default one
+        exchange::come_behind(array, {exchange::legacy_stream_of(array.memory().device()), true});
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }
 

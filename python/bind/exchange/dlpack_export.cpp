@@ -17,6 +17,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -102,8 +103,15 @@ bool wants_copy(PyObject *copy) {
 // ---------------------------------------------------------------- where the memory is given
 
 constexpr DLDevice cpu{kDLCPU, 0};
+constexpr std::string_view cuda = "cuda";
 
 bool is_on_host(const Array &array) { return array.is_host_accessible() || array.device() == registry::host(); }
+
+// Managed memory is the device's as well, for consumers that have no word for it.
+bool is_managed_as_device(const Array &array, DLDevice wanted) {
+    return wanted.device_type == kDLCUDA && array.kind() == UsmKind::shared && array.device().backend().name() == cuda &&
+           device_at(wanted) == array.device();
+}
 
 // Which name the array goes by without a copy.
 DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted) {
@@ -115,6 +123,8 @@ DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted)
         refuse("dl_device=", cpu, " was asked for, but the array is ", array.kind(), " memory of ", array.device(),
                ", which the host cannot reach; pass copy=True, or export array.to('host')");
     const DLDevice own = device_of(array);
+    if (is_managed_as_device(array, *wanted))
+        return *wanted;
     if (own != *wanted)
         refuse("dl_device=", *wanted, " was asked for, but the array is on ", own, " (", array.device(),
                "); pass copy=True, or export array.to(device)");
@@ -140,7 +150,8 @@ Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
         return {copy(UsmKind::host, registry::host().default_queue()), cpu};
     if (wanted) {
         const Device device = device_at(*wanted);
-        const UsmKind kind = array.device().root() == device ? array.kind() : UsmKind::device;
+        const UsmKind named = kind_of(*wanted);
+        const UsmKind kind = named != UsmKind::unknown ? named : array.device().root() == device ? array.kind() : UsmKind::device;
         return {copy(kind, device.default_queue()), *wanted};
     }
     Array copied = copy(array.kind(), queue_for_copy(array));

@@ -29,8 +29,8 @@ void set(PyObject *dict, PyObject *key, PyObject *value) {
 const std::array<PyObject *, key_count> &key_objects() {
     static const std::array<PyObject *, key_count> keys = [] {
         const auto intern = [](const char *text) { return checked(PyUnicode_InternFromString(text)).release(); };
-        return std::array{intern("shape"),  intern("typestr"), intern("data"),    intern("strides"),
-                          intern("offset"), intern("version"), intern("syclobj"), intern("mask")};
+        return std::array{intern("shape"),   intern("typestr"), intern("data"), intern("strides"), intern("offset"),
+                          intern("version"), intern("syclobj"), intern("mask"), intern("stream")};
     }();
     return keys;
 }
@@ -104,14 +104,20 @@ std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
     return number;
 }
 
-void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest) const {
+void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest, std::int64_t usual) const {
     PyObject *const value = find(Key::version);
     if (!value)
-        throw speaker_.refusal("'version' is missing; ", lowest, " is expected");
+        throw speaker_.refusal("'version' is missing; ", usual, " is expected");
     const std::int64_t found = integer(value, "'version'");
     if (found < lowest || found > highest)
         throw speaker_.refusal("'version' is ", found, "; version ", lowest, highest == lowest ? "" : " or later",
                                " is understood here");
+}
+
+void InterfaceDict::check_no_mask() const {
+    if (find(Key::mask))
+        throw speaker_.refusal(
+            "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
 }
 
 std::string_view InterfaceDict::typestr() const {
@@ -165,17 +171,22 @@ std::int64_t InterfaceDict::offset() const {
     return value ? integer(value, "'offset'") : 0;
 }
 
+std::uintptr_t InterfaceDict::address(PyObject *value, const char *what) const {
+    const Reference index(PyLong_Check(value) ? Py_NewRef(value) : PyNumber_Index(value));
+    const std::size_t number = index ? PyLong_AsSize_t(index.get()) : static_cast<std::size_t>(-1);
+    if (number == static_cast<std::size_t>(-1) && PyErr_Occurred()) {
+        take_words_about_value();
+        throw speaker_.refusal(what, " an int of 0 to 2**64 - 1, found ", shown(value));
+    }
+    return number;
+}
+
 DataEntry InterfaceDict::data_entry(PyObject *value) const {
     if (!is_sequence(value) || PySequence_Fast_GET_SIZE(value) != 2)
         throw speaker_.refusal("'data' must be a pair (address, read_only), found ", shown(value));
     const Reference address = Reference::borrow(PySequence_Fast_GET_ITEM(value, 0));
     const Reference flag = Reference::borrow(PySequence_Fast_GET_ITEM(value, 1));
-    const Reference index(PyLong_Check(address.get()) ? Py_NewRef(address.get()) : PyNumber_Index(address.get()));
-    const std::size_t number = index ? PyLong_AsSize_t(index.get()) : static_cast<std::size_t>(-1);
-    if (number == static_cast<std::size_t>(-1) && PyErr_Occurred()) {
-        take_words_about_value();
-        throw speaker_.refusal("'data' must begin with an address, an int of 0 to 2**64 - 1, found ", shown(address.get()));
-    }
+    const std::uintptr_t number = this->address(address.get(), "'data' must begin with an address,");
     const int is_set = flag.get() == Py_True ? 1 : flag.get() == Py_False ? 0 : PyObject_IsTrue(flag.get());
     if (is_set < 0) {
         take_words_about_value();

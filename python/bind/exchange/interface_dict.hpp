@@ -16,8 +16,8 @@
 
 namespace entrepot::python {
 
-enum class Key : std::uint8_t { shape, typestr, data, strides, offset, version, syclobj, mask };
-inline constexpr std::size_t key_count = 8;
+enum class Key : std::uint8_t { shape, typestr, data, strides, offset, version, syclobj, mask, stream };
+inline constexpr std::size_t key_count = 9;
 
 // The key as a Python string, interned; borrowed.
 PyObject *key_object(Key key);
@@ -47,8 +47,10 @@ public:
 
     // Borrowed from this; nullptr where there is no such key, or None.
     PyObject *find(Key key) const noexcept { return values_[static_cast<std::size_t>(key)].get(); }
-    // Throws where 'version' is missing or none of lowest … highest.
-    void check_version(std::int64_t lowest, std::int64_t highest) const;
+    // Throws where 'version' is missing or none of lowest … highest; `usual` is the one to be advised.
+    void check_version(std::int64_t lowest, std::int64_t highest, std::int64_t usual) const;
+    // Throws where there is a mask.
+    void check_no_mask() const;
     // The text lives as long as this. Throws where it is missing or no string.
     std::string_view typestr() const;
     // Throws where it is missing or no tuple (or list) of ints.
@@ -57,6 +59,8 @@ public:
     bool read_strides(Numbers &strides, std::size_t count) const;
     // 0 where there is none.
     std::int64_t offset() const;
+    // Throws where the value is no int; one that does not fit an address, too.
+    std::uintptr_t address(PyObject *value, const char *what) const;
     // Throws where the value is no pair of address and flag; a list is taken as well as a tuple.
     DataEntry data_entry(PyObject *value) const;
 

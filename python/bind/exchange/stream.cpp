@@ -2,6 +2,7 @@
 
 #include "../convert.hpp"
 #include "../errors.hpp"
+#include "../reference.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
 
@@ -15,25 +16,40 @@ namespace {
 
 using dlpack::DLDevice;
 
-Access access_of(const Array &array) { return array.read_only() ? Access::read : Access::write; }
+struct StreamRow {
+    dlpack::DLDeviceType type;
+    bool is_cuda;         // whose small numbers mean something
+    bool none_is_legacy;  // or else a consumer that says nothing reads on the host
+};
+constexpr StreamRow streams[] = {{dlpack::kDLCUDA, true, true},
+                                 {dlpack::kDLCUDAHost, true, false},
+                                 {dlpack::kDLCUDAManaged, true, false},
+                                 {dlpack::kDLOneAPI, false, false}};
 
-// Small numbers are streams of CUDA and ROCm (0 default, 1 legacy, 2 per thread), never addresses.
-constexpr std::intptr_t lowest_address = 4096;
-
-Queue queue_at(std::intptr_t address, DLDevice device) {
-    if (address < lowest_address)
-        throw Error(ErrorKind::exchange, "__dlpack__: stream ", address, " means nothing on ", device,
-                    "; pass a queue, an int that is a sycl::queue *, -1 for no synchronisation, or None");
-    return Queue::from_native(registry::backend("sycl"), reinterpret_cast<void *>(address));
+const StreamRow *row_of(DLDevice device) {
+    for (const StreamRow &row : streams)
+        if (row.type == device.device_type)
+            return &row;
+    return nullptr;
 }
 
-Queue stream_queue(PyObject *stream, DLDevice device) {
-    if (!PyLong_Check(stream))
-        return queue_from(stream);
-    const Py_ssize_t address = PyLong_AsSsize_t(stream);
-    if (address == -1 && PyErr_Occurred())
-        throw PythonError{};
-    return queue_at(address, device);
+template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
+    throw Error(ErrorKind::exchange, "__dlpack__: ", parts...);
+}
+
+std::uintptr_t handle_in(PyObject *stream, DLDevice device, const StreamRow &row) {
+    const std::size_t handle = PyLong_AsSize_t(stream);
+    const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
+    PyErr_Clear();
+    if (!failed && (row.is_cuda ? exchange::may_be_stream(handle) : handle >= exchange::lowest_handle)) [[likely]]
+        return handle;
+    const Reference text(PyObject_Repr(stream));
+    const char *const digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+    PyErr_Clear();
+    refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ",
+           row.is_cuda ? "1 (the legacy default stream), 2 (the thread's), a CUstream"
+                       : "a queue, an int that is a sycl::queue *",
+           ", -1 for no synchronisation, or None");
 }
 
 bool is_minus_one(PyObject *stream) {
@@ -43,22 +59,22 @@ bool is_minus_one(PyObject *stream) {
 
 }  // namespace
 
-// What the consumer will submit there is not known yet; its place in the queue is claimed now, so that freeing waits for it.
-void hand_to(const Queue &queue, const Array &array) {
-    array.memory().before(access_of(array), queue, wait_without_gil);
-    array.memory().after(access_of(array), queue, queue.submitted());
-}
-
 void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
-    array.memory().mark_escaped();
-    if (stream == Py_None) [[likely]]
+    const StreamRow *const row = row_of(device);
+    if (stream == Py_None) [[likely]] {
+        if (row && row->none_is_legacy)
+            return exchange::hand_to(array, {exchange::legacy_stream_of(array.device()), true}, wait_without_gil);
         return give_host_its_turn(array);
+    }
+    array.memory().mark_escaped();
     if (is_minus_one(stream))
         return;
-    if (device.device_type == dlpack::kDLCPU)
-        throw Error(ErrorKind::exchange, "__dlpack__: the array is given on ", device,
-                    ", which has no streams; stream must be None there");
-    hand_to(stream_queue(stream, device), array);
+    if (!row)
+        refuse("the array is given on ", device, ", which has no streams; stream must be None there");
+    if (PyLong_Check(stream))
+        exchange::hand_to_stream(array, handle_in(stream, device, *row), wait_without_gil);
+    else
+        exchange::hand_to(array, {queue_from(stream), true}, wait_without_gil);
 }
 
 const Queue &current_work_queue(const Device &device) {
@@ -69,13 +85,7 @@ const Queue &current_work_queue(const Device &device) {
 void order_current_work(const Array &array, DLDevice device) {
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
-    array.memory().mark_escaped();
-    hand_to(current_work_queue(array.device().root()), array);
-}
-
-void order_behind_producer(const Array &array, const Queue &queue) {
-    array.memory().mark_escaped();
-    array.memory().after(Access::write, queue, queue.submitted());
+    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, wait_without_gil);
 }
 
 }  // namespace entrepot::python

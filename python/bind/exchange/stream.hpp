@@ -1,18 +1,21 @@
-// DLPack's `stream`: who waits for whom at a hand-over.
+// Streams of Python consumers and producers: DLPack's `stream`, and the queue where work of ours goes now.
 //
-// The specification leaves SYCL open. We take what is in use: a queue object (ours, dpctl's, anything with _get_capsule), a
-// SyclQueueRef capsule, and an int that is a `sycl::queue *`.
+// For CUDA the specification says what `stream` is: an int. SYCL is left open there, so we take what is in use: a queue object
+// (ours, dpctl's, anything with _get_capsule), a SyclQueueRef capsule, and an int that is a `sycl::queue *`. A queue object is
+// taken for CUDA as well. What follows from it is the same for all protocols: exchange/stream.hpp.
 #pragma once
 #include <Python.h>
 
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
+#include <entrepot/exchange/stream.hpp>
 
 namespace entrepot::python {
 
-// Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. A
-// consumer on the host, or one that names no queue, cannot be made to wait, so the calling thread waits for it, without the GIL;
-// -1 asks for no order at all. Throws ExchangeError for a stream that the device does not have, TypeError for what is no queue.
+// Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. None is
+// the legacy default stream for CUDA's device memory. Everywhere else a consumer that names no queue reads on the host or cannot
+// be made to wait, so the calling thread waits for it, without the GIL; -1 asks for no order at all. Throws ExchangeError for a
+// stream that the device does not have, TypeError for what is no queue.
 void order_consumer(const Array &array, dlpack::DLDevice device, PyObject *stream);
 
 // Where work of ours on a device would go now: the innermost device_context's queue if it is on that device, else its default
@@ -22,13 +25,5 @@ const Queue &current_work_queue(const Device &device);
 // For consumers by the C exchange API, which work on current_work_queue: it waits for an event of the array's work. Only the host
 // has no such queue, so there the calling thread waits.
 void order_current_work(const Array &array, dlpack::DLDevice device);
-
-// Of an export to somebody who will submit work to `queue`, in a context of the memory: it waits for the array's work, and later
-// work on the array for what is submitted there.
-void hand_to(const Queue &queue, const Array &array);
-
-// Of an import: the producer's work is in `queue`, or the producer has made it wait there. To everybody else, the memory was
-// written there just now.
-void order_behind_producer(const Array &array, const Queue &queue);
 
 }  // namespace entrepot::python

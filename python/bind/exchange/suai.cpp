@@ -64,7 +64,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     if (!value)
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));
-    dict.check_version(suai::version, suai::version);
+    dict.check_version(suai::version, suai::version, suai::version);
 
     Numbers shape, strides;
     suai::Descriptor descriptor;

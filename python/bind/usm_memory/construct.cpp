@@ -6,6 +6,7 @@
 #include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
+#include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
 #include "../exchange/stream.hpp"
 #include "../gil.hpp"
@@ -111,7 +112,7 @@ Queue queue_for(const Array &array) {
     if (queue.context() == context)
         return queue;
     queue = Queue::in(context, array.memory().device());
-    hand_to(queue, array);
+    exchange::hand_to(array, {queue, true}, wait_without_gil);
     return queue;
 }
 

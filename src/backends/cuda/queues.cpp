@@ -56,11 +56,14 @@ private:
 
 bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
-// The default streams are those of the caller's current context; where there is none, of the first device, as for the runtime.
-Reference<Context> context_of(CUstream stream) {
+// The default streams are those of the context that is named, or of the caller's current one; where there is none, of the first
+// device, as for the runtime.
+Reference<Context> context_of(CUstream stream, Context *named) {
     CUcontext native = nullptr;
     if (!is_default_stream(stream))
         check(driver().cuStreamGetCtx(stream, &native), "cuStreamGetCtx");
+    else if (named != nullptr)
+        return Reference<Context>(*named);
     else
         check(driver().cuCtxGetCurrent(&native), "cuCtxGetCurrent");
     return native != nullptr ? intern(native) : primary_context(*devices().at(0));
@@ -88,11 +91,12 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
     });
 }
 
-ep_status queue_from_native(void *native, ep_queue *queue) {
+ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
     return guarded([&] {
         const CUstream given = *static_cast<const CUstream *>(native);
         const CUstream stream = given == nullptr ? CU_STREAM_LEGACY : given;
-        Reference<Queue> known = Known::only().intern(*context_of(stream), stream);
+        Reference<Queue> known =
+            Known::only().intern(*context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
         if (known->thread != 0)
             known->mark();  // what the stream holds now is its thread's to say
         *queue = handle(known.detach());

@@ -176,7 +176,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
     });
 }
 
-ep_status queue_from_native(void *native, ep_queue *queue) {
+ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
     *queue = static_cast<ep_queue>(native);
     object(*queue).retain();
     return EP_OK;

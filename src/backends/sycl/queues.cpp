@@ -214,7 +214,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
     });
 }
 
-ep_status queue_from_native(void *native, ep_queue *queue) {
+ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
     return guarded([&] {
         const auto &theirs = *static_cast<const ::sycl::queue *>(native);
         if ((*queue = Known::only().find(theirs)))

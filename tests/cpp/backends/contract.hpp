@@ -402,7 +402,7 @@ inline void queues_know_who_they_are(const Subject &subject) {
         void *native = nullptr;
         CONTRACT_OK(table.queue_native(queue.get(), &native));
         ep_queue handle = nullptr;
-        CONTRACT_OK(table.queue_from_native(native, &handle));
+        CONTRACT_OK(table.queue_from_native(nullptr, native, &handle));
         const Queue wrapped(handle, table.queue_release);
         CHECK_MESSAGE(queue.get() == wrapped.get(), "a native queue leads back to an equal one");
         bench.wait(wrapped);

@@ -1,7 +1,7 @@
 // kDLOneAPI, step by step, with the fake backend in SYCL's place: what the runtime here cannot show (sub-devices in the default
-// context, several platforms, wrong numbers) included.
+// context, several platforms, wrong numbers) included. Then CUDA's types, with the fake in its driver's place as well.
 #include "core/refusal.hpp"
-#include "fake_backend.hpp"
+#include "exchange/fake_cuda.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>
 
@@ -16,10 +16,7 @@ using namespace entrepot::dlpack;
 namespace {
 
 // The fake has two root devices, each with a default context of its own, as if they were two platforms.
-const Backend &sycl() {
-    fake::world().name = "sycl";
-    return fake::backend();
-}
+using fake::sycl;
 
 Device root(std::uint32_t index) {
     sycl();
@@ -211,4 +208,71 @@ TEST_CASE("every device type without a backend is refused by its name") {
     for (const DeviceTypeRow &row : device_type_table)
         if (!row.backend)
             CHECK_REFUSED(ErrorKind::exchange, row.name, device_at({row.type, 0}));
+}
+
+// ---------------------------------------------------------------- CUDA, which names the kind
+
+TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memory is of device 0") {
+    for (const std::uint32_t index : {0u, 1u}) {
+        const fake::Claimed block(EP_USM_DEVICE, index);
+        CHECK(device_of(block.array(UsmKind::device)) == DLDevice{kDLCUDA, static_cast<std::int32_t>(index)});
+        CHECK(device_of(block.array(UsmKind::host)) == DLDevice{kDLCUDAHost, 0});
+        CHECK(device_of(block.array(UsmKind::shared)) == DLDevice{kDLCUDAManaged, 0});
+        CHECK(device_of(block.array(UsmKind::shared).host()) == DLDevice{kDLCPU, 0});
+    }
+}
+
+TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor names decides") {
+    const fake::Claimed block(EP_USM_DEVICE);
+    for (const auto &[type, backend] : {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
+        Tensor tensor(block.data);
+        tensor.managed.dl_tensor.device.device_type = type;
+        const Array array = from_managed(&tensor.managed);
+        CHECK(&array.device().backend() == backend);
+        CHECK(device_of(array).device_type == type);
+    }
+}
+
+TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's number says") {
+    const fake::Claimed block(EP_USM_SHARED, 1);
+    for (const DLDeviceType type : {kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
+        Tensor tensor(block.data, 0);
+        tensor.managed.dl_tensor.device.device_type = type;
+        const Array array = from_managed(&tensor.managed);
+        CHECK(array.device() == fake::cuda_device(1));
+        CHECK(array.context() == fake::cuda_device(1).default_context());
+        CHECK(array.kind() == UsmKind::shared);
+    }
+    float host[16];
+    Tensor lie(host);
+    lie.managed.dl_tensor.device.device_type = kDLCUDA;
+    CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", from_managed(&lie.managed));
+    Tensor nowhere(block.data, 7);
+    nowhere.managed.dl_tensor.device.device_type = kDLCUDA;
+    CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", from_managed(&nowhere.managed));
+    CHECK(nowhere.deleted == 1);
+}
+
+TEST_CASE("a producer that is believed is not asked about, unless its device's name says too little") {
+    const fake::Claimed block(EP_USM_DEVICE, 1);
+    for (const DLDeviceType type : {kDLCUDA, kDLOneAPI}) {
+        Tensor tensor(block.data, 1);
+        tensor.managed.dl_tensor.device.device_type = type;
+        const int asked = fake::world().calls.memory_query;
+        const Array array = take(tensor.managed, Owner(), Trust::believed);
+        CHECK(array.kind() == UsmKind::device);
+        CHECK(array.device().info().number == fake::cuda_device(1).info().number);
+        CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
+    }
+}
+
+TEST_CASE("allocations are of the kind that the prototype's device names") {
+    for (const auto &[type, kind] : {std::pair{kDLCUDA, UsmKind::device}, std::pair{kDLCUDAHost, UsmKind::host},
+                                     std::pair{kDLCUDAManaged, UsmKind::shared}}) {
+        Tensor prototype(nullptr);
+        prototype.managed.dl_tensor.device = {type, 0};
+        const Array array = allocate(prototype.managed.dl_tensor);
+        CHECK(array.kind() == kind);
+        CHECK(&array.device().backend() == &fake::cuda());
+    }
 }

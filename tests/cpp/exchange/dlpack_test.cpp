@@ -151,7 +151,7 @@ TEST_CASE("what is malformed is refused with the reason, and freed once") {
         {"packed", [](auto &p) { p.tensor().dtype = {17, 4, 1}; }},
         {"packed", [](auto &p) { p.tensor().dtype = {15, 6, 2}; }},
         {"packed", [](auto &p) { p.tensor().dtype = {17, 4, 2}, p.managed.flags = flag_subbyte_type_padded; }},
-        {"kDLCUDA (2)", [](auto &p) { p.tensor().device = {kDLCUDA, 0}; }},
+        {"kDLROCM (10)", [](auto &p) { p.tensor().device = {kDLROCM, 0}; }},
         {"kDLMetal (8)", [](auto &p) { p.tensor().device = {kDLMetal, 0}; }},
         {"(99)", [](auto &p) { p.tensor().device = {static_cast<DLDeviceType>(99), 0}; }},
     };

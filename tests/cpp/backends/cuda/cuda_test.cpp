@@ -45,7 +45,7 @@ CUstream native_stream(const Bench &bench, const Queue &queue) {
 
 Queue wrap(const Bench &bench, CUstream stream) {
     ep_queue handle = nullptr;
-    CONTRACT_OK(bench.table.queue_from_native(&stream, &handle));
+    CONTRACT_OK(bench.table.queue_from_native(nullptr, &stream, &handle));
     return {handle, bench.table.queue_release};
 }
 

@@ -68,7 +68,7 @@ Context wrap(const Bench &bench, const sycl::context &native) {
 // The wrapper should hold the last copy: it knows how to let an out-of-order queue go (queues.cpp), the runtime alone does not.
 Queue wrap(const Bench &bench, const sycl::queue &native) {
     ep_queue handle = nullptr;
-    CONTRACT_OK(bench.table.queue_from_native(const_cast<sycl::queue *>(&native), &handle));
+    CONTRACT_OK(bench.table.queue_from_native(nullptr, const_cast<sycl::queue *>(&native), &handle));
     return {handle, bench.table.queue_release};
 }
 

@@ -1,0 +1,45 @@
+// Streams: queues as protocols write them down, and who waits for whom at a hand-over; one implementation for every protocol.
+//
+// Nothing here waits on the host, save for events of another backend. Somebody's stream is known for the length of the call that
+// names it: its owner may destroy it next, and the driver may give its handle to another. So it is asked for an event at once,
+// and the event is what is kept. Queues of ours, streams whose owner is kept and the default streams stay; they are asked when
+// there is need.
+#pragma once
+#include <entrepot/array/array.hpp>
+
+#include <cstdint>
+
+namespace entrepot::exchange {
+
+// CUDA's numbers below the addresses: the legacy default stream and that of the thread. 0 may mean either.
+inline constexpr std::uintptr_t legacy_stream = 1, thread_stream = 2, lowest_handle = 4096;
+constexpr bool may_be_stream(std::uintptr_t number) noexcept {
+    return number >= lowest_handle || number == legacy_stream || number == thread_stream;
+}
+
+struct FarQueue {
+    Queue queue;
+    bool stays;  // may be touched after the call
+};
+
+// A stream as protocols write it: the address of a `sycl::queue`, which is copied; a CUstream, or one of CUDA's small numbers,
+// where 0 is the legacy default stream as 1 is: protocols that refuse it have done so.
+FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
+std::uintptr_t stream_of(const Queue &queue);
+
+// CUDA's legacy default stream of the device, which every other one waits for unless it was told not to. Made once.
+const Queue &legacy_stream_of(const Device &device);
+
+// Of an export: the consumer's queue waits for the work on the array. Where the queue stays, later work on the array waits for
+// what it holds then. `wait` is that of Memory::before.
+void hand_to(const Array &array, const FarQueue &consumer, Memory::Wait wait = Memory::wait_here);
+// The same for a stream that need not be looked at where nothing is there to be waited for.
+void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait = Memory::wait_here);
+
+// Of an import: accesses of ours come behind what the producer's queue holds now.
+void come_behind(const Array &array, const FarQueue &producer);
+inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
+    come_behind(array, queue_of_stream(array.memory().device(), stream));
+}
+
+}  // namespace entrepot::exchange

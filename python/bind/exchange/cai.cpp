@@ -1,0 +1,112 @@
+// CAI: dict → Descriptor, and Array → dict. What the dict says is believed only by cai::verify.
+#include <entrepot/exchange/cai.hpp>
+
+#include "../array/array.hpp"
+#include "../errors.hpp"
+#include "../owner.hpp"
+#include "exports.hpp"
+#include "foreign_error.hpp"
+#include "host_turn.hpp"
+#include "interface_dict.hpp"
+#include "protocol.hpp"
+
+#include <limits>
+
+namespace entrepot::python {
+namespace {
+
+using cai::speaker;
+
+constexpr const char *attribute = "__cuda_array_interface__";
+
+PyObject *attribute_name() {
+    static PyObject *const name = PyUnicode_InternFromString(attribute);
+    return name;
+}
+
+// ------------------------------------------------------------------ import
+
+// HIP Python writes an offset, which the protocol does not have: whoever reads the protocol would look at other memory.
+void check_no_offset(const InterfaceDict &dict) {
+    if (const std::int64_t offset = dict.offset())
+        throw speaker.refusal("the dict has an 'offset' of ", offset,
+                              ", which the protocol does not know; 'data' must be the address of the first element");
+}
+
+void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
+    PyObject *const data = dict.find(Key::data);
+    if (!data)
+        throw speaker.refusal("'data' is missing");
+    const DataEntry entry = dict.data_entry(data);
+    descriptor.data = entry.pointer;
+    descriptor.read_only = entry.flag;
+}
+
+std::optional<Array> read(PyObject *object, const ImportRequest &request) {
+    Reference value = find_attribute(object, attribute_name());
+    if (!value)
+        return std::nullopt;
+    const InterfaceDict dict(speaker, std::move(value));
+    dict.check_version(cai::oldest_version, std::numeric_limits<std::int64_t>::max(), cai::version);
+    dict.check_no_mask();
+    check_no_offset(dict);
+
+    Numbers shape, strides;
+    cai::Descriptor descriptor;
+    descriptor.typestr = dict.typestr();
+    dict.read_shape(shape);
+    descriptor.shape = shape.extents();
+    if (dict.read_strides(strides, shape.count))
+        descriptor.strides = strides.values.data();
+    read_data(dict, descriptor);
+    if (PyObject *const stream = dict.find(Key::stream))
+        descriptor.stream = dict.address(stream, "'stream' must be None or");
+    return cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
+}
+
+// ------------------------------------------------------------------ export
+
+// AttributeError, so that a consumer tries another protocol: the memory has no CAI.
+[[noreturn]] void refuse_absent(const Error &error) {
+    PyErr_Format(PyExc_AttributeError, "%s: %s", attribute, error.what());
+    throw PythonError{};
+}
+
+std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
+    try {
+        return cai::hand_over(array, wait_without_gil);
+    } catch (const Error &error) {
+        if (error.kind() == ErrorKind::interface)
+            refuse_absent(error);
+        throw;
+    }
+}
+
+void set(const Reference &dict, PyObject *key, const Reference &value) {
+    if (!value || PyDict_SetItem(dict.get(), key, value.get()) != 0)
+        throw PythonError{};
+}
+
+Reference write(const Array &array) {
+    const std::optional<std::uintptr_t> stream = stream_for_consumer(array);
+    Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
+    if (array.size() == 0)  // "the pointer of a zero-size array is 0"
+        set(dict, key_object(Key::data), Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));
+    set(dict, key_object(Key::stream), stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
+    return dict;
+}
+
+}  // namespace
+
+const Protocol cai_protocol{"cai", attribute, nullptr, read};
+
+PyObject *cai_export(PyObject *self) {
+    try {
+        return write(array_of(self)).release();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace entrepot::python

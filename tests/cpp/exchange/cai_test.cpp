@@ -1,0 +1,187 @@
+// CAI below Python: what the driver is asked, what is refused, who waits for whom. Two fakes claim every pointer, SYCL and CUDA.
+#include "core/refusal.hpp"
+#include "exchange/fake_cuda.hpp"
+
+#include <entrepot/exchange/cai.hpp>
+#include <entrepot/exchange/stream.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace entrepot;
+
+namespace {
+
+// An allocation and a dict about it: sixteen floats, four rows. Its fields are the dict's, to be bent by the tests.
+struct Producer {
+    fake::Claimed memory;
+    std::vector<std::int64_t> shape{4, 4}, strides;
+    int released = 0;
+    cai::Descriptor descriptor;
+
+    explicit Producer(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0) : memory(kind, device) {
+        descriptor.data = memory.data;
+        descriptor.typestr = "<f4";
+    }
+
+    Array take() {
+        descriptor.shape = shape;
+        descriptor.strides = strides.empty() ? nullptr : strides.data();
+        return cai::verify(descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
+    }
+};
+
+void *handle_of(const Queue &queue) { return reinterpret_cast<void *>(queue.handle()); }
+
+}  // namespace
+
+TEST_CASE("memory that SYCL claims too is CUDA's, on the device that its driver says, and let go once") {
+    for (const std::uint32_t device : {0u, 1u})
+        for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
+            Producer producer(kind, device);
+            {
+                const Array array = producer.take();
+                CHECK(array.data() == producer.memory.data);
+                CHECK(array.kind() == static_cast<UsmKind>(kind));
+                CHECK(&array.device().backend() == &fake::cuda());
+                CHECK(array.device() == fake::cuda_device(device));
+                CHECK(array.context() == array.device().default_context());
+                CHECK(array.layout() == Layout{4, 4});
+                CHECK(producer.released == 0);
+            }
+            CHECK(producer.released == 1);
+        }
+}
+
+TEST_CASE("strides are in bytes, also negative ones, and every element must lie inside") {
+    Producer producer;
+    producer.descriptor.data = producer.memory.data + 15;
+    producer.strides = {-16, -4};
+    const Array array = producer.take();
+    CHECK(array.strides()[0] == -4);
+    CHECK(array.memory().data() == producer.memory.data);
+
+    producer.descriptor.data = producer.memory.data + 16;
+    CHECK_REFUSED(ErrorKind::interface, "'strides' are in bytes", producer.take());
+    producer.strides = {6, 4};
+    CHECK_REFUSED(ErrorKind::interface, "no multiple of the item size", producer.take());
+    CHECK(producer.released == 2);
+}
+
+TEST_CASE("a pointer that the driver does not know is refused, an address without elements is not asked about") {
+    Producer producer;
+    float host[16];
+    producer.descriptor.data = host;
+    CHECK_REFUSED(ErrorKind::interface, "unknown to CUDA's driver", producer.take());
+    producer.descriptor.data = nullptr;
+    CHECK_REFUSED(ErrorKind::interface, "unknown to CUDA's driver", producer.take());
+    CHECK(producer.released == 2);
+
+    producer.shape = {0, 4};
+    const int asked = fake::world().calls.memory_query;
+    const Array empty = producer.take();
+    CHECK(empty.size() == 0);
+    CHECK(&empty.device().backend() == &fake::cuda());
+    CHECK(fake::world().calls.memory_query == asked);
+}
+
+TEST_CASE("types that have no typestr are refused with the way out, and so are misaligned items") {
+    Producer producer;
+    for (const char *typestr : {"<V2", "|V1", ">f4", "<O8"}) {
+        producer.descriptor.typestr = typestr;
+        CHECK_REFUSED(ErrorKind::interface, typestr, producer.take());
+    }
+    producer.descriptor.typestr = "<V2";
+    CHECK_REFUSED(ErrorKind::interface, "DLPack", producer.take());
+    producer.descriptor.typestr = "<f4";
+    producer.descriptor.data = reinterpret_cast<char *>(producer.memory.data) + 1;
+    producer.shape = {2, 2};
+    CHECK_REFUSED(ErrorKind::interface, "not aligned", producer.take());
+}
+
+TEST_CASE("stream 0 is refused before anything else happens") {
+    Producer producer;
+    producer.descriptor.stream = 0;
+    const int wrapped = fake::streams().wrapped;
+    CHECK_REFUSED(ErrorKind::interface, "may mean two streams", producer.take());
+    CHECK(fake::streams().wrapped == wrapped);
+    CHECK(producer.released == 1);
+}
+
+TEST_CASE("accesses come behind the producer's stream: the legacy one, the thread's, and one that goes after the call") {
+    const Queue ours = fake::cuda_device().default_queue();
+    Queue theirs = Queue::create(fake::cuda_device());
+    for (const std::uintptr_t stream : {std::uintptr_t{1}, std::uintptr_t{2}, exchange::stream_of(theirs)}) {
+        const Queue far = stream > 2 ? theirs : exchange::queue_of_stream(fake::cuda_device(), stream).queue;
+        Producer producer;
+        producer.descriptor.stream = stream;
+        fake::hold(far);
+        fake::submit(far);
+        const Array array = producer.take();
+        CHECK_FALSE(array.memory().is_ready_for_host(Access::read));
+        array.memory().before(Access::read, ours);
+        CHECK_FALSE(ours.is_done(ours.position()));
+        fake::release(far);
+        CHECK(array.memory().is_ready_for_host(Access::read));
+        CHECK(ours.is_done(ours.position()));
+    }
+}
+
+TEST_CASE("a stream that was named for the call is not touched after it") {
+    const Queue ours = fake::cuda_device().default_queue();
+    Queue theirs = Queue::create(fake::cuda_device());
+    const std::uintptr_t stream = exchange::stream_of(theirs);
+    Producer producer;
+    producer.descriptor.stream = stream;
+    fake::hold(theirs);
+    fake::submit(theirs);
+    const Array array = producer.take();
+    const int alive = fake::world().alive.queues;
+    const void *const handle = handle_of(theirs);
+    fake::release(theirs);
+    theirs = {};
+    CHECK(fake::world().alive.queues == alive - 1);  // so that any further look at it is one at freed memory
+    for (const ep_queue each : fake::world().queues)
+        CHECK(static_cast<const void *>(each) != handle);
+    array.memory().before(Access::write, ours);
+    array.memory().wait_for_host(Access::write);
+    CHECK(array.memory().is_ready_for_host(Access::write));
+}
+
+TEST_CASE("without a stream there is nothing to wait for, and letting go waits for no producer") {
+    Producer producer;
+    CHECK(producer.take().memory().is_quiet());
+    producer.descriptor.stream = 1;
+    const Queue legacy = exchange::legacy_stream_of(fake::cuda_device());
+    fake::hold(legacy);
+    fake::submit(legacy);
+    producer.released = 0;
+    producer.take();
+    CHECK(producer.released == 1);
+    fake::release(legacy);
+}
+
+TEST_CASE("a consumer is told of the array's queue where there is work, and of no stream where there is none") {
+    const fake::Claimed memory(EP_USM_DEVICE);
+    const Array array = memory.array(UsmKind::device);
+    CHECK(cai::hand_over(array) == std::nullopt);
+    CHECK(array.memory().has_escaped());
+
+    const Queue ours = array.queue(), other = Queue::create(memory.device);
+    fake::hold(other);
+    array.memory().after(Access::write, other, fake::submit(other));
+    const auto stream = cai::hand_over(array);
+    REQUIRE(stream.has_value());
+    CHECK(*stream == exchange::stream_of(ours));
+    CHECK_FALSE(ours.is_done(ours.position()));  // it waits for the other
+    fake::release(other);
+    CHECK(cai::hand_over(array) == std::nullopt);
+}
+
+TEST_CASE("memory of another backend has no CUDA array interface") {
+    const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue());
+    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA devices only", cai::hand_over(host));
+    const fake::Claimed pinned(EP_USM_HOST);
+    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA devices only", cai::hand_over(pinned.array(UsmKind::host).host()));
+}

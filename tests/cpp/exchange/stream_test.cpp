@@ -1,0 +1,140 @@
+// Hand-overs to streams: who waits for whom, what is noted for later, and what is not touched again.
+#include "exchange/fake_cuda.hpp"
+
+#include <entrepot/exchange/stream.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+using namespace entrepot;
+
+namespace {
+
+// An array whose own queue has work on it that does not end before `fake::release`.
+struct Busy {
+    fake::Claimed memory{EP_USM_DEVICE};
+    Array array = memory.array(UsmKind::device);
+    Queue ours = Queue::create(memory.device);
+
+    Busy() {
+        fake::hold(ours);
+        array.memory().after(Access::write, ours, fake::submit(ours));
+    }
+    ~Busy() { fake::release(ours); }
+};
+
+bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
+
+}  // namespace
+
+TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, and both are found again") {
+    const Device device = fake::cuda_device();
+    CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
+    CHECK(exchange::queue_of_stream(device, 1).stays);
+    CHECK(exchange::queue_of_stream(device, 2).stays);
+    CHECK(exchange::stream_of(exchange::legacy_stream_of(device)) == 1);
+    const Queue queue = Queue::create(device);
+    const exchange::FarQueue again = exchange::queue_of_stream(device, exchange::stream_of(queue));
+    CHECK(again.queue == queue);
+    CHECK_FALSE(again.stays);
+    CHECK(exchange::legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
+}
+
+TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits here") {
+    Busy busy;
+    const Queue theirs = Queue::create(busy.memory.device);
+    const fake::Calls before = fake::world().calls;
+    exchange::hand_to_stream(busy.array, exchange::stream_of(theirs));
+    CHECK(fake::world().calls.event_wait == before.event_wait);
+    CHECK(fake::world().calls.queue_wait == before.queue_wait);
+    CHECK_FALSE(is_done(theirs));
+    fake::release(busy.ours);
+    CHECK(is_done(theirs));
+    CHECK(busy.array.memory().has_escaped());
+}
+
+TEST_CASE("later work of ours waits for a stream that stays, and knows nothing of one that may be gone") {
+    const Device device = fake::cuda_device();
+    const Queue ours = Queue::create(device), theirs = Queue::create(device);
+    const Queue &legacy = exchange::legacy_stream_of(device);
+    const fake::Claimed block(EP_USM_DEVICE);
+
+    const Array array = block.array(UsmKind::device);
+    exchange::hand_to_stream(array, 1);
+    fake::hold(legacy);
+    fake::submit(legacy);
+    array.memory().before(Access::write, ours);
+    CHECK_FALSE(is_done(ours));
+    fake::release(legacy);
+    CHECK(is_done(ours));
+
+    const Array other = block.array(UsmKind::device);
+    exchange::hand_to_stream(other, exchange::stream_of(theirs));
+    CHECK(other.memory().is_quiet());
+}
+
+TEST_CASE("a stream is not looked at where there is nothing to wait for") {
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Array array = block.array(UsmKind::device);
+    const int wrapped = fake::streams().wrapped;
+    exchange::hand_to_stream(array, 0xdead0000);
+    CHECK(fake::streams().wrapped == wrapped);
+    CHECK(array.memory().has_escaped());
+}
+
+TEST_CASE("memory that others have too comes behind a stream that may be gone by way of a queue of ours") {
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Array array = block.array(UsmKind::device), same = array;
+    Queue theirs = Queue::create(block.device);
+    fake::hold(theirs);
+    fake::submit(theirs);
+    exchange::come_behind_stream(array, exchange::stream_of(theirs));
+    const Queue ours = Queue::create(block.device);
+    same.memory().before(Access::read, ours);
+    CHECK_FALSE(is_done(ours));
+    fake::release(theirs);
+    CHECK(is_done(ours));
+}
+
+TEST_CASE("the past of a queue is done when its event is, for the host and for other queues, and costs no queue") {
+    const Device device = fake::cuda_device();
+    const Queue theirs = Queue::create(device), ours = Queue::create(device);
+    fake::hold(theirs);
+    fake::submit(theirs);
+    const int alive = fake::world().alive.queues;
+    {
+        const Queue past = Queue::past(device.default_context(), device, theirs.record());
+        CHECK(fake::world().alive.queues == alive);
+        CHECK_FALSE(past.is_done(1));
+        ours.wait_for(past.event_at(1));
+        CHECK_FALSE(is_done(ours));
+        for (const Queue &queue : live_queues(device.default_context()))
+            queue.record();  // as a quarantine does with every queue that lives
+        fake::release(theirs);
+        past.wait_at(1);
+        CHECK(past.is_done(1));
+        CHECK(is_done(ours));
+    }
+    CHECK(fake::world().alive.queues == alive);
+}
+
+TEST_CASE("owners are kept as long as any Queue of theirs, each once, and not without end") {
+    auto owner = std::make_shared<int>(1);
+    {
+        const Queue queue = Queue::create(fake::cuda_device());
+        queue.keep_alive(owner);
+        queue.keep_alive(owner);
+        CHECK(owner.use_count() == 2);
+        std::weak_ptr<int> last;
+        for (int i = 0; i < 10; ++i) {
+            const auto another = std::make_shared<int>(i);
+            queue.keep_alive(another);
+            last = another;
+        }
+        CHECK(last.expired());
+        const Queue copy = queue;
+        CHECK(owner.use_count() == 2);
+    }
+    CHECK(owner.use_count() == 1);
+}

@@ -1,0 +1,107 @@
+"""cuda.core: its StridedMemoryView takes and gives memory, its streams are queues, and ours are its streams."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import cuda_kernels
+import entrepot as ep
+from places import values
+
+core = pytest.importorskip("cuda.core")
+utils = pytest.importorskip("cuda.core.utils")
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cuda, pytest.mark.cuda_core]
+
+
+@pytest.fixture(autouse=True)
+def device() -> Any:
+    device = core.Device(0)
+    device.set_current()
+    return device
+
+
+def numbers() -> ep.Array:
+    array = ep.empty((4, 6), "int32", device="cuda:0")
+    for row in range(4):
+        ep.fill(array[row], row)
+    return array
+
+
+VIEWS = {
+    "dlpack": lambda array, stream: utils.StridedMemoryView.from_dlpack(array, stream_ptr=stream),
+    "cai": lambda array, stream: utils.StridedMemoryView.from_cuda_array_interface(array, stream_ptr=stream),
+}
+
+
+@pytest.mark.parametrize("protocol", VIEWS)
+class TestOut:
+    def test_it_is_the_same_memory(self, protocol: str) -> None:
+        array = numbers()
+        view = VIEWS[protocol](array, 1)
+        assert (view.ptr, tuple(view.shape), view.device_id, view.is_device_accessible) == (array.data_ptr, (4, 6), 0, True)
+        part = VIEWS[protocol](array[1:, ::2], 1)
+        assert (part.ptr, tuple(part.strides)) == (array[1:, ::2].data_ptr, (6, 2))
+
+    def test_it_keeps_the_memory(self, protocol: str) -> None:
+        memory = numbers()
+        owner = Owner(memory)
+        array, gone = ep.asarray(owner), weakref.ref(owner)
+        view = VIEWS[protocol](array, 1)
+        del owner, array
+        gc.collect()
+        assert gone() is not None
+        del view
+        gc.collect()
+        assert gone() is None
+
+    def test_its_stream_comes_behind_our_work(self, protocol: str, device: Any) -> None:
+        array, stream = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")), device.create_stream()
+        array.queue.wait()
+        done = cuda_kernels.launch(array)
+        VIEWS[protocol](array, int(stream.handle))
+        assert not done.done, "the call waited"
+        stream.sync()
+        assert done.done
+
+
+class Owner:
+    def __init__(self, memory: ep.Array) -> None:
+        self.memory = memory
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self.memory.__cuda_array_interface__
+
+
+class TestIn:
+    def test_a_view_is_taken(self) -> None:
+        array = numbers()
+        view = VIEWS["dlpack"](array, 1)
+        again = ep.asarray(view)
+        assert (again.data_ptr, again.shape) == (array.data_ptr, array.shape)
+        assert values(again)[3].tolist() == [3] * 6
+
+    def test_a_buffer_is_taken(self, device: Any) -> None:
+        stream = device.create_stream()
+        buffer = device.allocate(64, stream=stream)
+        array = ep.asarray(buffer)
+        assert (array.data_ptr, array.nbytes, array.kind) == (int(buffer.handle), 64, "device")
+        ep.fill(array, 3).wait()
+        assert set(values(array).tolist()) == {3}
+
+
+class TestStreams:
+    def test_its_streams_are_queues(self, device: Any) -> None:
+        stream = device.create_stream()
+        array = ep.full(4, 3, "int32", queue=stream)
+        stream.sync()
+        assert values(array).tolist() == [3] * 4
+        assert ep.Queue(stream).__cuda_stream__() == (0, int(stream.handle))
+
+    def test_ours_are_its_streams(self, device: Any) -> None:
+        queue = ep.Queue("cuda:0")
+        assert int(device.create_stream(queue).handle) == queue.__cuda_stream__()[1]

@@ -1,0 +1,121 @@
+"""CuPy: DLPack and the CUDA array interface both ways, on its default stream and on one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cuda_kernels
+import entrepot as ep
+from interop.pairs import LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
+from places import CUDA, Place
+
+cupy = pytest.importorskip("cupy")
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cupy]
+
+ON_DEVICE = [place for place in CUDA if place.kind != "host"]
+
+
+@functools.cache
+def slow_kernel() -> Any:
+    return cupy.RawKernel(cuda_kernels.SOURCE, "slow")
+
+
+class CuPy(Peer):
+    """On the default stream or on one of its own; whoever writes waits, as its users would."""
+
+    name = "cupy"
+
+    def __init__(self, *, own_stream: bool) -> None:
+        self.own_stream = own_stream
+
+    @functools.cached_property
+    def stream(self) -> Any:
+        return cupy.cuda.Stream(non_blocking=True) if self.own_stream else cupy.cuda.Stream.null
+
+    def on(self) -> contextlib.AbstractContextManager[Any]:
+        return self.stream
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        allocate = cupy.cuda.malloc_managed if place.kind == "shared" else cupy.get_default_memory_pool().malloc
+        with self.on(), cupy.cuda.using_allocator(allocate):
+            return LAYOUTS[layout](cupy.arange(24, dtype="int32").reshape(4, 6).astype(dtype), cupy.broadcast_to)
+
+    def view(self, obj: Any) -> View:
+        return View(obj.data.ptr, obj.shape, tuple(stride // obj.itemsize for stride in obj.strides), False)
+
+    def values(self, obj: Any) -> np.ndarray:
+        with self.on():
+            return cupy.asnumpy(obj)
+
+    def write(self, obj: Any, value: int) -> None:
+        with self.on():
+            obj[0, 0] = value
+        self.stream.synchronize()
+
+    def start_slow_kernel(self, obj: Any) -> None:
+        with self.on():
+            slow_kernel()((1,), (1,), (obj, np.int64(1)))
+            self.stream.synchronize()
+            obj.fill(0)
+            slow_kernel()((1,), (1,), (obj, np.int64(cuda_kernels.TURNS)))
+
+    def is_idle(self, obj: Any) -> bool:
+        return self.stream.done
+
+
+NO_FLAG = "CuPy has no read-only arrays: what it makes of one may be written"
+WAITS = Cannot("CuPy waits on the host for the stream of CAI", AssertionError)
+
+
+def ways(peer: CuPy) -> list[Way]:
+    def there(carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def carry_there(obj: Any) -> Any:
+            with peer.on():
+                return carry(obj)
+
+        return carry_there
+
+    name = "own stream" if peer.own_stream else "default stream"
+    cannot_make, cannot_take = Cannot.lacks(NO_FLAG, "read-only"), {"read-only": Cannot(NO_FLAG, AssertionError)}
+    by_cai = there(lambda x: ep.asarray(x, protocol="cai"))
+    return [
+        In(f"asarray(x), {name}", peer, there(ep.asarray), ON_DEVICE, NUMPY_DTYPES, cannot_make, at_once=True),
+        In(f"asarray(x, protocol='cai'), {name}", peer, by_cai, ON_DEVICE, NUMPY_DTYPES, cannot_make, at_once=True),
+        Out(f"cupy.from_dlpack(a), {name}", peer, there(cupy.from_dlpack), ON_DEVICE, NUMPY_DTYPES, cannot_take, at_once=True),
+        Out(
+            f"cupy.asarray(a), {name}",
+            peer,
+            there(cupy.asarray),
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            cannot_take | {"at once": WAITS},
+            at_once=True,
+        ),
+    ]
+
+
+WAYS = [way for own_stream in (False, True) for way in ways(CuPy(own_stream=own_stream))]
+
+test_pair = matrix(WAYS)
+
+
+@pytest.mark.cuda
+def test_its_streams_are_queues() -> None:
+    for stream in (cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(), cupy.cuda.Stream.null, cupy.cuda.Stream.ptds):
+        array = ep.full(4, 3, "int32", queue=stream)
+        stream.synchronize()
+        assert cupy.asarray(array).tolist() == [3] * 4
+
+
+@pytest.mark.cuda
+def test_our_queues_are_its_streams() -> None:
+    queue = ep.Queue("cuda:0")
+    with cupy.cuda.ExternalStream(queue.__cuda_stream__()[1]):
+        array = cupy.arange(4)
+    assert ep.asarray(array, queue=queue).copy_to_host().numpy().tolist() == [0, 1, 2, 3]

@@ -1,0 +1,34 @@
+"""A CUDA kernel that takes a moment: who reads before it is done reads the wrong values."""
+
+from __future__ import annotations
+
+import functools
+
+import entrepot as ep
+
+#: ``slow`` spins and then writes 42 to the first element.
+SOURCE = """
+extern "C" __global__ void slow(int *data, long long turns) {
+    unsigned x = 1;
+    for (long long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[1] = x;
+    data[0] = 42;
+}
+"""
+TURNS = 100_000_000  # about 0.25 s
+RESULT = 42
+
+
+@functools.cache
+def _kernel(device: str) -> ep.Kernel:
+    kernel = ep.Program(SOURCE, device).kernel("slow")
+    warm = ep.zeros(2, "int32", device=device)
+    kernel[1](warm, ep.Scalar(1, "int64")).wait()  # loading it may wait for all of the device's work
+    return kernel
+
+
+def launch(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
+    """Starts it on an array of zeros, on the array's own queue unless another is named."""
+    done = _kernel(str(array.device))[1](array, ep.Scalar(TURNS, "int64"), queue=queue)
+    assert not done.done, "the kernel must be slow enough for a test to mean anything"
+    return done

@@ -1,0 +1,63 @@
+"""CUDA's streams and current context by the driver alone: what other people's programs have, without their libraries."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+from collections.abc import Iterator
+
+LEGACY, PER_THREAD = 1, 2
+_NON_BLOCKING = 1
+
+
+@functools.cache
+def driver() -> ctypes.CDLL:
+    cuda = ctypes.CDLL("libcuda.so.1")
+    check(cuda.cuInit(0))
+    return cuda
+
+
+def check(status: int) -> None:
+    assert status == 0, f"error {status} of the driver"
+
+
+@functools.cache
+def primary_context(device: int = 0) -> ctypes.c_void_p:
+    context = ctypes.c_void_p()
+    check(driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
+    return context
+
+
+def current_context() -> int | None:
+    context = ctypes.c_void_p()
+    check(driver().cuCtxGetCurrent(ctypes.byref(context)))
+    return context.value
+
+
+@contextlib.contextmanager
+def inside(context: ctypes.c_void_p) -> Iterator[None]:
+    check(driver().cuCtxPushCurrent_v2(context))
+    try:
+        yield
+    finally:
+        check(driver().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())))
+
+
+class Stream:
+    """One that waits for no other, and goes with its object: a handle that is used later is a handle of nothing."""
+
+    def __init__(self, device: int = 0) -> None:
+        handle = ctypes.c_void_p()
+        with inside(primary_context(device)):
+            check(driver().cuStreamCreate(ctypes.byref(handle), _NON_BLOCKING))
+        self.handle = handle.value
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.handle)
+
+    def wait(self) -> None:
+        check(driver().cuStreamSynchronize(ctypes.c_void_p(self.handle)))
+
+    def __del__(self) -> None:
+        driver().cuStreamDestroy_v2(ctypes.c_void_p(self.handle))
