@@ -1,6 +1,7 @@
-"""Copies on and to a CUDA device, against the best of PyTorch and CuPy: `python -m benchmarks.cuda` on a machine with a GPU.
+"""CUDA: hand-overs against what the peers take among themselves, and copies against the best of PyTorch and CuPy.
 
-Both sides submit and wait, so a pair is as long as its copy. What CuPy and PyTorch are asked for is the same copy in their words.
+`python -m benchmarks.cuda [exchange] [copies]` on a machine with a GPU. Both sides of a copy submit and wait, so a pair is as long
+as its copy; what CuPy and PyTorch are asked for is the same copy in their words.
 """
 
 from __future__ import annotations
@@ -81,9 +82,41 @@ def strided(queue: ep.Queue) -> list[Pair]:
     return found
 
 
+def exchange() -> list[Pair]:
+    """Device memory in and out, nothing pending; each against the same way between two peers."""
+    from cuda.core.utils import StridedMemoryView
+
+    ours = ep.zeros(1024, "float32", device="cuda:0")
+    ours.queue.wait()
+    names: dict[str, Any] = {
+        "ep": ep, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
+        "tensor": torch.zeros(1024, device="cuda"), "complex_tensor": torch.zeros(1024, dtype=torch.complex64, device="cuda"),
+        "array": cupy.zeros(1024, "float32"),
+    }  # fmt: skip
+    return [
+        Pair("asarray(torch tensor), against cuda.core", "ep.asarray(tensor)", "view(tensor, -1)", 3, names),
+        Pair("asarray(complex torch tensor)", "ep.asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
+        Pair("asarray(CuPy array), against cuda.core", "ep.asarray(array)", "view(array, -1)", 1.8, names),
+        Pair("torch.from_dlpack(ours), of CuPy's", "torch.from_dlpack(ours)", "torch.from_dlpack(array)", 3, names),
+        Pair("torch.as_tensor(ours), of CuPy's", "torch.as_tensor(ours)", "torch.as_tensor(array)", 1, names),
+        Pair("cupy.from_dlpack(ours), of PyTorch's", "cupy.from_dlpack(ours)", "cupy.from_dlpack(tensor)", 4, names),
+        Pair("cupy.asarray(ours), of PyTorch's", "cupy.asarray(ours)", "cupy.asarray(tensor)", 1.6, names),
+        Pair("ours.__dlpack__(stream=1), of CuPy's", "ours.__dlpack__(stream=1)", "array.__dlpack__(stream=1)", 1, names),
+        Pair(
+            "ours.__cuda_array_interface__, of CuPy's",
+            "ours.__cuda_array_interface__",
+            "array.__cuda_array_interface__",
+            1,
+            names,
+        ),
+    ]
+
+
+TOPICS = {"exchange": exchange, "copies": lambda: [*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]}
+
+
 def main() -> int:
-    queue = ep.Queue("cuda:0")
-    results = [measure(pair) for pair in [*transfers(queue), *strided(queue)]]
+    results = [measure(pair) for topic in sys.argv[1:] or TOPICS for pair in TOPICS[topic]()]
     print_table(results)
     return 0 if all(result.reached for result in results) else 1
 

@@ -1,4 +1,4 @@
-"""PyTorch: the C exchange API, DLPack and CAI in, DLPack, CAI, buffers and NumPy's interface out, on the CPU and on CUDA devices."""
+"""PyTorch: the C exchange API, DLPack and CAI in, DLPack, CAI, buffers and NumPy's interface out, on the CPU and on CUDA."""
 
 from __future__ import annotations
 
