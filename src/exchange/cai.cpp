@@ -2,6 +2,7 @@
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 
+#include <atomic>
 #include <string_view>
 
 namespace entrepot::cai {
@@ -13,8 +14,13 @@ constexpr std::string_view backend_name = "cuda";
 bool is_cuda(const Device &device) { return device.backend().name() == backend_name; }
 
 const std::vector<Device> &cuda_devices() {
+    static std::atomic<const std::vector<Device> *> known{nullptr};  // looking them up takes as long as asking the driver
+    if (const std::vector<Device> *const devices = known.load(std::memory_order_acquire)) [[likely]]
+        return *devices;
     try {
-        return registry::devices(registry::backend(backend_name));
+        const std::vector<Device> &devices = registry::devices(registry::backend(backend_name));
+        known.store(&devices, std::memory_order_release);
+        return devices;
     } catch (const Error &error) {
         throw speaker.refusal("it describes memory of CUDA devices, and there are none: ", error.what());
     }
@@ -65,7 +71,7 @@ ep_allocation ask(const exchange::Reach &reach) {
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     check_stream(descriptor);
-    const Dtype dtype = dtype_from_typestr(descriptor.typestr);
+    const Dtype dtype = descriptor.dtype;
     Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, descriptor.strides, dtype.itemsize());
     if (layout.size() == 0)
         return empty_array(descriptor, dtype, std::move(layout), std::move(owner), queue);
@@ -78,7 +84,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     if (found.contained == 0)
         refuse_outside(found, reach, layout);
 
-    const Device known = registry::backend(backend_name).device(found.device);
+    const Device known = cuda_devices().front().backend().device(found.device);
     const Device &device = known ? known : cuda_devices().front();
     Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device, device.default_context(),
                                    std::move(owner));

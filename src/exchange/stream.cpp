@@ -30,6 +30,15 @@ const Queue &remember(const Device &device) {
     return fresh->queue;
 }
 
+// What the consumer will submit is not known yet; where its queue stays, a place there is claimed now.
+void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait wait) {
+    const Memory &memory = array.memory();
+    memory.mark_escaped();
+    memory.before(access_of(array), consumer, wait);
+    if (stays)
+        memory.after(access_of(array), consumer, consumer.submitted());
+}
+
 // Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours.
 void note_shared(const Memory &memory, const FarQueue &producer) {
     if (producer.stays)
@@ -61,17 +70,14 @@ std::uintptr_t stream_of(const Queue &queue) {
     return is_sycl(queue.backend()) ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-// What the consumer will submit is not known yet; where its queue stays, a place there is claimed now.
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Wait wait) {
-    const Memory &memory = array.memory();
-    memory.mark_escaped();
-    memory.before(access_of(array), consumer.queue, wait);
-    if (consumer.stays)
-        memory.after(access_of(array), consumer.queue, consumer.queue.submitted());
+    hand_to(array, consumer.queue, consumer.stays, wait);
 }
 
 void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait) {
     const Device &device = array.memory().device();
+    if (stream == legacy_stream)
+        return hand_to(array, legacy_stream_of(device), true, wait);
     if (stream >= lowest_handle && array.memory().is_quiet() && !is_sycl(device.backend()))
         return array.memory().mark_escaped();
     hand_to(array, queue_of_stream(device, stream), wait);
@@ -85,6 +91,14 @@ void come_behind(const Array &array, const FarQueue &producer) {
     if (producer.stays)
         return memory.after_producer(producer.queue);
     memory.after_producer(Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record()));
+}
+
+void come_behind_stream(const Array &array, std::uintptr_t stream) {
+    const Memory &memory = array.memory();
+    if (stream > legacy_stream || memory.is_shared())
+        return come_behind(array, queue_of_stream(memory.device(), stream));
+    memory.mark_escaped();
+    memory.after_producer(legacy_stream_of(memory.device()));
 }
 
 }  // namespace entrepot::exchange

@@ -51,6 +51,10 @@ void Memory::Ordering::begin(Record &record) {
 }
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
+    if (entries.size() == 1 && entries.front().queue == queue && entries.front().access == access) [[likely]] {
+        entries.front() = {queue, std::max(position, entries.front().position), access};
+        return;
+    }
     const auto is_behind = [&](const Entry &entry) {
         if (access == Access::write)  // comes after all that the queue did or has waited for
             return entry.queue == queue || entry.waited_by == queue.identity()->number;

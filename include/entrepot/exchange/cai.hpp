@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 namespace entrepot::cai {
 
@@ -20,7 +19,7 @@ inline constexpr exchange::Speaker speaker{"CUDA array interface", ErrorKind::in
 struct Descriptor {
     void *data = nullptr;
     bool read_only = false;
-    std::string_view typestr;
+    Dtype dtype;
     Extents shape{};
     const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
     // The producer's work is in it: 1 the legacy default stream, 2 that of this thread, else a CUstream. None: there is no work.
@@ -30,7 +29,7 @@ struct Descriptor {
 // Asks the driver what the pointer is, for the lowest and the highest byte that an element has. The Array keeps `owner` alive and
 // is ordered behind the producer's stream; nothing waits here. A pointer without elements is not asked: the array is on `queue`'s
 // device, else on the current one where that is a CUDA device, else on the first. Throws InterfaceError, with `owner` released:
-// typestr, shape, strides or stream say something impossible, no CUDA device is here or none knows the pointer, an element lies
+// shape, strides or stream say something impossible, no CUDA device is here or none knows the pointer, an element lies
 // outside of the allocation, the item is misaligned.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 

@@ -38,8 +38,6 @@ void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait
 
 // Of an import: accesses of ours come behind what the producer's queue holds now.
 void come_behind(const Array &array, const FarQueue &producer);
-inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
-    come_behind(array, queue_of_stream(array.memory().device(), stream));
-}
+void come_behind_stream(const Array &array, std::uintptr_t stream);
 
 }  // namespace entrepot::exchange

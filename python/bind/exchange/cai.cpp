@@ -53,7 +53,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
     Numbers shape, strides;
     cai::Descriptor descriptor;
-    descriptor.typestr = dict.typestr();
+    descriptor.dtype = dtype_from_typestr(dict.typestr());
     dict.read_shape(shape);
     descriptor.shape = shape.extents();
     if (dict.read_strides(strides, shape.count))

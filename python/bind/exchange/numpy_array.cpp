@@ -10,6 +10,7 @@
 #include "../owner.hpp"
 #include "foreign_error.hpp"
 #include "interface_dict.hpp"
+#include "numpy_dtype.hpp"
 #include "protocol.hpp"
 
 #include <algorithm>
@@ -146,6 +147,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 }
 
 }  // namespace
+
+Dtype numpy_dtype(PyObject *descr) { return descr_cache.find(descr); }
 
 const Protocol numpy_protocol{"numpy", nullptr, probe, read};
 

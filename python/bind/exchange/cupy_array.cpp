@@ -1,0 +1,180 @@
+// CuPy's own arrays, without a protocol: the attributes that CuPy makes its interface dict of, and its current stream.
+//
+// Making the dict, or a capsule that waits for a stream, takes CuPy longer than us all the rest. The attributes are believed in a
+// process only once those of an array have been compared with what it says in `__cuda_array_interface__`; if that differs, the
+// route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an array has imported it.
+#include <entrepot/exchange/cai.hpp>
+
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "interface_dict.hpp"
+#include "numpy_dtype.hpp"
+#include "protocol.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace entrepot::python {
+namespace {
+
+using cai::speaker;
+
+struct Names {
+    PyObject *data, *ptr, *shape, *strides, *dtype, *is_contiguous, *interface;
+};
+
+const Names &names() {
+    static const Names made{PyUnicode_InternFromString("data"),
+                            PyUnicode_InternFromString("ptr"),
+                            PyUnicode_InternFromString("shape"),
+                            PyUnicode_InternFromString("strides"),
+                            PyUnicode_InternFromString("dtype"),
+                            PyUnicode_InternFromString("_c_contiguous"),
+                            PyUnicode_InternFromString("__cuda_array_interface__")};
+    return made;
+}
+
+bool probe(PyTypeObject *type) {
+    const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
+    const char *const dot = std::strrchr(type->tp_name, '.');
+    const bool found = module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), "cupy") == 0 &&
+                       std::strcmp(dot ? dot + 1 : type->tp_name, "ndarray") == 0;
+    PyErr_Clear();
+    return found;
+}
+
+// ------------------------------------------------------------------ its current stream
+
+using StreamFunction = std::intptr_t (*)(int skip_dispatch);
+constexpr const char *signatures[] = {"intptr_t (void)", "intptr_t (int __pyx_skip_dispatch)"};
+
+// The C function that CuPy publishes for it, as Cython does; nullptr where it does not.
+StreamFunction find_stream_function() {
+    PyObject *const module = PyDict_GetItemString(PyImport_GetModuleDict(), "cupy_backends.cuda.stream");  // borrowed
+    const Reference published(module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr);
+    PyObject *const capsule =
+        published && PyDict_Check(published.get()) ? PyDict_GetItemString(published.get(), "get_current_stream_ptr") : nullptr;
+    void *found = nullptr;
+    for (const char *const signature : signatures)
+        if (capsule && PyCapsule_IsValid(capsule, signature))
+            found = PyCapsule_GetPointer(capsule, signature);
+    PyErr_Clear();
+    return reinterpret_cast<StreamFunction>(found);
+}
+
+// ------------------------------------------------------------------ reading
+
+struct Attributes {
+    Numbers shape, strides;
+    cai::Descriptor descriptor;
+    Reference descr;  // its dtype
+};
+
+Reference attribute(PyObject *object, PyObject *name) {
+    Reference value(PyObject_GetAttr(object, name));
+    if (!value)
+        throw PythonError{};
+    return value;
+}
+
+void read_tuple(PyObject *object, PyObject *name, Numbers &numbers) {
+    const Reference tuple = attribute(object, name);
+    if (!PyTuple_Check(tuple.get()) || static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get())) > Layout::max_ndim)
+        throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no tuple of at most ", Layout::max_ndim, " numbers");
+    numbers.count = static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get()));
+    for (std::size_t axis = 0; axis < numbers.count; ++axis) {
+        const long long number = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(axis)));
+        if (number == -1 && PyErr_Occurred())
+            throw PythonError{};
+        numbers.values[axis] = number;
+    }
+}
+
+void read_attributes(PyObject *object, StreamFunction current_stream, Attributes &out) {
+    const Names &name = names();
+    const Reference pointer = attribute(attribute(object, name.data).get(), name.ptr);
+    out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
+    if (!out.descriptor.data && PyErr_Occurred())
+        throw PythonError{};
+    out.descr = attribute(object, name.dtype);
+    read_tuple(object, name.shape, out.shape);
+    out.descriptor.shape = out.shape.extents();
+    if (attribute(object, name.is_contiguous).get() != Py_True) {
+        read_tuple(object, name.strides, out.strides);
+        if (out.strides.count != out.shape.count)
+            throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
+        out.descriptor.strides = out.strides.values.data();
+    }
+    const std::intptr_t stream = current_stream(0);
+    out.descriptor.stream = stream == 0 ? 1 : static_cast<std::uintptr_t>(stream);
+}
+
+// ------------------------------------------------------------------ whether they mean what we think
+
+enum class Trust { unknown, proved, refuted };
+std::atomic<Trust> trust = Trust::unknown;  // two threads that find out at once find the same
+std::atomic<StreamFunction> stream_function{nullptr};
+
+bool agree(const Attributes &ours, const InterfaceDict &theirs) {
+    Numbers shape, strides;
+    theirs.read_shape(shape);
+    const bool has_strides = theirs.read_strides(strides, shape.count);
+    PyObject *const data = theirs.find(Key::data), *const stream = theirs.find(Key::stream);
+    return data && theirs.data_entry(data).pointer == ours.descriptor.data &&
+           std::ranges::equal(shape.extents(), ours.shape.extents()) && has_strides == (ours.descriptor.strides != nullptr) &&
+           (!has_strides || std::ranges::equal(strides.extents(), ours.strides.extents())) && stream &&
+           theirs.address(stream, "'stream' must be") == *ours.descriptor.stream &&
+           dtype_from_typestr(theirs.typestr()) == numpy_dtype(ours.descr.get());
+}
+
+bool has_elements(const Attributes &attributes) {
+    const Extents shape = attributes.shape.extents();
+    return std::ranges::find(shape, 0) == shape.end();
+}
+
+// Nothing is proved by an array without elements or typestr, whose dict says less; until one comes by, DLPack serves.
+bool is_as_expected(PyObject *object) {
+    const StreamFunction current_stream = find_stream_function();
+    if (!current_stream) {
+        trust = Trust::refuted;
+        return false;
+    }
+    try {
+        Attributes attributes;
+        read_attributes(object, current_stream, attributes);
+        if (!has_elements(attributes) || !typestr_of(numpy_dtype(attributes.descr.get())))
+            return false;
+        const InterfaceDict dict(speaker, attribute(object, names().interface));
+        stream_function = current_stream;
+        trust = agree(attributes, dict) ? Trust::proved : Trust::refuted;
+    } catch (const PythonError &) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            throw;
+        PyErr_Clear();
+        trust = Trust::refuted;
+    } catch (const Error &) {
+        trust = Trust::refuted;
+    }
+    return trust == Trust::proved;
+}
+
+bool is_trusted(PyObject *object) {
+    const Trust known = trust.load(std::memory_order_acquire);
+    return known == Trust::proved || (known == Trust::unknown && is_as_expected(object));
+}
+
+std::optional<Array> read(PyObject *object, const ImportRequest &request) {
+    if (!is_trusted(object)) [[unlikely]]
+        return std::nullopt;
+    Attributes attributes;
+    read_attributes(object, stream_function.load(std::memory_order_relaxed), attributes);
+    attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
+    return cai::verify(attributes.descriptor, keep(object), request.queue);
+}
+
+}  // namespace
+
+const Protocol cupy_protocol{"cupy", nullptr, probe, read};
+
+}  // namespace entrepot::python

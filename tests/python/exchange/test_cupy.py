@@ -1,0 +1,103 @@
+"""CuPy's arrays read in place, once they have been compared with what CuPy says of them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from robustness.processes import run
+
+pytestmark = pytest.mark.host
+
+MEMORY = (ctypes.c_float * 12)(*range(12))
+
+
+def namesake(**attributes: Any) -> type:
+    """A class that is called as CuPy's."""
+    return type("ndarray", (), {"__module__": "cupy", **attributes})
+
+
+def test_a_namesake_is_taken_by_what_it_speaks() -> None:
+    interface = {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "version": 3}
+    kind = namesake(__array_interface__=interface)
+    assert ep.asarray(kind()).data_ptr == ctypes.addressof(MEMORY)
+    with pytest.raises(ep.ExchangeError, match="does not speak cupy"):
+        ep.asarray(kind(), protocol="cupy")
+    with pytest.raises(TypeError, match="speaks none of"):
+        ep.asarray(namesake()())
+
+
+def test_a_stream_of_another_signature_is_not_called() -> None:
+    """In a process of its own, where nothing is proved yet."""
+    run("""
+        import ctypes, sys, types
+        import entrepot as ep
+        from tensors import new_capsule
+
+        module = types.ModuleType("cupy_backends.cuda.stream")
+        module.__pyx_capi__ = {"get_current_stream_ptr": new_capsule(1, b"double (double)")}
+        sys.modules["cupy_backends.cuda.stream"] = module
+        kind = type("ndarray", (), {"__module__": "cupy", "__array_interface__": {}})
+        try:
+            ep.asarray(kind())
+        except ep.InterfaceError as refusal:
+            assert str(refusal).startswith("array interface")
+    """)
+
+
+@pytest.mark.cuda
+@pytest.mark.cupy
+@pytest.mark.numpy
+class TestArrays:
+    def test_the_first_array_proves_the_way(self) -> None:
+        run("""
+            import cupy
+            import entrepot as ep
+
+            def takes(array):
+                try:
+                    return ep.asarray(array, protocol="cupy").data_ptr == array.data.ptr
+                except ep.ExchangeError:
+                    return False
+
+            assert not takes(cupy.zeros((0, 3), "float32")), "it proves nothing"
+            assert takes(cupy.zeros((4, 3), "float32"))
+            assert takes(cupy.zeros((0, 3), "float32"))
+            assert takes(cupy.zeros((4, 3), "float32").T[::-1])
+        """)
+
+    def test_it_says_what_cai_says(self) -> None:
+        import cupy
+
+        whole = cupy.arange(24, dtype="int32").reshape(4, 6)
+        for array in (whole, whole[1:, ::2], whole.T, whole[::-1], whole[2, 3], whole[4:], whole.astype("complex64")):
+            first, second = ep.asarray(array, protocol="cupy"), ep.asarray(array, protocol="cai")
+            assert (first.shape, first.dtype, first.device, first.kind) == (
+                second.shape,
+                second.dtype,
+                second.device,
+                second.kind,
+            )
+            assert first.strides == second.strides
+            if array.size:
+                assert first.data_ptr == second.data_ptr
+
+    def test_types_without_a_typestr_too(self) -> None:
+        import cupy
+
+        array = cupy.from_dlpack(ep.zeros(3, "bfloat16", device="cuda:0"))
+        assert str(ep.asarray(array).dtype) == "bfloat16"
+
+    def test_a_subclass_speaks_for_itself(self) -> None:
+        import cupy
+
+        class Odd(cupy.ndarray):
+            def __dlpack__(self, **_: object) -> object:
+                raise BufferError("not today")
+
+        odd = cupy.zeros(3).view(Odd)
+        with pytest.raises(ep.ExchangeError, match="not today"):
+            ep.asarray(odd)
