@@ -210,14 +210,14 @@ template <auto place_of> Array verify_by(Descriptor &&d, Owner &&owner) {
     return Array(borrow<place_of>(d, std::move(owner)), d.data, d.dtype, std::move(d.layout), d.read_only);
 }
 
-template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Trust trust, Owner &&owner) {
+template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
     Descriptor descriptor = read(managed.dl_tensor, flags);
     if (const Memory *own = own_memory(managed)) {
         Array array = see(descriptor, *own);
         const Owner let_go = std::move(owner);
         return array;
     }
-    return verify(std::move(descriptor), std::move(owner), trust);
+    return verify(std::move(descriptor), std::move(owner));
 }
 
 template <class Managed> void call_deleter(void *handle) {
@@ -247,12 +247,12 @@ Array verify(Descriptor &&d, Owner &&owner, Trust trust) {
                                     : verify_by<locate>(std::move(d), std::move(owner));
 }
 
-Array take(const DLManagedTensorVersioned &managed, Owner &&owner, Trust trust) {
+Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {
     require_version(managed.version);
-    return take_read(managed, managed.flags, trust, std::move(owner));
+    return take_read(managed, managed.flags, std::move(owner));
 }
 
-Array take(const DLManagedTensor &managed, Owner &&owner) { return take_read(managed, 0, Trust::asked, std::move(owner)); }
+Array take(const DLManagedTensor &managed, Owner &&owner) { return take_read(managed, 0, std::move(owner)); }
 
 Array from_managed(DLManagedTensorVersioned *managed) { return adopt(managed); }
 Array from_managed(DLManagedTensor *managed) { return adopt(managed); }

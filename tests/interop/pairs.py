@@ -95,6 +95,9 @@ class Peer:
         """Puts the kernel of slow.py on the object's queue."""
         raise NotImplementedError
 
+    def wait(self) -> None:
+        """Until the peer has nothing to do; for ways that carry no order."""
+
     def is_idle(self, obj: Any) -> bool:
         """Whether the object's queue has nothing to do."""
         raise NotImplementedError

@@ -32,6 +32,7 @@ def ways(peer: str, direction: type[Way]) -> list[Way]:
 def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
     """Whether the peers' demands allow for it; what they do not is in their own rows."""
     source = way_in.peer.make(place)
+    way_in.peer.wait()
     address = way_in.peer.view(source).address
     array = way_in.carry(source).view("int32").reshape(*numbers().shape)
     if array.read_only and "read-only" in way_out.cannot:

@@ -65,6 +65,9 @@ class CuPy(Peer):
             obj.fill(0)
             slow_kernel()((1,), (1,), (obj, np.int64(cuda_kernels.TURNS)))
 
+    def wait(self) -> None:
+        self.stream.synchronize()
+
     def is_idle(self, obj: Any) -> bool:
         return self.stream.done
 

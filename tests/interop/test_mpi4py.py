@@ -14,7 +14,7 @@ import pytest
 import entrepot as ep
 from interop import slow
 from interop.pairs import HOST_ACCESSIBLE, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
-from places import HOST, Place, every_host_accessible_place
+from places import CUDA, HOST, SYCL, Place, every_host_accessible_place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.mpi4py]
 
@@ -59,7 +59,8 @@ CONTIGUOUS = {
     name: Cannot("MPI's memory is contiguous", BufferError) for name in ("negative strides", "broadcast strides", "offset")
 }
 
-USM = [place for place in HOST_ACCESSIBLE if place is not HOST]
+USM = [place for place in HOST_ACCESSIBLE if place in SYCL]
+PINNED = [place for place in HOST_ACCESSIBLE if place in CUDA]
 
 WAYS = [
     In(
@@ -69,7 +70,7 @@ WAYS = [
         cannot=Cannot.lacks("memory of MPI has no shape", *SHAPED),
         dtypes=["uint8"],
     ),
-    Out("MPI.memory.frombuffer(a)", PEER, from_buffer, (HOST,), (), CONTIGUOUS),
+    Out("MPI.memory.frombuffer(a)", PEER, from_buffer, (HOST, *PINNED), (), CONTIGUOUS),
     Out("MPI.memory.frombuffer(a)", PEER, from_buffer, USM, (), CONTIGUOUS | {"transposed": BYTES_OF_HOST}),
     Out("MPI.memory.frombuffer(a.host())", PEER, lambda a: from_buffer(a.host()), USM, (), CONTIGUOUS),
 ]

@@ -76,6 +76,9 @@ class TorchCuda(Torch):
             torch.cuda._sleep(500_000_000)
             obj[0, 0] = 42
 
+    def wait(self) -> None:
+        self.stream.synchronize()
+
     def is_idle(self, obj: Any) -> bool:
         return self.stream.query()
 
@@ -111,7 +114,8 @@ def on_device(peer: TorchCuda) -> list[Way]:
 
     name = "own stream" if peer.own_stream else "default stream"
     device = [place for place in CUDA if place.kind == "device"]
-    no_stream = {"order": Cannot("PyTorch's CAI names no stream, and does not look at one", AssertionError)}
+    ignores_stream = {"order": Cannot("PyTorch does not look at CAI's stream", AssertionError)}
+    names_no_stream = {"order": Cannot("PyTorch's CAI names no stream", AssertionError)} if peer.own_stream else {}
     as_tensor = functools.partial(torch.as_tensor, device="cuda")
     by_typestr = tuple(dtype for dtype in NUMPY_DTYPES)
     return [
@@ -131,7 +135,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
             there(lambda t: ep.asarray(t, protocol="cai")),
             device,
             by_typestr,
-            CANNOT_MAKE | no_stream,
+            CANNOT_MAKE | names_no_stream,
             at_once=True,
         ),
         Out(f"torch.from_dlpack(a), {name}", peer, there(torch.from_dlpack), device, MORE_DTYPES, CANNOT_TAKE, at_once=True),
@@ -141,7 +145,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
             there(as_tensor),
             [place for place in CUDA if place.kind != "host"],
             by_typestr,
-            CANNOT_TAKE | no_stream,
+            CANNOT_TAKE | ignores_stream,
             at_once=True,
         ),
     ]

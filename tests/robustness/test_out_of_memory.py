@@ -65,7 +65,9 @@ class TestLimit:
     @every_place
     def test_what_is_cached_in_another_pool_too(self, place: Place, limit: memory.limit) -> None:
         with memory.use_resource(memory.pool(limit)) as other:
-            place.empty(6 * MIB, "uint8")
+            array = place.empty(6 * MIB, "uint8")
+            array.queue.wait()
+            del array
             assert other.cached_bytes == 6 * MIB
         place.empty(6 * MIB, "uint8")
         assert other.cached_bytes == 0

@@ -25,7 +25,7 @@ struct Descriptor {
 // taken), impossible dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
 Descriptor read(const DLTensor &tensor, std::uint64_t flags);
 
-// Whether the runtime is asked what a pointer is, or the producer believed (`believe`), as consumers of the C exchange API do.
+// Whether the runtime is asked what a pointer is, or a producer that is known believed (`believe`).
 enum class Trust { asked, believed };
 
 // The Array on the described memory, kept alive by `owner`. kDLCPU is always believed. Throws ExchangeError; `owner` still holds
@@ -34,7 +34,7 @@ Array verify(Descriptor &&descriptor, Owner &&owner, Trust trust = Trust::asked)
 
 // The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
 // views share their ordering; `owner` is then let go at once.
-Array take(const DLManagedTensorVersioned &managed, Owner &&owner, Trust trust = Trust::asked);
+Array take(const DLManagedTensorVersioned &managed, Owner &&owner);
 Array take(const DLManagedTensor &managed, Owner &&owner);
 
 // Takes the tensor over: its deleter, if it has one, has been called when this throws; otherwise it is called once after the

@@ -126,7 +126,7 @@ Array read_managed(PyObject *object, const Producer &producer) {
     if (!managed) [[unlikely]]
         refuse("the table of ", Py_TYPE(object)->tp_name, " gave no tensor and reported no error");
     Owner owner = keep_tensor(managed);
-    Array array = take(*managed, std::move(owner), Trust::believed);
+    Array array = take(*managed, std::move(owner));
     check_plain(object, producer, array.dtype().code);
     const DLDevice device = device_of(array);
     if (device.device_type != kDLCPU)

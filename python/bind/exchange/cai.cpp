@@ -1,5 +1,6 @@
 // CAI: dict → Descriptor, and Array → dict. What the dict says is believed only by cai::verify.
 #include <entrepot/exchange/cai.hpp>
+#include <entrepot/exchange/stream.hpp>
 
 #include "../array/array.hpp"
 #include "../errors.hpp"
@@ -42,6 +43,13 @@ void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
     descriptor.read_only = entry.flag;
 }
 
+// "None: no synchronization is required", and yet PyTorch and numba-cuda say so of memory that the legacy default stream is still
+// at work on. Coming behind that stream costs nothing before the first use, and an event then.
+std::uintptr_t stream_in(const InterfaceDict &dict) {
+    PyObject *const stream = dict.find(Key::stream);
+    return stream ? dict.address(stream, "'stream' must be None or") : exchange::legacy_stream;
+}
+
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     Reference value = find_attribute(object, attribute_name());
     if (!value)
@@ -59,8 +67,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     if (dict.read_strides(strides, shape.count))
         descriptor.strides = strides.values.data();
     read_data(dict, descriptor);
-    if (PyObject *const stream = dict.find(Key::stream))
-        descriptor.stream = dict.address(stream, "'stream' must be None or");
+    descriptor.stream = stream_in(dict);
     return cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
 }
 

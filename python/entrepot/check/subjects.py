@@ -15,6 +15,7 @@ from typing import Any
 import entrepot as ep
 
 from .clauses import Failed, NotApplicable, require, skip, words_of
+from .structs import CUDA, CUDA_MANAGED
 
 Numbers = tuple[int, ...]
 
@@ -224,7 +225,7 @@ EMPTY = Layout((0, 4), (4, 1))
 
 
 class Ground:
-    """Sixty-four float32, 0 to 63, at an address that suits everybody: of the host, or of a SYCL device and the host."""
+    """Sixty-four float32, 0 to 63, at an address that suits everybody: of the host, or of a SYCL or CUDA device and the host."""
 
     ELEMENTS, ITEM = 64, 4
     NBYTES = ELEMENTS * ITEM
@@ -240,6 +241,8 @@ class Ground:
             self.array = ep.empty(self.ELEMENTS, "float32", device=device, kind="shared")
             self.address = self.array.data_ptr
             self.dlpack_device = self.array.__dlpack_device__()
+            if self.dlpack_device[0] == CUDA_MANAGED:  # which few consumers know; it is the device's memory as well
+                self.dlpack_device = (CUDA, int(str(self.array.device).rpartition(":")[2]))
         self.reset()
 
     def reset(self) -> None:

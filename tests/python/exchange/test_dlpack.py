@@ -174,9 +174,11 @@ class TestImport:
 
     @pytest.mark.jax
     def test_jax_on_the_cpu(self) -> None:
+        import jax
         import jax.numpy as jnp
 
-        source = jnp.arange(6.0).reshape(2, 3)
+        with jax.default_device(jax.devices("cpu")[0]):
+            source = jnp.arange(6.0).reshape(2, 3)
         view = take(source)
         assert view.data_ptr == source.unsafe_buffer_pointer()
         assert values(view) == source.tolist()

@@ -140,7 +140,7 @@ class TestConsumersStream:
 
     def test_what_is_no_stream(self) -> None:
         with pytest.raises(TypeError, match="a queue was expected"):
-            zeros().__dlpack__(stream="default")
+            zeros().__dlpack__(stream=object())
         with pytest.raises(ep.ExchangeError, match="which has no streams"):
             zeros("host").__dlpack__(dl_device=(CPU, 0), stream=1)
 
@@ -304,11 +304,13 @@ class TestExchangeApi:
         assert values(copied)[0][0] == cuda_kernels.RESULT
         del keep
 
-    def test_the_producer_is_believed(self) -> None:
-        """What costs a question to the driver in other protocols: where the memory is."""
-        array = zeros("shared")
+    def test_the_driver_is_asked_what_it_is(self) -> None:
+        array, host = zeros("shared"), (ctypes.c_int * 12)()
         kind, _ = publish(lambda: Announced(array, (CUDA, 0)))
-        assert ep.asarray(kind()).kind == "device"
+        assert ep.asarray(kind()).kind == "shared"
+        liar, _ = publish(lambda: Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(CUDA, 0)))
+        with pytest.raises(ep.ExchangeError, match="its driver does not know"):
+            ep.asarray(liar())
 
     @pytest.mark.parametrize("kind", TYPES)
     def test_allocations_are_of_the_kind_that_is_asked_for(self, kind: str) -> None:
