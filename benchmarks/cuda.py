@@ -1,7 +1,7 @@
 """CUDA: hand-overs against what the peers take among themselves, and copies against the best of PyTorch and CuPy.
 
-`python -m benchmarks.cuda [exchange] [copies]` on a machine with a GPU. Both sides of a copy submit and wait, so a pair is as long
-as its copy; what CuPy and PyTorch are asked for is the same copy in their words.
+`python -m benchmarks.cuda [exchange] [copies]` on a machine with a GPU. Both sides of a copy submit and wait, so a pair takes as
+long as its copy; what CuPy and PyTorch are asked for is the same copy in their words.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
     const std::lock_guard locked(live().mutex);
     live().for_each([&](Queue::Record &record) {
-        if (record.context == context)
+        if (record.handle && record.context == context)
             queues.push_back(Queue(Table::hold(&record)));
     });
     return queues;
@@ -441,7 +441,7 @@ void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
     // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
     // behind, where it is in order.
-    if (handle() && (!is_foreign() || is_in_order()) && position == this->position()) {
+    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position()) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
         return;

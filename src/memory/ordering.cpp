@@ -192,14 +192,15 @@ Event Memory::last_use(Access access) const {
     std::erase_if(uses, [](const Use &use) { return use.is_done(); });
     if (uses.empty())
         return {};
-    // One event for them all: the queue of the last one waits for the others, and marks that.
-    const Use last = uses.back();
-    uses.pop_back();
-    if (uses.empty())
-        return last.queue.event_at(last.position);
+    if (uses.size() == 1)
+        return uses.front().queue.event_at(uses.front().position);
+    // One event for them all: a queue that takes work waits for the others, and marks that.
+    const auto found = std::ranges::find_if(uses, [](const Use &use) { return !use.queue.is_past(); });
+    const Queue queue = found != uses.end() ? found->queue : Queue::in(record_->context, record_->device);
     for (const Use &use : uses)
-        last.queue.wait_for(use.queue.event_at(use.position));
-    return last.queue.record();
+        if (use.queue != queue)
+            queue.wait_for(use.queue.event_at(use.position));
+    return queue.record();
 }
 
 }  // namespace entrepot

@@ -84,13 +84,16 @@ class TorchCuda(Torch):
 
 
 PEER = Torch()
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 NO_FLAG = "PyTorch has no read-only tensors: what it makes of one may be written"
 CANNOT_MAKE = {
     "negative strides": Cannot("PyTorch has no negative strides", ValueError),
     "read-only": Cannot(NO_FLAG, how=None),
 }
+ENDS_THE_PROCESS = Cannot("PyTorch before 2.15 ends the process where strides are negative", how=None)
+NO_NEGATIVE_STRIDES = Cannot("PyTorch has no negative strides", RuntimeError)
 CANNOT_TAKE = {
-    "negative strides": Cannot("PyTorch has no negative strides", RuntimeError),
+    "negative strides": NO_NEGATIVE_STRIDES if VERSION >= (2, 15) else ENDS_THE_PROCESS,
     "read-only": Cannot(NO_FLAG, AssertionError),
 }
 

@@ -111,6 +111,7 @@ public:
     }
 
     explicit operator bool() const noexcept { return record_ != nullptr; }
+    bool is_past() const noexcept { return record_->handle == nullptr; }
     bool operator==(const Queue &) const noexcept = default;  // the same Queue of ours
 
     struct Record {
@@ -156,7 +157,7 @@ private:
     Record *record_ = nullptr;
 };
 
-// All queues of ours that are alive in a context: what a quarantine barrier has to cover.
+// All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot

@@ -24,7 +24,7 @@ INTERFACE = Interface(
 speaks = INTERFACE.speaks
 read = reader(INTERFACE)
 
-DEVICE_POINTER = 3  # CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, which needs no current context
 
 EXPORTS = exports_of(INTERFACE)
 
@@ -65,8 +65,8 @@ def accessible(exporter: Exporter) -> None:
     if not seen.size:
         skip("there are no elements")
     cuda = driver()
-    found = ctypes.c_void_p()
-    status = cuda.cuPointerGetAttribute(ctypes.byref(found), DEVICE_POINTER, ctypes.c_uint64(seen.address))
+    found = ctypes.c_uint()
+    status = cuda.cuPointerGetAttribute(ctypes.byref(found), MEMORY_TYPE, ctypes.c_uint64(seen.address))
     require(status == 0, "an address that the driver knows", f"{seen.address:#x}: error {status} of cuPointerGetAttribute")
 
 
