@@ -175,6 +175,9 @@ entrepot._core.Array$:
         def sycl_queue(self) -> Any:
             """The dpctl.SyclQueue of __usm_ndarray__."""
         @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            """The CUDA array interface, version 3; AttributeError for memory that is not CUDA's."""
+        @property
         def __array_interface__(self) -> dict[str, Any]:
             """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""
         @property

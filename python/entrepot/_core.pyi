@@ -326,7 +326,8 @@ class Queue:
 
     ``Queue(device, *, context=None, profiling=False)`` makes a new one, in order, in the device's default context unless another is
     given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule 'SyclQueueRef', which is used up,
-    or an object with ``_get_capsule()``, as it is: in order or not.
+    or an object with ``_get_capsule()``, as it is: in order or not; or a CUDA stream, an object with ``__cuda_stream__()``,
+    which is kept.
 
     Raises DeviceError where the device cannot measure time, ValueError for a used capsule.
     """
@@ -397,6 +398,11 @@ class Queue:
     def addressof_ref(self) -> int:
         """
         Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """
+        The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
         """
 
 class Program:
@@ -653,6 +659,9 @@ class Array:
     @property
     def sycl_queue(self) -> Any:
         """The dpctl.SyclQueue of __usm_ndarray__."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA array interface, version 3; AttributeError for memory that is not CUDA's."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""

@@ -205,6 +205,17 @@ Event record_event(const Backend &backend, ep_queue queue, std::uint32_t flags) 
 
 }  // namespace
 
+std::optional<Event> record_all(const Context &context) {
+    const Backend &backend = context.backend();
+    fork_guard::require_usable(backend);
+    ep_event event = nullptr;
+    const ep_status status = backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
+    if (status == EP_UNSUPPORTED)
+        return std::nullopt;
+    backend.check(status);
+    return Event::adopt(backend, event);
+}
+
 std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
     const std::lock_guard locked(live().mutex);

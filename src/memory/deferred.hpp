@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -106,8 +107,9 @@ private:
         Queue queue;
         std::vector<Waiting> waiting;
     };
-    // The memory of one context that foreign code has seen. One batch at a time is guarded by an event of every queue of ours
-    // in the context; what comes meanwhile gathers for the next batch, so that a barrier serves many blocks.
+    // The memory of one context that foreign code has seen. One batch at a time is guarded by an event of all that is in the
+    // context, or, where the runtime has none, of every queue of ours in it; what comes meanwhile gathers for the next batch, so
+    // that a barrier serves many blocks.
     struct Ward {
         Context context;
         std::vector<Item> gathering;
@@ -211,6 +213,10 @@ private:
         try {
             if (!may_call(context.backend()))
                 return false;
+            if (std::optional<Event> all = record_all(context)) {
+                guards.push_back(*std::move(all));
+                return true;
+            }
             for (const Queue &queue : live_queues(context))
                 if (queue.is_foreign() || !queue.is_idle())
                     guards.push_back(queue.record());

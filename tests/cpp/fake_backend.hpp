@@ -438,6 +438,9 @@ inline void enter_events(ep_backend &table) {
             *event = made;
         });
     };
+    table.event_record_context = [](ep_context, ep_event *) {
+        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake marks queues only"); });
+    };
     table.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return guarded([&](World &w) {
             ++w.calls.event_wait_in_queue;

@@ -42,10 +42,11 @@ class Matrix:
             self.reasons[peer].append(reason)
 
     def lines(self) -> Iterator[str]:
-        columns = list(dict.fromkeys(column for row in self.cells.values() for column in row))
+        rows = {key: row for key, row in self.cells.items() if any(set(marks) != {CANNOT} for marks in row.values())}
+        columns = sorted(dict.fromkeys(column for row in rows.values() for column in row), key=lambda column: column == "dtypes")
         yield f"| library | way | memory | {' | '.join(columns)} |"
         yield f"|{'---|' * (len(columns) + 3)}"
-        for (peer, way, place), row in self.cells.items():
+        for (peer, way, place), row in rows.items():
             yield f"| {peer} | `{way}` | {place} | {' | '.join(self.mark(row.get(column)) for column in columns)} |"
         yield ""
         yield f"{HOLDS} holds · {CANNOT} the library cannot, for a reason below, and the check fails as expected · {FAILS} fails"

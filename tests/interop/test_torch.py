@@ -189,9 +189,10 @@ class TestOnDevice:
             assert torch.cuda.current_stream() == stream
             assert torch.cuda.current_device() == 0
 
-    def test_memory_is_not_given_again_while_torch_may_work_on_it(self) -> None:
+    @pytest.mark.parametrize("own_stream", [False, True])
+    def test_memory_is_not_given_again_while_torch_may_work_on_it(self, own_stream: bool) -> None:
         """A kernel of PyTorch's on a tensor whose array is gone: the pool must not give the block to the next array before."""
-        with ep.memory.use_resource(ep.memory.pool()):
+        with ep.memory.use_resource(ep.memory.pool()), TorchCuda(own_stream=own_stream).on():
             array = ep.zeros(1 << 20, "int32", device="cuda:0")
             address = array.data_ptr
             tensor = torch.from_dlpack(array)

@@ -269,6 +269,9 @@ typedef struct ep_backend {
     /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
     /* Done when all that the queue holds now is done. `flags` of ep_event_flag. */
     ep_status (*event_record)(ep_queue queue, uint32_t flags, ep_event *event);
+    /* Done when all that the context holds now is done, also in queues that nobody here knows; EP_UNSUPPORTED where the runtime
+     * cannot tell. */
+    ep_status (*event_record_context)(ep_context context, ep_event *event);
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
     ep_status (*event_wait)(ep_event event); /* blocks */

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace entrepot {
 
@@ -156,6 +157,10 @@ private:
 
     Record *record_ = nullptr;
 };
+
+// An event that is done when all that the context holds now is done, also in queues that are not ours; nullopt where the runtime
+// cannot tell.
+std::optional<Event> record_all(const Context &context);
 
 // All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.
 std::vector<Queue> live_queues(const Context &context);

@@ -15,6 +15,18 @@ ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
     return guarded([&] { *event = handle(object(queue).record().detach()); });
 }
 
+ep_status event_record_context(ep_context context, ep_event *event) {
+    return guarded([&] {
+        if (driver().cuCtxRecordEvent == nullptr)
+            refuse(EP_UNSUPPORTED, "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can");
+        Context &of = object(context);
+        const CUevent native = of.take_event();
+        Reference<Event> made = Reference<Event>::adopt(*new Event(native, &of, false));
+        check(driver().cuCtxRecordEvent(of.native, native), "cuCtxRecordEvent");
+        *event = handle(made.detach());
+    });
+}
+
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         object(queue).submit([&](CUstream stream) {
@@ -97,6 +109,7 @@ Reference<Event> Queue::record() {
 
 void enter_events(ep_backend &table) {
     table.event_record = event_record;
+    table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;

@@ -81,6 +81,10 @@ ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
     });
 }
 
+ep_status event_record_context(ep_context, ep_event *) {
+    return guarded([] { refuse(EP_UNSUPPORTED, "the host knows of no work but that of its queues"); });
+}
+
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         if (object(event).is_done())
@@ -127,6 +131,7 @@ void event_release(ep_event event) { object(event).release(); }
 
 void enter_events(ep_backend &table) {
     table.event_record = event_record;
+    table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;

@@ -77,6 +77,10 @@ void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
 // Within a context the driver orders by itself. Across contexts the runtime does: it holds back a barrier that depends on the
 // event and, in an in-order queue, all that follows; but in an out-of-order queue later work overtakes that barrier, so
 // there the driver is given an event of its own context. What neither can do, the host waits for.
+ep_status event_record_context(ep_context, ep_event *) {
+    return guarded([] { refuse(EP_UNSUPPORTED, "SYCL has no mark for all work of a context: mark each queue"); });
+}
+
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         if (is_done(event->native))
@@ -143,6 +147,7 @@ void event_release(ep_event event) {
 
 void enter_events(ep_backend &table) {
     table.event_record = event_record;
+    table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
