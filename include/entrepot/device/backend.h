@@ -209,9 +209,9 @@ typedef enum ep_ipc_form {
 
 /* By what another process opens memory: plain data, but for the file. */
 typedef struct ep_ipc_handle {
-    uint32_t form;      /* of ep_ipc_form */
-    int32_t file;       /* of EP_IPC_FILE. Exported: the memory's own, open until that is closed. To open by: the caller's. Else -1 */
-    uint64_t size;      /* bytes of the whole allocation */
+    uint32_t form; /* of ep_ipc_form */
+    int32_t file;  /* of EP_IPC_FILE. Exported: the memory's own, open until that is closed. To open by: the caller's. Else -1 */
+    uint64_t size; /* bytes of the whole allocation */
     uint64_t offset;    /* where in it the exported pointer lies */
     uint8_t device[16]; /* the same for a device in all processes; of the host all 0 */
     uint8_t name[64];   /* of EP_IPC_DRIVER and EP_IPC_FABRIC */
@@ -292,7 +292,8 @@ typedef struct ep_backend {
                                      const int64_t *from_strides); /* both sides are reachable by the device */
     ep_status (*memory_fill)(ep_queue queue, void *to, const void *item, size_t itemsize, size_t count);
     ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *item);
-    /* Gives what the runtime keeps of memory back to the system, where the queues that it was freed in have come past that. Blocks. */
+    /* Gives what the runtime keeps of memory back to the system, where the queues that it was freed in have come past that.
+     * Blocks. */
     ep_status (*memory_trim)(ep_device device);
 
     /* programs */

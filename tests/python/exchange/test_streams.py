@@ -7,7 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -38,7 +38,12 @@ def tensor_in(capsule: object) -> Any:
 
 
 class Announced(Producer):
-    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own."""
+    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own.
+
+    Its tensors keep it, as manager_ctx does where the producer is written in C.
+    """
+
+    held: ClassVar[list[Announced]] = []
 
     def __init__(self, array: ep.Array, device: tuple[int, int], **changes: Any) -> None:
         super().__init__(
@@ -46,6 +51,14 @@ class Announced(Producer):
         )
         self.array = array
         self.streams: list[object] = []
+
+    def tensor(self) -> Legacy | Versioned:
+        self.held.append(self)
+        return super().tensor()
+
+    def _delete(self, address: int) -> None:
+        super()._delete(address)
+        self.held.remove(self)
 
     def __dlpack__(self, *, stream: object = "none at all", **keywords: object) -> object:
         self.streams.append(stream)
@@ -314,7 +327,8 @@ class TestExchangeApi:
 
     @pytest.mark.parametrize("kind", TYPES)
     def test_allocations_are_of_the_kind_that_is_asked_for(self, kind: str) -> None:
-        prototype = Announced(zeros(kind), (TYPES[kind], 0)).tensor().dl_tensor
+        producer = Producer(None, dtype=(0, 32, 1), device=(TYPES[kind], 0))
+        prototype = producer.tensor().dl_tensor
         out, errors = ctypes.c_void_p(), []
         table = table_of(ep.Array)
         on_error = table.SetError(lambda _, kind, message: errors.append((kind, message)))
