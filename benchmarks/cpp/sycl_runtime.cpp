@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
     sycl::queue theirs(their_context, their_device, sycl::property::queue::in_order{});
     sycl::queue out_of_order(their_context, their_device);
     ep_queue wrapped = nullptr;
-    ok(table.queue_from_native(&out_of_order, &wrapped));
+    ok(table.queue_from_native(nullptr, &out_of_order, &wrapped));
     std::printf("%s\n", their_device.get_info<sycl::info::device::name>().c_str());
 
     // ------------------------------------------------------------- memory
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
         "wrap and release a queue / copy one",
         [&] {
             ep_queue handle = nullptr;
-            ok(table.queue_from_native(&theirs, &handle));
+            ok(table.queue_from_native(nullptr, &theirs, &handle));
             table.queue_release(handle);
         },
         [&] { [[maybe_unused]] volatile bool kept = sycl::queue(theirs) == theirs; });
