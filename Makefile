@@ -2,7 +2,8 @@
 # Debian as root also system packages.
 #
 #   make demo       the main job on real libraries: who can take whose memory, with addresses and times
-#   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones
+#   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
+#                   PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
 #   make peer-suites  the peers' own test suites, pointed at our drop-ins
 #   make conformance  what `entrepot check` finds in the peers, into docs/conformance.md
 #   make bench      our times and the peers', side by side
@@ -20,7 +21,6 @@ MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
 VENV ?= .venv
-PEERS ?= light
 JOBS ?= $(shell nproc)
 # Warnings are errors where CI compiles, and not where a newer compiler may have thought of more.
 WERROR ?= OFF
@@ -29,6 +29,10 @@ BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PATH := $(BIN):$(PATH)
+
+# Not empty where the interpreter is one without a GIL.
+FREE_THREADED := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("Py_GIL_DISABLED") or "")' 2> /dev/null)
+PEERS ?= $(if $(FREE_THREADED),free-threaded,light)
 
 export PATH
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -44,7 +48,7 @@ endif
 
 # A stamp for each dependency group of pyproject.toml; made again when that file changes.
 group = $(addprefix $(VENV)/.installed-,$(1))
-peers := $(if $(filter all,$(PEERS)),peers-all,peers)
+peers := $(if $(filter light,$(PEERS)),peers,peers-$(PEERS))
 
 $(PY):
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python 3.10 or newer is needed; another one: make PYTHON=python3.x")'
@@ -52,8 +56,9 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install "pip>=25.1"
 
+# A wheel of an earlier version rather than a build from source, which few machines are made for.
 $(VENV)/.installed-%: pyproject.toml | $(PY)
-	$(PIP) install --group $*
+	$(PIP) install --prefer-binary --group $*
 	touch $@
 
 # ---------------------------------------------------------------- build
@@ -85,7 +90,7 @@ demo: install $(call group,test $(peers))
 test: TESTS := ON
 test: system-test install $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PY) -m pytest $(PYTEST_ARGS)
 
 .PHONY: system-test
 system-test:

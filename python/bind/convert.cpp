@@ -4,6 +4,7 @@
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
+#include "interned.hpp"
 #include "owner.hpp"
 #include "peers.hpp"
 #include "sycl_capsule.hpp"
@@ -25,7 +26,12 @@ namespace entrepot::python {
 namespace {
 
 template <class T> const T *ours(PyObject *object) {
-    static PyTypeObject *const type = reinterpret_cast<PyTypeObject *>(nb::type<T>().ptr());
+    static std::atomic<PyTypeObject *> found{nullptr};
+    PyTypeObject *type = found.load(std::memory_order_relaxed);
+    if (!type) [[unlikely]] {
+        type = reinterpret_cast<PyTypeObject *>(nb::type<T>().ptr());
+        found.store(type, std::memory_order_relaxed);
+    }
     return Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type) ? nb::inst_ptr<T>(object) : nullptr;
 }
 
@@ -95,6 +101,8 @@ SyclCapsule capsule_in(PyObject *object) {
 
 // ------------------------------------------------------------ CUDA streams
 
+const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";  // the second: before PyTorch 2.10
+
 const Backend &cuda() {
     static const Backend &backend = registry::backend("cuda");
     return backend;
@@ -119,16 +127,14 @@ std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
 
 // The stream's handle; none where the object is no stream.
 std::optional<std::uintptr_t> stream_handle(PyObject *object) {
-    static PyObject *const method_name = PyUnicode_InternFromString("__cuda_stream__"),
-                           *const of_torch = PyUnicode_InternFromString("cuda_stream");  // before PyTorch 2.10
-    if (const Reference method = find_attribute(object, method_name)) {
+    if (const Reference method = find_attribute(object, stream_method)) {
         const Reference answer(PyCallable_Check(method.get()) ? PyObject_CallNoArgs(method.get()) : Py_NewRef(method.get()));
         if (!answer)
             throw PythonError{};
         PyErr_Clear();
         return handle_in(object, answer.get());
     }
-    const Reference number = find_attribute(object, of_torch);
+    const Reference number = find_attribute(object, stream_of_torch);
     if (!number || !PyLong_Check(number.get()))
         return std::nullopt;
     const std::size_t handle = PyLong_AsSize_t(number.get());
@@ -148,8 +154,6 @@ Context context_of_stream(PyObject *object) {
     }
     return {};
 }
-
-void drop_object(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
 
 // None where the object is no stream.
 Queue queue_of_cuda_stream(PyObject *object) {
@@ -236,7 +240,8 @@ Queue queue_from(PyObject *object) {
                         " wraps a context: make a queue in it with "
                         "Queue(device, context=…)");
         Queue queue = queue_from_sycl(capsule.pointer());
-        capsule.mark_used();
+        if (!capsule.mark_used())
+            refuse(capsule);
         return queue;
     }
     if (Queue stream = queue_of_cuda_stream(object))
@@ -259,7 +264,8 @@ Context context_from(PyObject *object) {
     if (const SyclCapsule capsule = capsule_in(object); capsule.object()) {
         Context context =
             capsule.is_queue() ? queue_from_sycl(capsule.pointer()).context() : Context::from_native(sycl(), capsule.pointer());
-        capsule.mark_used();
+        if (!capsule.mark_used())
+            refuse(capsule);
         return context;
     }
     throw Error(ErrorKind::type,

@@ -3,11 +3,15 @@
 #pragma once
 #include <Python.h>
 
+#include "gil.hpp"
+
+#include <array>
 #include <cstddef>
 
 namespace entrepot::python {
 
-// Not thread-safe: declare it ENTREPOT_GIL_GUARDED (gil.hpp).
+// Guarded by the GIL. Where there is none it keeps nothing: the allocator of such an interpreter has lists for each thread
+// itself, and a list of ours could not be emptied when its thread ends.
 class FreeList {
 public:
     PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
@@ -20,8 +24,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t capacity = 64;
-    PyObject *objects_[capacity];
+    static constexpr std::size_t capacity = has_gil ? 64 : 0;
+    std::array<PyObject *, capacity> objects_;
     std::size_t count_ = 0;
 };
 

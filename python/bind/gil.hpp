@@ -1,5 +1,5 @@
-// The GIL: given up for as long as a scope lasts, around everything that waits for a device or moves many bytes; and the
-// state that it guards.
+// The GIL: given up for as long as a scope lasts, around everything that waits for a device or moves many bytes; the state that
+// it guards, and what guards that in interpreters without one. No other file asks which of the two this is compiled for.
 #pragma once
 #include <Python.h>
 
@@ -8,24 +8,61 @@
 #include <exception>
 #include <mutex>
 
-// Of state that the GIL guards: where there is none, each thread has its own.
+// ENTREPOT_GIL_GUARDED: of state that the GIL guards. Where there is none, each thread has its own; such state holds objects as
+// CachedReference (reference.hpp), because a thread may end before the interpreter does.
+//
+// GilMutex: the lock of state that the GIL guards and all threads share. Nothing of Python's is called while it is held.
+//
+// Exclusive: while it lives, no other thread looks into the object or changes it, as far as both ask. Given up, as the GIL is,
+// wherever this thread waits.
 #ifdef Py_GIL_DISABLED
+
 #define ENTREPOT_GIL_GUARDED thread_local
-#else
-#define ENTREPOT_GIL_GUARDED
-#endif
 
 namespace entrepot::python {
 
-// The lock of state that the GIL guards and all threads share: none where there is a GIL.
-#ifdef Py_GIL_DISABLED
+inline constexpr bool has_gil = false;
+
 using GilMutex = std::mutex;
+
+class Exclusive {
+public:
+    explicit Exclusive(PyObject *object) noexcept { PyCriticalSection_Begin(&section_, object); }
+    ~Exclusive() { PyCriticalSection_End(&section_); }
+    Exclusive(const Exclusive &) = delete;
+    Exclusive &operator=(const Exclusive &) = delete;
+
+private:
+    PyCriticalSection section_;
+};
+
+}  // namespace entrepot::python
+
 #else
+
+#define ENTREPOT_GIL_GUARDED
+
+namespace entrepot::python {
+
+inline constexpr bool has_gil = true;
+
 struct GilMutex {
     void lock() noexcept {}
     void unlock() noexcept {}
 };
+
+struct Exclusive {
+    explicit Exclusive(PyObject *) noexcept {}
+    ~Exclusive() {}
+    Exclusive(const Exclusive &) = delete;
+    Exclusive &operator=(const Exclusive &) = delete;
+};
+
+}  // namespace entrepot::python
+
 #endif
+
+namespace entrepot::python {
 
 // Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it unwinds the stack, and the process
 // dies at the first C++ function that lets nothing through. Such a thread rests instead, as in CPython itself from 3.14 on.

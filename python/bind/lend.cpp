@@ -25,8 +25,6 @@ extern "C" __attribute__((visibility("default"))) void entrepot_cuda_free(void *
 namespace entrepot::python {
 namespace {
 
-void drop_object(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
-
 // `owner`, which destroys the stream when it goes, stays as long as we have anything to do with the stream.
 std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream, nb::handle owner) {
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));

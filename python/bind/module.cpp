@@ -3,6 +3,7 @@
 #include "errors.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
+#include "interned.hpp"
 #include "parameters.hpp"
 
 #include <nanobind/nanobind.h>
@@ -45,6 +46,8 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // the objects of the dtypes and the default devices live as long as the process
     m.doc() = "The C++ side of entrepot; import entrepot instead.";
     m.attr("__version__") = ENTREPOT_VERSION;
+    if (!Interned::make_all())
+        nb::raise_python_error();
     init_errors(m);
     init_dtype(m);
     init_device(m);

@@ -21,8 +21,6 @@ int drain_pending_call(void *) {
     return 0;
 }
 
-void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
-
 }  // namespace
 
 Owner keep(PyObject *object) { return Owner(Py_NewRef(object), release_with_gil<decref>); }

@@ -4,27 +4,23 @@
 #include <Python.h>
 
 #include "errors.hpp"
+#include "interned.hpp"
 
 #include <array>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace entrepot::python {
 
-// Declare it static, inside the function: the names are interned when that runs for the first time.
+// Declared at namespace scope, as what is Interned is.
 template <std::size_t Count> class Parameters {
 public:
     using Values = std::array<PyObject *, Count>;  // borrowed; nullptr where nothing was said
 
     // The first `positional` may be given by position, the first `required` must be given.
-    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count])
-        : function_(function), positional_(positional), required_(required) {
-        for (std::size_t i = 0; i < Count; ++i) {
-            names_[i] = PyUnicode_InternFromString(names[i]);
-            if (!names_[i])
-                throw PythonError{};
-        }
-    }
+    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count]) noexcept
+        : Parameters(function, positional, required, names, std::make_index_sequence<Count>()) {}
 
     // Of a METH_FASTCALL | METH_KEYWORDS function. Throws TypeError: too many, unknown, given twice, or missing.
     Values read(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) const {
@@ -47,6 +43,11 @@ public:
     }
 
 private:
+    template <std::size_t... i>
+    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],
+               std::index_sequence<i...>) noexcept
+        : function_(function), positional_(positional), required_(required), names_{names[i]...} {}
+
     Values read_positional(PyObject *const *args, std::size_t count) const {
         if (count > positional_) [[unlikely]]
             refuse_positional(count);
@@ -92,7 +93,7 @@ private:
                     " but ", count, " were given", positional_ < Count ? "; by name it takes " : "", listed(positional_));
     }
 
-    const char *text_of(std::size_t i) const { return PyUnicode_AsUTF8(names_[i]); }
+    const char *text_of(std::size_t i) const { return names_[i].text(); }
 
     std::string listed(std::size_t first) const {
         std::string list;
@@ -103,7 +104,7 @@ private:
 
     const char *function_;
     std::size_t positional_, required_;
-    std::array<PyObject *, Count> names_;
+    std::array<Interned, Count> names_;
 };
 
 template <std::size_t Count>

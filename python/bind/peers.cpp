@@ -1,5 +1,6 @@
 #include "peers.hpp"
 
+#include "interned.hpp"
 #include "reference.hpp"
 
 #include <atomic>
@@ -30,14 +31,13 @@ PeerClass memory_queue{"dpctl.memory._memory", "_Memory", "Memory_GetQueueRef"};
 bool find(PeerClass &peer) noexcept {
     if (peer.type.load(std::memory_order_acquire))
         return true;
-    PyObject *const module = PyDict_GetItemString(PyImport_GetModuleDict(), peer.module);  // borrowed
+    const Reference module = imported_module(peer.module);
     if (!module)
         return false;
-    Reference type(PyObject_GetAttrString(module, peer.name));
-    const Reference published(PyObject_GetAttrString(module, "__pyx_capi__"));
-    PyObject *const capsule =
-        published && PyDict_Check(published.get()) ? PyDict_GetItemString(published.get(), peer.getter) : nullptr;
-    void *const getter = capsule ? PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)) : nullptr;
+    Reference type(PyObject_GetAttrString(module.get(), peer.name));
+    const Reference published(PyObject_GetAttrString(module.get(), "__pyx_capi__"));
+    const Reference capsule = published && PyDict_Check(published.get()) ? item_of(published.get(), peer.getter) : Reference();
+    void *const getter = capsule ? PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())) : nullptr;
     PyErr_Clear();
     if (!type || !PyType_Check(type.get()) || !getter)
         return false;
@@ -54,11 +54,17 @@ void *native_of(PeerClass &peer, PyObject *object) noexcept {
     return peer.get.load(std::memory_order_relaxed)(object);
 }
 
-// Whether the type's SUAI is the one that dpctl's base class of memory has.
+const Interned interface_name = "__sycl_usm_array_interface__";
+
+// Whether the type's SUAI is the one that dpctl's base class of memory has, for ever: it is a class of C.
 bool has_interface_of_memory(PyTypeObject *type) noexcept {
-    static PyObject *const name = PyUnicode_InternFromString("__sycl_usm_array_interface__");
-    static PyObject *const own = _PyType_Lookup(memory_class.type.load(std::memory_order_relaxed), name);
-    return own && _PyType_Lookup(type, name) == own;
+    static std::atomic<PyObject *> found{nullptr};
+    PyObject *own = found.load(std::memory_order_relaxed);  // compared, and not looked into
+    if (!own) [[unlikely]] {
+        own = _PyType_Lookup(memory_class.type.load(std::memory_order_relaxed), interface_name);
+        found.store(own, std::memory_order_relaxed);
+    }
+    return own && _PyType_Lookup(type, interface_name) == own;
 }
 
 }  // namespace

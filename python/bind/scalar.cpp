@@ -3,6 +3,7 @@
 #include "dtype.hpp"
 #include "errors.hpp"
 #include "init.hpp"
+#include "reference.hpp"
 
 #include <entrepot/core/error.hpp>
 #include <entrepot/core/small_float.hpp>
@@ -111,9 +112,9 @@ Scalar boolean_scalar(PyObject *value) {
 
 // NumPy's scalars, and those that ml_dtypes adds to them. Its arrays have a dtype too, and are arrays.
 bool is_numpy_scalar(PyObject *object) {
-    PyObject *const bases = Py_TYPE(object)->tp_mro;
-    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases); ++i)
-        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases, i))->tp_name, "numpy.generic") == 0)
+    const Reference bases = mro_of(Py_TYPE(object));
+    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases.get()); ++i)
+        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases.get(), i))->tp_name, "numpy.generic") == 0)
             return true;
     return false;
 }

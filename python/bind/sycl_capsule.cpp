@@ -2,6 +2,8 @@
 
 #include "exchange/foreign_error.hpp"
 #include "exchange/interface_dict.hpp"
+#include "gil.hpp"
+#include "interned.hpp"
 
 #include <cstring>
 #include <utility>
@@ -9,14 +11,19 @@
 namespace entrepot::python {
 namespace {
 
+const Interned get_capsule = "_get_capsule";
+
 constexpr const SyclCapsuleName *names[] = {&queue_capsule, &context_capsule};
 
 }  // namespace
 
 SyclCapsule::SyclCapsule(Reference capsule, bool is_callers) noexcept : capsule_(std::move(capsule)), is_callers_(is_callers) {
+    const Exclusive exclusive(capsule_.get());
     for (const SyclCapsuleName *const name : names)
-        if (PyCapsule_IsValid(capsule_.get(), name->fresh))
+        if (PyCapsule_IsValid(capsule_.get(), name->fresh)) {
             name_ = name;
+            pointer_ = PyCapsule_GetPointer(capsule_.get(), name->fresh);
+        }
 }
 
 const char *SyclCapsule::name_text() const noexcept {
@@ -32,17 +39,18 @@ bool SyclCapsule::is_used_up() const noexcept {
     return false;
 }
 
-// One that the caller's object made is nobody else's and need not be marked; another thread may have marked it meanwhile.
-void SyclCapsule::mark_used() const noexcept {
-    if (name_ && is_callers_ && PyCapsule_IsValid(capsule_.get(), name_->fresh))
-        PyCapsule_SetName(capsule_.get(), name_->used);
+// One that the caller's object made is nobody else's and need not be marked.
+bool SyclCapsule::mark_used() const noexcept {
+    if (!name_ || !is_callers_)
+        return true;
+    const Exclusive exclusive(capsule_.get());
+    return PyCapsule_IsValid(capsule_.get(), name_->fresh) && PyCapsule_SetName(capsule_.get(), name_->used) == 0;
 }
 
 SyclCapsule find_sycl_capsule(PyObject *object) {
     if (PyCapsule_CheckExact(object))
         return {Reference::borrow(object), true};
-    static PyObject *const name = PyUnicode_InternFromString("_get_capsule");
-    const Reference method = find_attribute(object, name);
+    const Reference method = find_attribute(object, get_capsule);
     if (!method)
         return {};
     Reference capsule = checked(PyObject_CallNoArgs(method.get()));

@@ -22,14 +22,15 @@ public:
     PyObject *object() const noexcept { return capsule_.get(); }  // nullptr: there was none
     bool is_queue() const noexcept { return name_ == &queue_capsule; }
     bool is_context() const noexcept { return name_ == &context_capsule; }
-    void *pointer() const noexcept { return PyCapsule_GetPointer(capsule_.get(), name_->fresh); }  // of either
-    bool is_used_up() const noexcept;        // a capsule of either sort that has served its consumer
-    const char *name_text() const noexcept;  // of whatever capsule it is; "" where it has no name
-    void mark_used() const noexcept;
+    void *pointer() const noexcept { return pointer_; }  // of either
+    bool is_used_up() const noexcept;                    // a capsule of either sort that has served its consumer
+    const char *name_text() const noexcept;              // of whatever capsule it is; "" where it has no name
+    bool mark_used() const noexcept;                     // false: another thread that came with it has been served meanwhile
 
 private:
     Reference capsule_;
     const SyclCapsuleName *name_ = nullptr;  // nullptr: a capsule of something else
+    void *pointer_ = nullptr;
     bool is_callers_ = false;
 };
 

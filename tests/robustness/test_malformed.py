@@ -529,14 +529,26 @@ class TestBuffers:
 # ---------------------------------------------------------------- consumers that ask for nonsense
 
 
-def test_a_shape_whose_item_empties_it_while_it_is_read() -> None:
-    class Emptying:
-        def __index__(self) -> int:
-            shape.clear()
-            return 3
+class TestShapes:
+    """Lists that one of their items empties while they are read: what counts is what was in them."""
 
-    shape = [Emptying(), *range(2, 9)]
-    assert ep.empty(shape, "uint8", device="host").shape == (3, 2, 3, 4, 5, 6, 7, 8)
+    @pytest.fixture
+    def shape(self) -> list[object]:
+        class Emptying:
+            def __index__(self) -> int:
+                shape.clear()
+                return 3
+
+        shape = [Emptying(), *range(2, 9)]
+        return shape
+
+    def test_of_new_arrays(self, shape: list[object]) -> None:
+        assert ep.empty(shape, "uint8", device="host").shape == (3, 2, 3, 4, 5, 6, 7, 8)
+
+    def test_of_interfaces(self, shape: list[object]) -> None:
+        data = bytearray(3 * 40320)
+        interface = {"version": 3, "typestr": "|u1", "shape": shape, "data": data}
+        assert ep.asarray(Speaker("__array_interface__", interface)).shape == (3, 2, 3, 4, 5, 6, 7, 8)
 
 
 class TestQuestions:

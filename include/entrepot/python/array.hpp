@@ -7,6 +7,7 @@
 #pragma once
 #include <entrepot/python/c_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -33,9 +34,14 @@ constexpr requirement operator|(requirement a, requirement b) noexcept {
 
 // The table, looked up once per extension. Throws python_error (an ImportError is set).
 inline const entrepot_c_api &api() {
-    static const entrepot_c_api *table = nullptr;
-    if (!table && !(table = entrepot_import()))
+    static std::atomic<const entrepot_c_api *> found{nullptr};  // threads that look at once find the same
+    const entrepot_c_api *table = found.load(std::memory_order_acquire);
+    if (table)
+        return *table;
+    table = entrepot_import();
+    if (!table)
         throw python_error();
+    found.store(table, std::memory_order_release);
     return *table;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include "../reference.hpp"
+
 #include <entrepot/array/array.hpp>
 
 #include <atomic>
@@ -19,7 +21,7 @@ PyObject *wrap(Array &&array) noexcept;
 
 struct ArrayObject {
     PyObject_HEAD PyObject *weak_references;
-    PyObject *usm_ndarray;                   // dpnp's array of the same memory, once dpnp has asked; else nullptr
+    LazyReference usm_ndarray;               // dpnp's array of the same memory, once dpnp has asked
     std::atomic<Py_ssize_t *> byte_strides;  // once somebody has asked; else nullptr
     alignas(Array) std::byte storage[sizeof(Array)];
 

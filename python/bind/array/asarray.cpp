@@ -6,6 +6,7 @@
 #include "../errors.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "../parameters.hpp"
 #include "../placement.hpp"
@@ -27,9 +28,12 @@ struct Options {
              *protocol = nullptr;
 };
 
+const Parameters of_asarray("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"});
+const Parameters of_from_dlpack("from_dlpack", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue"});
+const Interned dlpack = "dlpack";  // the protocol of from_dlpack
+
 Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    static const Parameters parameters("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"});
-    const auto [object, dtype, copy, device, kind, queue, protocol] = parameters.read(args, nargs, kwnames);
+    const auto [object, dtype, copy, device, kind, queue, protocol] = of_asarray.read(args, nargs, kwnames);
     return {"asarray",           object,
             unless_none(dtype),  unless_none(copy),
             unless_none(device), unless_none(kind),
@@ -37,11 +41,9 @@ Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
 }
 
 Options parse_from_dlpack(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    static const Parameters parameters("from_dlpack", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue"});
-    const auto [object, dtype, copy, device, kind, queue] = parameters.read(args, nargs, kwnames);
-    static PyObject *const protocol = PyUnicode_InternFromString("dlpack");
-    return {"from_dlpack",      object,  unless_none(dtype), unless_none(copy), unless_none(device), unless_none(kind),
-            unless_none(queue), protocol};
+    const auto [object, dtype, copy, device, kind, queue] = of_from_dlpack.read(args, nargs, kwnames);
+    return {"from_dlpack",      object, unless_none(dtype), unless_none(copy), unless_none(device), unless_none(kind),
+            unless_none(queue), dlpack};
 }
 
 Array view(const Options &options, const ImportRequest &request) {

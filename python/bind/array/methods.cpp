@@ -57,10 +57,11 @@ PyObject *host(PyObject *self, PyObject *) {
     return method(self, [](const Array &array) { return wrap(array.host()); });
 }
 
+const Parameters of_to("to", 1, 0, {"device", "kind", "queue"});
+
 PyObject *to(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
-        static const Parameters parameters("to", 1, 0, {"device", "kind", "queue"});
-        const auto [device, kind, queue] = parameters.read(args, nargs, kwnames);
+        const auto [device, kind, queue] = of_to.read(args, nargs, kwnames);
         const bool stays = !unless_none(device) && !unless_none(queue);
         const Placement where = stays ? Placement{array.queue(), unless_none(kind) ? kind_from(kind) : array.kind()}
                                       : placement_from(device, kind, queue);
@@ -138,12 +139,13 @@ PyObject *numpy(PyObject *self, PyObject *) {
     return method(self, [&](const Array &array) { return as_numpy(self, array).release().ptr(); });
 }
 
+const Parameters of_array("__array__", 2, 0, {"dtype", "copy"});
+
 // NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
 // objects, with this Array as its only one.
 PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
-        static const Parameters parameters("__array__", 2, 0, {"dtype", "copy"});
-        const auto [dtype, copy] = parameters.read(args, nargs, kwnames);
+        const auto [dtype, copy] = of_array.read(args, nargs, kwnames);
         const nb::object view = as_numpy(self, array);
         if (!unless_none(dtype) && copy != Py_True)
             return nb::object(view).release().ptr();

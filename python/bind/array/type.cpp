@@ -12,6 +12,7 @@
 #include "../free_list.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
+#include "../reference.hpp"
 #include "methods.hpp"
 
 #include <structmember.h>
@@ -23,11 +24,11 @@ PyTypeObject *array_type = nullptr;
 
 namespace {
 
-ENTREPOT_GIL_GUARDED FreeList free_list;  // of arrays
+FreeList free_list;  // of arrays
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray);
+    Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray.get());
     const Memory &memory = array_of(self).memory();
     // An owner that several arrays share is visited by none: the collector would count its one reference several times.
     if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
@@ -45,7 +46,7 @@ Array *make_nothing() {
 
 int clear(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
-    Py_CLEAR(object->usm_ndarray);
+    object->usm_ndarray = {};
     Array left = *nothing;
     std::swap(object->array(), left);  // what was there goes last, for that may run Python code
     return 0;
@@ -56,7 +57,7 @@ void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (object->weak_references)
         PyObject_ClearWeakRefs(self);
-    Py_XDECREF(object->usm_ndarray);
+    object->usm_ndarray.~LazyReference();
     PyMem_Free(object->byte_strides.load(std::memory_order_relaxed));
     object->array().~Array();
     PyTypeObject *type = Py_TYPE(self);
@@ -84,20 +85,19 @@ template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_ge
 // SYCL's, so that hasattr() is honest and loads nothing.
 PyObject *usm_ndarray_of(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
-    if (object->usm_ndarray)
-        return object->usm_ndarray;
-    PyObject *tensor = PyDict_GetItemString(PyImport_GetModuleDict(), "dpnp.tensor");
+    if (PyObject *const kept = object->usm_ndarray.get())
+        return kept;
+    const Reference tensor = imported_module("dpnp.tensor");
     if (!tensor || object->array().device().backend().is_host()) {
         PyErr_SetString(PyExc_AttributeError, "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
         throw PythonError{};
     }
-    PyObject *made = PyObject_CallMethod(tensor, "from_dlpack", "O", self);
+    Reference made(PyObject_CallMethod(tensor.get(), "from_dlpack", "O", self));
     if (!made) {  // of another context, say: then dpnp goes on to ask for SUAI
         PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s", take_words_about_value().c_str());
         throw PythonError{};
     }
-    Py_XSETREF(object->usm_ndarray, made);
-    return made;
+    return object->usm_ndarray.keep(std::move(made));
 }
 
 // What dpnp asks first of any object: a new view, because dpnp lets its users change an array's shape.
@@ -234,7 +234,7 @@ PyObject *wrap(Array &&array) noexcept {
     }
     auto *object = reinterpret_cast<ArrayObject *>(self);
     object->weak_references = nullptr;
-    object->usm_ndarray = nullptr;
+    new (&object->usm_ndarray) LazyReference();
     object->byte_strides.store(nullptr, std::memory_order_relaxed);
     new (object->storage) Array(std::move(array));
     PyObject_GC_Track(self);

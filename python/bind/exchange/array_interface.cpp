@@ -3,6 +3,7 @@
 
 #include "../array/array.hpp"
 #include "../errors.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "exports.hpp"
 #include "foreign_error.hpp"
@@ -22,15 +23,7 @@ using array_interface::Descriptor;
 using array_interface::PyArrayInterface;
 using array_interface::speaker;
 
-PyObject *dict_name() {
-    static PyObject *const name = PyUnicode_InternFromString("__array_interface__");
-    return name;
-}
-
-PyObject *struct_name() {
-    static PyObject *const name = PyUnicode_InternFromString("__array_struct__");
-    return name;
-}
+const Interned dict_name = "__array_interface__", struct_name = "__array_struct__";
 
 // ------------------------------------------------------------------ import
 
@@ -52,7 +45,7 @@ Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor
 }
 
 std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
-    Reference value = find_attribute(object, dict_name());
+    Reference value = find_attribute(object, dict_name);
     if (!value)
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));
@@ -72,7 +65,7 @@ std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
 }
 
 std::optional<Array> read_struct(PyObject *object, const ImportRequest &request) {
-    const Reference capsule = find_attribute(object, struct_name());
+    const Reference capsule = find_attribute(object, struct_name);
     if (!capsule)
         return std::nullopt;
     if (!PyCapsule_IsValid(capsule.get(), nullptr))

@@ -42,28 +42,29 @@ struct Producer {
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
 
-PyObject *own_attribute(PyTypeObject *type, const char *name) {
+Reference own_attribute(PyTypeObject *type, const char *name) {
 #if PY_VERSION_HEX >= 0x030C0000
-    const Reference dict = Reference(PyType_GetDict(type));
-    return dict ? PyDict_GetItemString(dict.get(), name) : nullptr;
+    const Reference dict(PyType_GetDict(type));
 #else
-    return type->tp_dict ? PyDict_GetItemString(type->tp_dict, name) : nullptr;
+    const Reference dict = Reference::borrow(type->tp_dict);
 #endif
+    return dict ? item_of(dict.get(), name) : Reference();
 }
 
 // Of the type itself: a table that a subclass inherits knows nothing of what the subclass changed.
 const DLPackExchangeAPI *published_by(PyTypeObject *type) {
-    PyObject *const capsule = own_attribute(type, "__dlpack_c_exchange_api__");
-    if (!capsule || !PyCapsule_IsValid(capsule, exchange_api_capsule))
+    const Reference capsule = own_attribute(type, "__dlpack_c_exchange_api__");
+    if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_capsule))
         return nullptr;
-    return find_compatible(static_cast<const DLPackExchangeAPIHeader *>(PyCapsule_GetPointer(capsule, exchange_api_capsule)));
+    return find_compatible(
+        static_cast<const DLPackExchangeAPIHeader *>(PyCapsule_GetPointer(capsule.get(), exchange_api_capsule)));
 }
 
 const KnownProducer *find_known(PyTypeObject *type) {
-    PyObject *const module = own_attribute(type, "__module__");
+    const Reference module = own_attribute(type, "__module__");
     const std::string_view name = type->tp_name;
     for (const KnownProducer &known : known_producers)
-        if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, known.module) == 0 &&
+        if (module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), known.module) == 0 &&
             name == known.type)
             return &known;
     return nullptr;

@@ -4,6 +4,7 @@
 
 #include "../array/array.hpp"
 #include "../errors.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "exports.hpp"
 #include "foreign_error.hpp"
@@ -19,11 +20,7 @@ namespace {
 using cai::speaker;
 
 constexpr const char *attribute = "__cuda_array_interface__";
-
-PyObject *attribute_name() {
-    static PyObject *const name = PyUnicode_InternFromString(attribute);
-    return name;
-}
+const Interned attribute_name = attribute;
 
 // ------------------------------------------------------------------ import
 
@@ -51,7 +48,7 @@ std::uintptr_t stream_in(const InterfaceDict &dict) {
 }
 
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
-    Reference value = find_attribute(object, attribute_name());
+    Reference value = find_attribute(object, attribute_name);
     if (!value)
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));

@@ -6,6 +6,7 @@
 #include <entrepot/exchange/cai.hpp>
 
 #include "../gil.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
@@ -20,20 +21,8 @@ namespace {
 
 using cai::speaker;
 
-struct Names {
-    PyObject *data, *ptr, *shape, *strides, *dtype, *is_contiguous, *interface;
-};
-
-const Names &names() {
-    static const Names made{PyUnicode_InternFromString("data"),
-                            PyUnicode_InternFromString("ptr"),
-                            PyUnicode_InternFromString("shape"),
-                            PyUnicode_InternFromString("strides"),
-                            PyUnicode_InternFromString("dtype"),
-                            PyUnicode_InternFromString("_c_contiguous"),
-                            PyUnicode_InternFromString("__cuda_array_interface__")};
-    return made;
-}
+const Interned data_name = "data", ptr_name = "ptr", shape_name = "shape", strides_name = "strides", dtype_name = "dtype",
+               is_contiguous_name = "_c_contiguous", interface_name = "__cuda_array_interface__";
 
 bool probe(PyTypeObject *type) {
     const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
@@ -92,16 +81,15 @@ void read_tuple(PyObject *object, PyObject *name, Numbers &numbers) {
 }
 
 void read_attributes(PyObject *object, StreamFunction current_stream, Attributes &out) {
-    const Names &name = names();
-    const Reference pointer = attribute(attribute(object, name.data).get(), name.ptr);
+    const Reference pointer = attribute(attribute(object, data_name).get(), ptr_name);
     out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
     if (!out.descriptor.data && PyErr_Occurred())
         throw PythonError{};
-    out.descr = attribute(object, name.dtype);
-    read_tuple(object, name.shape, out.shape);
+    out.descr = attribute(object, dtype_name);
+    read_tuple(object, shape_name, out.shape);
     out.descriptor.shape = out.shape.extents();
-    if (attribute(object, name.is_contiguous).get() != Py_True) {
-        read_tuple(object, name.strides, out.strides);
+    if (attribute(object, is_contiguous_name).get() != Py_True) {
+        read_tuple(object, strides_name, out.strides);
         if (out.strides.count != out.shape.count)
             throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
         out.descriptor.strides = out.strides.values.data();
@@ -144,7 +132,7 @@ bool is_as_expected(PyObject *object) {
         read_attributes(object, current_stream, attributes);
         if (!has_elements(attributes) || !typestr_of(numpy_dtype(attributes.descr.get())))
             return false;
-        const InterfaceDict dict(speaker, attribute(object, names().interface));
+        const InterfaceDict dict(speaker, attribute(object, interface_name));
         stream_function = current_stream;
         trust = agree(attributes, dict) ? Trust::proved : Trust::refuted;
     } catch (const PythonError &) {

@@ -2,6 +2,8 @@
 #include "protocol.hpp"
 
 #include "../device.hpp"
+#include "../gil.hpp"
+#include "../interned.hpp"
 #include "../reference.hpp"
 #include "foreign_error.hpp"
 #include "managed_tensor.hpp"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -26,6 +29,8 @@ template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
     throw Error(ErrorKind::exchange, "DLPack: ", parts...);
 }
 
+const Interned dlpack_method = "__dlpack__", device_method = "__dlpack_device__";
+
 // ---------------------------------------------------------------- capsules
 
 bool is_copied(const DLManagedTensorVersioned &managed) {
@@ -37,12 +42,27 @@ bool is_copied(const DLManagedTensor &) { return false; }  // it cannot say so
 // us alone stays used, and its tensor is freed at once.
 enum class OnRefusal { give_back, free };
 
+[[noreturn]] void refuse_used(const char *name) {
+    refuse("the capsule has been taken already (its name is '", name, "'); each serves once: ask the producer for another");
+}
+
+// What a fresh capsule holds, which is used from then on: of several threads that come with it, one gets the tensor.
+void *use_up(PyObject *capsule, CapsuleNames names) {
+    const Exclusive exclusive(capsule);
+    void *const managed = PyCapsule_GetPointer(capsule, names.fresh);
+    if (!managed) [[unlikely]] {
+        PyErr_Clear();
+        refuse_used(names.used);
+    }
+    if (PyCapsule_SetName(capsule, names.used) != 0)
+        throw PythonError{};
+    return managed;
+}
+
 // The capsule is renamed first, because from then on the tensor is ours.
 template <class Managed>
 Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
-    auto *const managed = static_cast<Managed *>(PyCapsule_GetPointer(capsule, names.fresh));
-    if (!managed || PyCapsule_SetName(capsule, names.used) != 0)
-        throw PythonError{};
+    auto *const managed = static_cast<Managed *>(use_up(capsule, names));
     Owner owner = keep_tensor(managed);
     try {
         if (is_copied(*managed) && !request.copy_allowed)
@@ -66,7 +86,7 @@ std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &reques
     if (is(legacy_names.fresh))
         return take_tensor<DLManagedTensor>(capsule, legacy_names, request, on_refusal);
     if (is(versioned_names.used) || is(legacy_names.used))
-        refuse("the capsule has been taken already (its name is '", name, "'); each serves once: ask the producer for another");
+        refuse_used(name);
     return std::nullopt;
 }
 
@@ -84,8 +104,7 @@ Queue arrival_queue(const Device &device) {
 
 // The device that the producer says it is on; nullopt where it does not say, or says nonsense: __dlpack__ may still serve.
 std::optional<DLDevice> announced_device(PyObject *object) {
-    static PyObject *const name = PyUnicode_InternFromString("__dlpack_device__");
-    const Reference answer(PyObject_CallMethodNoArgs(object, name));
+    const Reference answer(PyObject_CallMethodNoArgs(object, device_method));
     int type = 0, id = 0;
     if (answer && PyTuple_Check(answer.get()) && PyArg_ParseTuple(answer.get(), "ii", &type, &id))
         return DLDevice{static_cast<DLDeviceType>(type), id};
@@ -117,11 +136,11 @@ Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
 // dpctl and dpnp take nothing but a dpctl.SyclQueue; where dpctl is not imported nobody wants one. nullptr without an exception
 // where there is none to be had.
 Reference as_dpctl_queue(PyObject *queue) {
-    PyObject *const dpctl = PyDict_GetItemString(PyImport_GetModuleDict(), "dpctl");
+    const Reference dpctl = imported_module("dpctl");
     if (!dpctl)
         return {};
     const Reference capsule(PyObject_CallMethod(queue, "_get_capsule", nullptr));
-    Reference theirs(capsule ? PyObject_CallMethod(dpctl, "SyclQueue", "O", capsule.get()) : nullptr);
+    Reference theirs(capsule ? PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()) : nullptr);
     PyErr_Clear();
     return theirs;
 }
@@ -164,13 +183,12 @@ public:
 
     // A new reference, or nullptr with an exception set.
     PyObject *operator()() const {
-        static PyObject *const method = PyUnicode_InternFromString("__dlpack__");
         const Reference names(PyTuple_New(static_cast<Py_ssize_t>(count_)));
         if (!names)
             return nullptr;
         for (std::size_t i = 0; i < count_; ++i)
             PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), Py_NewRef(names_[i]));
-        return PyObject_VectorcallMethod(method, values_.data(), 1, names.get());
+        return PyObject_VectorcallMethod(dlpack_method, values_.data(), 1, names.get());
     }
 
 private:
@@ -179,11 +197,22 @@ private:
     std::array<PyObject *, 4> values_{};
 };
 
+const Interned stream_name = "stream", copy_name = "copy", version_name = "max_version";
+
+// (major, minor), borrowed and never let go of; nullptr with an exception set where there is no memory left.
+PyObject *newest_version() {
+    static std::atomic<PyObject *> made{nullptr};
+    if (PyObject *const known = made.load(std::memory_order_acquire)) [[likely]]
+        return known;
+    PyObject *const tuple = Py_BuildValue("(II)", version.major, version.minor);
+    made.store(tuple, std::memory_order_release);  // threads that make it at once make the same
+    return tuple;
+}
+
 PyObject *call_dlpack(PyObject *object, Attempt attempt, PyObject *stream) {
-    static PyObject *const stream_name = PyUnicode_InternFromString("stream"),
-                           *const copy_name = PyUnicode_InternFromString("copy"),
-                           *const version_name = PyUnicode_InternFromString("max_version");
-    static PyObject *const newest = Py_BuildValue("(II)", version.major, version.minor);
+    PyObject *const newest = attempt.max_version ? newest_version() : nullptr;
+    if (attempt.max_version && !newest)
+        return nullptr;
     Call call(object);
     if (stream)
         call.add(stream_name, stream);
@@ -234,10 +263,7 @@ Array take_answer(PyObject *object, const Reference &answer, const ImportRequest
 
 // ---------------------------------------------------------------- the row of the table
 
-bool probe(PyTypeObject *type) {
-    static PyObject *const name = PyUnicode_InternFromString("__dlpack__");
-    return type == &PyCapsule_Type || _PyType_Lookup(type, name) != nullptr;
-}
+bool probe(PyTypeObject *type) { return type == &PyCapsule_Type || _PyType_Lookup(type, dlpack_method) != nullptr; }
 
 std::optional<Array> read_object(PyObject *object, const ImportRequest &request) {
     if (PyCapsule_CheckExact(object))

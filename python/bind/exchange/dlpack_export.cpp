@@ -5,6 +5,7 @@
 #include "../convert.hpp"
 #include "../errors.hpp"
 #include "../gil.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "../parameters.hpp"
 #include "../reference.hpp"
@@ -37,9 +38,10 @@ struct Keywords {
     PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
 };
 
+const Parameters of_dlpack("__dlpack__", 0, 0, {"max_version", "dl_device", "copy", "stream"});
+
 Keywords parse(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    static const Parameters parameters("__dlpack__", 0, 0, {"max_version", "dl_device", "copy", "stream"});
-    const auto [max_version, dl_device, copy, stream] = parameters.read(args, nargs, kwnames);
+    const auto [max_version, dl_device, copy, stream] = of_dlpack.read(args, nargs, kwnames);
     const auto or_none = [](PyObject *value) { return value ? value : Py_None; };
     return {or_none(stream), or_none(max_version), or_none(dl_device), or_none(copy)};
 }
@@ -209,18 +211,18 @@ public:
     PyObject *find(DLDevice device) {
         for (const Entry &entry : entries_)
             if (entry.device == device)
-                return Py_NewRef(entry.tuple);
-        PyObject *const tuple = Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id);
+                return Py_NewRef(entry.tuple.get());
+        Reference tuple(Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id));
         if (!tuple)
             throw PythonError{};
-        entries_.push_back({device, tuple});
-        return Py_NewRef(tuple);
+        entries_.push_back({device, CachedReference(tuple.get())});
+        return tuple.release();
     }
 
 private:
     struct Entry {
         DLDevice device;
-        PyObject *tuple;
+        CachedReference tuple;
     };
     std::vector<Entry> entries_;
 };

@@ -1,10 +1,13 @@
 // Interface dicts: reading entries without believing them, and writing ours.
 #include "interface_dict.hpp"
 
+#include "../gil.hpp"
+#include "../interned.hpp"
 #include "foreign_error.hpp"
 #include "protocol.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 namespace entrepot::python {
@@ -26,30 +29,26 @@ void set(PyObject *dict, PyObject *key, PyObject *value) {
         throw PythonError{};
 }
 
-const std::array<PyObject *, key_count> &key_objects() {
-    static const std::array<PyObject *, key_count> keys = [] {
-        const auto intern = [](const char *text) { return checked(PyUnicode_InternFromString(text)).release(); };
-        return std::array{intern("shape"),   intern("typestr"), intern("data"), intern("strides"), intern("offset"),
-                          intern("version"), intern("syclobj"), intern("mask"), intern("stream")};
-    }();
-    return keys;
-}
+const std::array<Interned, key_count> keys{"shape",   "typestr", "data", "strides", "offset",
+                                           "version", "syclobj", "mask", "stream"};
 
 // The typestr as a string object that is made once for each row of dtype_table.
 PyObject *typestr_object(Dtype dtype) {
-    static std::array<PyObject *, dtype_table.size()> made{};
+    static std::array<std::atomic<PyObject *>, dtype_table.size()> made{};
     const DtypeRow *const row = find_dtype(dtype);
     if (!row || row->typestr.empty())
         return nullptr;
-    PyObject *&object = made[static_cast<std::size_t>(row - dtype_table.data())];
-    if (!object)
-        object = checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
-    return object;
+    std::atomic<PyObject *> &object = made[static_cast<std::size_t>(row - dtype_table.data())];
+    if (PyObject *const known = object.load(std::memory_order_acquire)) [[likely]]
+        return known;
+    PyObject *const interned = checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
+    object.store(interned, std::memory_order_release);  // threads that make it at once make the same
+    return interned;
 }
 
 }  // namespace
 
-PyObject *key_object(Key key) { return key_objects()[static_cast<std::size_t>(key)]; }
+PyObject *key_object(Key key) { return keys[static_cast<std::size_t>(key)]; }
 
 Reference find_attribute(PyObject *object, PyObject *name) {
     PyObject *value = nullptr;
@@ -64,26 +63,28 @@ Reference find_attribute(PyObject *object, PyObject *name) {
 InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker) {
     if (!PyDict_Check(dict.get()))
         throw speaker_.refusal("the interface must be a dict, found ", shown(dict.get()));
-    const std::array<PyObject *, key_count> &keys = key_objects();
     bool has_other_keys = false;
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t position = 0; PyDict_Next(dict.get(), &position, &key, &value);) {
-        const auto known = std::find(keys.begin(), keys.end(), key);
-        if (known == keys.end())
-            has_other_keys = true;
-        else if (value != Py_None)
-            values_[static_cast<std::size_t>(known - keys.begin())] = Reference::borrow(value);
+    {
+        const Exclusive exclusive(dict.get());
+        PyObject *key = nullptr, *value = nullptr;
+        for (Py_ssize_t position = 0; PyDict_Next(dict.get(), &position, &key, &value);) {
+            const auto known = std::find(keys.begin(), keys.end(), key);
+            if (known == keys.end())
+                has_other_keys = true;
+            else if (value != Py_None)
+                values_[static_cast<std::size_t>(known - keys.begin())] = Reference::borrow(value);
+        }
     }
     if (!has_other_keys) [[likely]]
         return;
     for (std::size_t i = 0; i < key_count; ++i) {  // some of them may be equal
         if (values_[i])
             continue;
-        value = PyDict_GetItemWithError(dict.get(), keys[i]);
+        Reference value = item_of(dict.get(), keys[i]);
         if (!value && PyErr_Occurred())
             throw PythonError{};
-        if (value != Py_None)
-            values_[i] = Reference::borrow(value);
+        if (value.get() != Py_None)
+            values_[i] = std::move(value);
     }
 }
 
@@ -136,16 +137,12 @@ std::string_view InterfaceDict::typestr() const {
 void InterfaceDict::read_numbers(PyObject *sequence, Numbers &numbers, const char *what) const {
     if (!is_sequence(sequence))
         throw speaker_.refusal(what, " must be a tuple of ints, found ", shown(sequence));
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
+    const Reference items = checked(items_of(sequence).release());
+    const Py_ssize_t count = PyTuple_GET_SIZE(items.get());
     if (static_cast<std::size_t>(count) > Layout::max_ndim)
         throw speaker_.refusal(what, " has ", count, " dimensions; at most ", Layout::max_ndim, " are supported");
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        // Asked for anew each time: __index__ of an item may have shortened a list.
-        if (i >= PySequence_Fast_GET_SIZE(sequence))
-            throw speaker_.refusal(what, " changed while it was read");
-        const Reference item = Reference::borrow(PySequence_Fast_GET_ITEM(sequence, i));
-        numbers.values[static_cast<std::size_t>(i)] = integer(item.get(), what);
-    }
+    for (Py_ssize_t i = 0; i < count; ++i)
+        numbers.values[static_cast<std::size_t>(i)] = integer(PyTuple_GET_ITEM(items.get(), i), what);
     numbers.count = static_cast<std::size_t>(count);
 }
 
@@ -182,15 +179,15 @@ std::uintptr_t InterfaceDict::address(PyObject *value, const char *what) const {
 }
 
 DataEntry InterfaceDict::data_entry(PyObject *value) const {
-    if (!is_sequence(value) || PySequence_Fast_GET_SIZE(value) != 2)
+    const Reference pair = is_sequence(value) ? checked(items_of(value).release()) : Reference();
+    if (!pair || PyTuple_GET_SIZE(pair.get()) != 2)
         throw speaker_.refusal("'data' must be a pair (address, read_only), found ", shown(value));
-    const Reference address = Reference::borrow(PySequence_Fast_GET_ITEM(value, 0));
-    const Reference flag = Reference::borrow(PySequence_Fast_GET_ITEM(value, 1));
-    const std::uintptr_t number = this->address(address.get(), "'data' must begin with an address,");
-    const int is_set = flag.get() == Py_True ? 1 : flag.get() == Py_False ? 0 : PyObject_IsTrue(flag.get());
+    PyObject *const flag = PyTuple_GET_ITEM(pair.get(), 1);
+    const std::uintptr_t number = address(PyTuple_GET_ITEM(pair.get(), 0), "'data' must begin with an address,");
+    const int is_set = flag == Py_True ? 1 : flag == Py_False ? 0 : PyObject_IsTrue(flag);
     if (is_set < 0) {
         take_words_about_value();
-        throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ", shown(flag.get()));
+        throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ", shown(flag));
     }
     return {reinterpret_cast<void *>(number), is_set == 1};
 }

@@ -7,6 +7,7 @@
 #include <entrepot/exchange/host_view.hpp>
 
 #include "../gil.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "foreign_error.hpp"
 #include "interface_dict.hpp"
@@ -61,10 +62,11 @@ bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &nump
            std::equal(ours.strides, ours.strides + ours.nd, reinterpret_cast<const std::int64_t *>(numpy.strides));
 }
 
+const Interned struct_name = "__array_struct__";
+
 // Proof needs an array whose shape and strides can be told apart; until one comes by, each is compared.
 bool is_as_expected(PyObject *object) {
-    static PyObject *const name = PyUnicode_InternFromString("__array_struct__");
-    const Reference capsule = find_attribute(object, name);
+    const Reference capsule = find_attribute(object, struct_name);
     if (!capsule || !PyCapsule_IsValid(capsule.get(), nullptr))
         return false;
     const auto &numpy = *static_cast<const array_interface::PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
@@ -110,22 +112,22 @@ class DescrCache {
 public:
     Dtype find(PyObject *descr) {
         Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(descr) >> 4) % entries_.size()];
-        if (entry.descr != descr) [[unlikely]]
-            replace(entry, descr);
+        if (entry.descr.get() != descr) [[unlikely]]
+            return replace(entry, descr);
         return entry.dtype;
     }
 
 private:
     struct Entry {
-        PyObject *descr = nullptr;  // counted, so that no other descriptor can come to lie at its address
+        CachedReference descr;  // counted, so that no other descriptor can come to lie at its address
         Dtype dtype;
     };
 
-    static void replace(Entry &entry, PyObject *descr) {
-        const Dtype dtype = dtype_of_descr(descr);
-        PyObject *const old = std::exchange(entry.descr, Py_NewRef(descr));
-        entry.dtype = dtype;
-        Py_XDECREF(old);
+    // Letting go of the old descriptor may run Python code, which may come here for another one.
+    static Dtype replace(Entry &entry, PyObject *descr) {
+        const Dtype dtype = entry.dtype = dtype_of_descr(descr);
+        entry.descr.replace(descr);
+        return dtype;
     }
 
     std::array<Entry, 64> entries_;

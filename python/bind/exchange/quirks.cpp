@@ -1,8 +1,12 @@
 // Quirks: the rows of the tables are found by the class that defines the attribute, and remembered by type.
 #include "quirks.hpp"
+
 #include "../gil.hpp"
+#include "../interned.hpp"
+#include "../reference.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,11 +16,10 @@
 namespace entrepot::python {
 namespace {
 
-// The class whose body has the attribute, borrowed; nullptr where only an instance has it.
-PyTypeObject *defining_class(PyTypeObject *type, PyObject *attribute) {
-    PyObject *const mro = type->tp_mro;
-    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); ++i) {
-        auto *const each = reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(mro, i));
+// The class among those whose body has the attribute, borrowed; nullptr where only an instance has it.
+PyTypeObject *defining_class(const Reference &mro, PyObject *attribute) {
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+        auto *const each = reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(mro.get(), i));
         if (each->tp_dict && PyDict_Contains(each->tp_dict, attribute) == 1)
             return each;
     }
@@ -36,7 +39,8 @@ std::string_view text_of(PyObject *string) {
 }
 
 bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProducer> rows) {
-    PyTypeObject *const definer = defining_class(type, attribute);
+    const Reference mro = mro_of(type);
+    PyTypeObject *const definer = defining_class(mro, attribute);
     if (!definer)
         return false;
     PyObject *const module = PyObject_GetAttrString(reinterpret_cast<PyObject *>(definer), "__module__");
@@ -50,16 +54,20 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
     return found;
 }
 
+// 0: it has none. Another thread may be changing the type.
+unsigned version_of(PyTypeObject *type) { return std::atomic_ref(type->tp_version_tag).load(std::memory_order_relaxed); }
+
 // Types that were looked for among the rows of one table. A type's version is unique in the process and changes with the type, so
-// an entry is never taken for another type's; a type without a version has 0 there, and is looked for again.
+// an entry is never taken for another type's; a type without a version is looked for again.
 class KnownTypes {
 public:
     bool are_in(std::span<const OddProducer> rows, PyObject *attribute, PyTypeObject *type) {
         Known &known = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
-        if (known.type == type && known.version == type->tp_version_tag && known.version != 0) [[likely]]
+        const unsigned version = version_of(type);  // before the type is looked at
+        if (known.type == type && known.version == version && version != 0) [[likely]]
             return known.found;
         const bool found = is_one_of(type, attribute, rows);
-        known = {type, type->tp_version_tag, found};
+        known = {type, version, found};
         return found;
     }
 
@@ -72,18 +80,14 @@ private:
     std::array<Known, 32> entries_;
 };
 
-ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;  // guarded by the GIL, where there is one
+const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute = "__dlpack__";
+
+ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 
 }  // namespace
 
-bool inverted_read_only(PyTypeObject *type) {
-    static PyObject *const attribute = PyUnicode_InternFromString("__sycl_usm_array_interface__");
-    return known_of_suai.are_in(inverted_producers, attribute, type);
-}
+bool inverted_read_only(PyTypeObject *type) { return known_of_suai.are_in(inverted_producers, suai_attribute, type); }
 
-bool is_immutable(PyTypeObject *type) {
-    static PyObject *const attribute = PyUnicode_InternFromString("__dlpack__");
-    return known_of_dlpack.are_in(immutable_producers, attribute, type);
-}
+bool is_immutable(PyTypeObject *type) { return known_of_dlpack.are_in(immutable_producers, dlpack_attribute, type); }
 
 }  // namespace entrepot::python

@@ -39,23 +39,22 @@ class RouteCache {
 public:
     Candidates find(PyTypeObject *type) {
         Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
-        if (entry.type != type) [[unlikely]]
-            replace(entry, type);
+        if (entry.type.get() != reinterpret_cast<PyObject *>(type)) [[unlikely]]
+            return replace(entry, type);
         return entry.candidates;
     }
 
 private:
     struct Entry {
-        PyTypeObject *type = nullptr;
+        CachedReference type;
         Candidates candidates = 0;
     };
 
-    static void replace(Entry &entry, PyTypeObject *type) {
-        const Candidates candidates = probe(type);
-        PyTypeObject *old = entry.type;
-        Py_INCREF(type);
-        entry = {type, candidates};
-        Py_XDECREF(old);
+    // Letting go of the old type may run Python code, which may come here for another one.
+    static Candidates replace(Entry &entry, PyTypeObject *type) {
+        const Candidates candidates = entry.candidates = probe(type);
+        entry.type.replace(reinterpret_cast<PyObject *>(type));
+        return candidates;
     }
 
     std::array<Entry, 256> entries_;

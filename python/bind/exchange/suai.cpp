@@ -5,6 +5,7 @@
 #include "../convert.hpp"
 #include "../device.hpp"
 #include "../errors.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 #include "../peers.hpp"
 #include "exports.hpp"
@@ -21,11 +22,7 @@ namespace {
 using suai::speaker;
 
 constexpr const char *attribute = "__sycl_usm_array_interface__";
-
-PyObject *attribute_name() {
-    static PyObject *const name = PyUnicode_InternFromString(attribute);
-    return name;
-}
+const Interned attribute_name = attribute;
 
 // ------------------------------------------------------------------ import
 
@@ -60,7 +57,7 @@ Array read_dpctl(PyObject *object, const DpctlMemory &memory) {
 std::optional<Array> read(PyObject *object, const ImportRequest &) {
     if (const std::optional<DpctlMemory> memory = dpctl_memory(object))
         return read_dpctl(object, *memory);
-    Reference value = find_attribute(object, attribute_name());
+    Reference value = find_attribute(object, attribute_name);
     if (!value)
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));
@@ -81,7 +78,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
     descriptor.context = std::move(sycl.context);
     descriptor.queue = std::move(sycl.queue);
     Array array = suai::verify(std::move(descriptor), std::move(owner));
-    sycl.capsule.mark_used();
+    sycl.mark_used();
     return array;
 }
 

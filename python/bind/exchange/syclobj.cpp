@@ -25,6 +25,11 @@ SyclObject from_selector(PyObject *text) {
     }
 }
 
+[[noreturn]] void refuse(const SyclCapsule &capsule) {
+    throw suai::speaker.refusal("'syclobj' is a capsule named '", capsule.name_text(), "'; '", queue_capsule.fresh, "' or '",
+                                context_capsule.fresh, "' is expected, and a used one serves no second consumer");
+}
+
 SyclObject from_capsule(SyclCapsule &&capsule) {
     const Backend &sycl = registry::backend("sycl");
     SyclObject found;
@@ -33,8 +38,7 @@ SyclObject from_capsule(SyclCapsule &&capsule) {
     else if (capsule.is_context())
         found.context = Context::from_native(sycl, capsule.pointer());
     else
-        throw suai::speaker.refusal("'syclobj' is a capsule named '", capsule.name_text(), "'; '", queue_capsule.fresh, "' or '",
-                                    context_capsule.fresh, "' is expected, and a used one serves no second consumer");
+        refuse(capsule);
     found.capsule = std::move(capsule);
     return found;
 }
@@ -50,6 +54,11 @@ SyclCapsule capsule_in(PyObject *object) {
 }
 
 }  // namespace
+
+void SyclObject::mark_used() const {
+    if (!capsule.mark_used())
+        refuse(capsule);
+}
 
 SyclObject sycl_object_from(PyObject *object) {
     if (Queue queue = known_queue(object)) [[likely]]

@@ -10,6 +10,9 @@ struct SyclObject {
     Context context;
     Queue queue;          // of the forms that are a queue; none of the others
     SyclCapsule capsule;  // of the forms that have one: to be marked as used once the import has succeeded
+
+    // Throws InterfaceError where another thread that came with the capsule has been served meanwhile.
+    void mark_used() const;
 };
 
 // A filter selector (its device's default context), a queue or context (ours or dpctl's), a capsule "SyclQueueRef" or

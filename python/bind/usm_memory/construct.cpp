@@ -29,10 +29,7 @@ struct Options {
     PyObject *source = nullptr, *alignment = nullptr, *queue = nullptr, *copy = nullptr;
 };
 
-const Parameters<4> &parameters() {
-    static const Parameters known("MemoryUSM…", 1, 1, {"nbytes", "alignment", "queue", "copy"});
-    return known;
-}
+const Parameters parameters("MemoryUSM…", 1, 1, {"nbytes", "alignment", "queue", "copy"});
 
 Options options_of(const Parameters<4>::Values &values) {
     const auto [source, alignment, queue, copy] = values;
@@ -71,7 +68,7 @@ const Queue &default_queue() {
     return of_sycl ? of_sycl.default_queue() : registry::current_queue();
 }
 
-UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, Reference queue_object, PyObject *alignment) {
+UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, LazyReference queue_object, PyObject *alignment) {
     Memory memory = allocate(bytes, kind, queue, alignment_from(alignment));
     void *const data = memory.data();
     return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
@@ -225,12 +222,12 @@ std::optional<UsmMemory> find_usm_memory(PyObject *object) {
 PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         auto *const exact = reinterpret_cast<PyTypeObject *>(type);
-        return wrap(exact, made(class_of(exact), options_of(parameters().read(args, PyVectorcall_NARGS(nargsf), kwnames))));
+        return wrap(exact, made(class_of(exact), options_of(parameters.read(args, PyVectorcall_NARGS(nargsf), kwnames))));
     });
 }
 
 PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    return guarded([&] { return wrap(type, made(class_of(type), options_of(parameters().read(args, kwargs)))); });
+    return guarded([&] { return wrap(type, made(class_of(type), options_of(parameters.read(args, kwargs)))); });
 }
 
 PyObject *as_usm_memory(PyObject *, PyObject *object) {

@@ -37,9 +37,8 @@ template <auto get> PyObject *getter(PyObject *self, void *) { return method(sel
 
 // Kept, so that it is the same object each time.
 PyObject *queue_object_of(UsmMemory &memory) {
-    if (!memory.queue_object)
-        memory.queue_object = checked(wrap_queue(memory.queue));
-    return memory.queue_object.get();
+    PyObject *const kept = memory.queue_object.get();
+    return kept ? kept : memory.queue_object.keep(checked(wrap_queue(memory.queue)));
 }
 
 // What the caller's own queue answers, in its library's types.
@@ -97,19 +96,21 @@ UsmKind kind_in(const UsmMemory &memory, PyObject *object) {
     return static_cast<UsmKind>(context.query(memory.data, 1).kind);
 }
 
+const Parameters of_get_usm_type("get_usm_type", 1, 0, {"syclobj"});
+
 PyObject *get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("get_usm_type", 1, 0, {"syclobj"});
-        const auto [object] = parameters.read(args, nargs, kwnames);
+        const auto [object] = of_get_usm_type.read(args, nargs, kwnames);
         const std::string_view name = name_of(kind_in(memory, object));
         return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
     });
 }
 
+const Parameters of_get_usm_type_enum("get_usm_type_enum", 1, 0, {"syclobj"});
+
 PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("get_usm_type_enum", 1, 0, {"syclobj"});
-        const auto [object] = parameters.read(args, nargs, kwnames);
+        const auto [object] = of_get_usm_type_enum.read(args, nargs, kwnames);
         const UsmClass *const row = usm_class_of(kind_in(memory, object));
         return PyLong_FromLong(row ? row->number : 0);
     });
@@ -175,10 +176,11 @@ Reference numpy_bytes(std::size_t count) {
     return checked(PyObject_CallMethod(numpy.get(), "empty", "ns", static_cast<Py_ssize_t>(count), "uint8"));
 }
 
+const Parameters of_copy_to_host("copy_to_host", 1, 0, {"obj"});
+
 PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("copy_to_host", 1, 0, {"obj"});
-        const auto [target] = parameters.read(args, nargs, kwnames);
+        const auto [target] = of_copy_to_host.read(args, nargs, kwnames);
         Reference result = unless_none(target) ? Reference::borrow(target) : numpy_bytes(memory.bytes);
         if (!result)
             result = checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
@@ -187,10 +189,11 @@ PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     });
 }
 
+const Parameters of_copy_from_host("copy_from_host", 1, 1, {"obj"});
+
 PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("copy_from_host", 1, 1, {"obj"});
-        const auto [source] = parameters.read(args, nargs, kwnames);
+        const auto [source] = of_copy_from_host.read(args, nargs, kwnames);
         const HostBuffer buffer(source, PyBUF_CONTIG_RO);
         const Array to = bytes_of(memory);
         const auto count = static_cast<std::size_t>(buffer.view().len);
@@ -200,10 +203,11 @@ PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     });
 }
 
+const Parameters of_copy_from_device("copy_from_device", 1, 1, {"sycl_usm_ary"});
+
 PyObject *copy_from_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("copy_from_device", 1, 1, {"sycl_usm_ary"});
-        const auto [source] = parameters.read(args, nargs, kwnames);
+        const auto [source] = of_copy_from_device.read(args, nargs, kwnames);
         const std::optional<UsmMemory> found = find_usm_memory(source);
         if (!found)
             throw Error(ErrorKind::value, "copy_from_device: a ", Py_TYPE(source)->tp_name,
@@ -215,10 +219,11 @@ PyObject *copy_from_device(PyObject *self, PyObject *const *args, Py_ssize_t nar
     });
 }
 
+const Parameters of_memset("memset", 1, 0, {"val"});
+
 PyObject *memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
-        static const Parameters parameters("memset", 1, 0, {"val"});
-        const auto [value] = parameters.read(args, nargs, kwnames);
+        const auto [value] = of_memset.read(args, nargs, kwnames);
         const long given = value ? PyLong_AsLong(value) : 0;
         if (given == -1 && PyErr_Occurred())
             throw PythonError{};

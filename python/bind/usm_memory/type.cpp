@@ -8,6 +8,7 @@
 #include "../free_list.hpp"
 #include "../gil.hpp"
 #include "../init.hpp"
+#include "../interned.hpp"
 #include "../owner.hpp"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ bool is_exact(PyTypeObject *type) noexcept {
     return type == classes[0].type || type == classes[1].type || type == classes[2].type;
 }
 
-ENTREPOT_GIL_GUARDED FreeList free_list;  // of memory of any of the three classes
+FreeList free_list;  // of memory of any of the three classes
 
 // Not tracked by the collector yet, except an object of a subclass, which its allocator tracks: zeros are a valid UsmMemory.
 PyObject *new_object(PyTypeObject *type) {
@@ -82,7 +83,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 int clear(PyObject *self) {
     UsmMemory &value = value_of(self);
     value.memory = Memory();
-    value.queue_object = Reference();
+    value.queue_object = {};
     return 0;
 }
 
@@ -166,7 +167,8 @@ PyTypeObject *make_class(const UsmClass &row) {
 }
 
 // The attribute of the base class that says what the memory is, and its name.
-PyObject *interface_name = nullptr, *own_interface = nullptr;
+const Interned interface_name = "__sycl_usm_array_interface__";
+PyObject *own_interface = nullptr;
 
 bool describes_itself_as_ours(PyTypeObject *type) noexcept {
     return PyType_IsSubtype(type, usm_memory_base) && _PyType_Lookup(type, interface_name) == own_interface;
@@ -228,10 +230,8 @@ void init_usm_memory(nanobind::module_ &m) {
          "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\nWhat a pickle calls."},
         {},
     };
-    interface_name = PyUnicode_InternFromString("__sycl_usm_array_interface__");
     usm_memory_base = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&base_spec));
-    if (!interface_name || !usm_memory_base ||
-        PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
+    if (!usm_memory_base || PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
         nanobind::raise_python_error();
     own_interface = _PyType_Lookup(usm_memory_base, interface_name);
     for (UsmClass &row : classes) {

@@ -20,8 +20,8 @@ struct UsmMemory {
     std::size_t bytes = 0;
     UsmKind kind = UsmKind::unknown;  // the class's
     bool read_only = false;
-    Queue queue;             // in the memory's context
-    Reference queue_object;  // the caller's own object for `queue`; empty: ours, made when it is asked for
+    Queue queue;                 // in the memory's context
+    LazyReference queue_object;  // the caller's own object for `queue`; empty: ours, made when it is asked for
 };
 
 // Objects of our classes. A subclass that describes itself by an interface of its own is none of these: its word counts.
