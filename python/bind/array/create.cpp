@@ -65,10 +65,11 @@ nb::object filled(Array array, const Scalar &item) {
     return nb::steal(wrap(std::move(array)));
 }
 
+const Parameters of_empty("empty", 2, 2, {"shape", "dtype", "device", "kind", "queue"});
+
 PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     try {
-        static const Parameters parameters("empty", 2, 2, {"shape", "dtype", "device", "kind", "queue"});
-        const auto [shape, dtype, device, kind, queue] = parameters.read(args, nargs, kwnames);
+        const auto [shape, dtype, device, kind, queue] = of_empty.read(args, nargs, kwnames);
         return wrap(new_array(shape, dtype, device, kind, queue));
     } catch (...) {
         raise_current();

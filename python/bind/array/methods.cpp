@@ -155,10 +155,11 @@ PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
+const Parameters of_share("share", 0, 0, {"fabric"});
+
 PyObject *share(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
-        static const Parameters parameters("share", 0, 0, {"fabric"});
-        const auto [fabric] = parameters.read(args, nargs, kwnames);
+        const auto [fabric] = of_share.read(args, nargs, kwnames);
         return share_array(array, is_true(fabric));
     });
 }
