@@ -164,7 +164,7 @@ Queue queue_of_cuda_stream(PyObject *object) {
     if (native < exchange::lowest_handle)
         return Queue::from_native(cuda(), &native, context_of_stream(object));
     Queue queue = Queue::from_native(cuda(), &native);
-    queue.keep_alive({Py_NewRef(object), release_with_gil<drop_object>});
+    queue.keep_alive({Py_NewRef(object), release_with_gil<decref>});
     return queue;
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 #include <Python.h>
 
-#include <utility>
+#include <stdexcept>
+#include <string>
 
 namespace entrepot::python {
 
@@ -11,7 +12,11 @@ namespace entrepot::python {
 // all of those have stopped.
 class Interned {
 public:
-    Interned(const char *text) noexcept : text_(text), next_(std::exchange(first, this)) {}
+    Interned(const char *text) : text_(text), next_(first) {
+        if (are_made)
+            throw std::logic_error(std::string("'") + text + "' would never be interned: declare it at namespace scope");
+        first = this;
+    }
     Interned(const Interned &) = delete;
     Interned &operator=(const Interned &) = delete;
 
@@ -23,11 +28,12 @@ public:
         for (Interned *each = first; each; each = each->next_)
             if (!each->object_ && !(each->object_ = PyUnicode_InternFromString(each->text_)))
                 return false;
-        return true;
+        return are_made = true;
     }
 
 private:
     static inline constinit Interned *first = nullptr;
+    static inline constinit bool are_made = false;
 
     PyObject *object_ = nullptr;
     const char *text_;

@@ -29,7 +29,7 @@ namespace {
 std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream, nb::handle owner) {
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
     if (stream > 2)  // the default streams belong to nobody
-        where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<drop_object>});
+        where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<decref>});
     return reinterpret_cast<std::uintptr_t>(lend(nbytes, where));
 }
 

@@ -48,6 +48,7 @@ private:
 
 void enqueue_release(void *handle, void (*release)(void *)) noexcept;
 
+// The `release` of one reference.
 inline void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
 
 // For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
@@ -60,8 +61,5 @@ template <auto release> void release_with_gil(void *handle) noexcept {
     const Release inside;
     release(handle);
 }
-
-// The `release` of one reference.
-inline void drop_object(void *object) noexcept { Py_DECREF(static_cast<PyObject *>(object)); }
 
 }  // namespace entrepot::python

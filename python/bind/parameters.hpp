@@ -19,7 +19,7 @@ public:
     using Values = std::array<PyObject *, Count>;  // borrowed; nullptr where nothing was said
 
     // The first `positional` may be given by position, the first `required` must be given.
-    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count]) noexcept
+    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count])
         : Parameters(function, positional, required, names, std::make_index_sequence<Count>()) {}
 
     // Of a METH_FASTCALL | METH_KEYWORDS function. Throws TypeError: too many, unknown, given twice, or missing.
@@ -45,7 +45,7 @@ public:
 private:
     template <std::size_t... i>
     Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],
-               std::index_sequence<i...>) noexcept
+               std::index_sequence<i...>)
         : function_(function), positional_(positional), required_(required), names_{names[i]...} {}
 
     Values read_positional(PyObject *const *args, std::size_t count) const {

@@ -40,14 +40,14 @@ constexpr const char *signatures[] = {"intptr_t (void)", "intptr_t (int __pyx_sk
 
 // The C function that CuPy publishes for it, as Cython does; nullptr where it does not.
 StreamFunction find_stream_function() {
-    PyObject *const module = PyDict_GetItemString(PyImport_GetModuleDict(), "cupy_backends.cuda.stream");  // borrowed
-    const Reference published(module ? PyObject_GetAttrString(module, "__pyx_capi__") : nullptr);
-    PyObject *const capsule =
-        published && PyDict_Check(published.get()) ? PyDict_GetItemString(published.get(), "get_current_stream_ptr") : nullptr;
+    const Reference module = imported_module("cupy_backends.cuda.stream");
+    const Reference published(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
+    const Reference capsule =
+        published && PyDict_Check(published.get()) ? item_of(published.get(), "get_current_stream_ptr") : Reference();
     void *found = nullptr;
     for (const char *const signature : signatures)
-        if (capsule && PyCapsule_IsValid(capsule, signature))
-            found = PyCapsule_GetPointer(capsule, signature);
+        if (capsule && PyCapsule_IsValid(capsule.get(), signature))
+            found = PyCapsule_GetPointer(capsule.get(), signature);
     PyErr_Clear();
     return reinterpret_cast<StreamFunction>(found);
 }
