@@ -42,8 +42,7 @@ def runtime_ns() -> dict[str, float]:
     program = Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp")) / "benchmark_sycl_runtime"
     if not program.exists():
         return {}
-    plugin = Path(ep.__file__).with_name("libentrepot_sycl9.so")
-    plugin = plugin if plugin.exists() else Path(ep._core.__file__).with_name("libentrepot_sycl9.so")
+    plugin = Path(ep._core.__file__).with_name("libentrepot_sycl9.so")
     printed = subprocess.run([program, plugin, "launch"], capture_output=True, text=True, check=True).stdout
     return {row: float(ns) for row, ns in re.findall(r"^(launch.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
 

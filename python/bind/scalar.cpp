@@ -1,6 +1,7 @@
 #include "scalar.hpp"
 
 #include "dtype.hpp"
+#include "element.hpp"
 #include "errors.hpp"
 #include "init.hpp"
 #include "reference.hpp"
@@ -119,38 +120,6 @@ bool is_numpy_scalar(PyObject *object) {
     return false;
 }
 
-template <class T> T load(const std::byte *item) {
-    T value;
-    std::memcpy(&value, item, sizeof value);
-    return value;
-}
-
-long long signed_number(const std::byte *item, int bits) {
-    switch (bits) {
-    case 8:
-        return load<std::int8_t>(item);
-    case 16:
-        return load<std::int16_t>(item);
-    case 32:
-        return load<std::int32_t>(item);
-    default:
-        return load<std::int64_t>(item);
-    }
-}
-
-unsigned long long unsigned_number(const std::byte *item, int bits) {
-    switch (bits) {
-    case 8:
-        return load<std::uint8_t>(item);
-    case 16:
-        return load<std::uint16_t>(item);
-    case 32:
-        return load<std::uint32_t>(item);
-    default:
-        return load<std::uint64_t>(item);
-    }
-}
-
 double floating_number(const std::byte *item, int bits) {
     switch (bits) {
     case 16:
@@ -200,9 +169,9 @@ Reference number_from(const std::byte *item, Dtype dtype) {
         case TypeCode::boolean:
             return Reference::borrow(load<std::uint8_t>(item) ? Py_True : Py_False);
         case TypeCode::integer:
-            return checked(PyLong_FromLongLong(signed_number(item, dtype.bits)));
+            return checked(PyLong_FromLongLong(load_signed(item, dtype.bits)));
         case TypeCode::unsigned_integer:
-            return checked(PyLong_FromUnsignedLongLong(unsigned_number(item, dtype.bits)));
+            return checked(PyLong_FromUnsignedLongLong(load_unsigned(item, dtype.bits)));
         case TypeCode::bfloat:
             return checked(PyFloat_FromDouble(BFloat16::decode(load<std::uint16_t>(item))));
         case TypeCode::floating:

@@ -1,6 +1,7 @@
 // Lending: what is out, by address, and what came back on the wrong thread.
 #include <entrepot/memory/lend.hpp>
 
+#include <core/thread_number.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/memory.hpp>
@@ -16,13 +17,6 @@
 
 namespace entrepot {
 namespace {
-
-// Numbers threads; a number is never given again, as the system's are.
-std::uint64_t number_of_this_thread() noexcept {
-    static std::atomic<std::uint64_t> given{0};
-    thread_local const std::uint64_t number = ++given;
-    return number;
-}
 
 struct Loan {
     Memory memory;

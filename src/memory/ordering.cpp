@@ -133,8 +133,6 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
     publish(*record_, *ordering);
 }
 
-bool Memory::is_quiet() const noexcept { return !busy_ordering(*record_); }
-
 void Memory::after_producer(const Queue &queue) const {
     Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});

@@ -1,6 +1,7 @@
 // Senders: the socket, its thread, and the other side of it.
 #include <memory/senders.hpp>
 
+#include <core/open_file.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/fork_guard.hpp>
 
@@ -25,26 +26,6 @@ namespace entrepot::senders {
 namespace {
 
 constexpr time_t patience_of_owner = 2, patience_of_opener = 10;  // seconds
-
-// An open file, closed again unless it is detached.
-class File {
-public:
-    explicit File(int number) noexcept : number_(number) {}
-    File(File &&other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    File &operator=(File &&other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    ~File() {
-        if (number_ >= 0)
-            close(number_);
-    }
-    int number() const noexcept { return number_; }
-    int detach() noexcept { return std::exchange(number_, -1); }
-
-private:
-    int number_;
-};
 
 struct Offer {
     std::array<std::uint8_t, 16> ticket;
@@ -161,7 +142,7 @@ void answer(int socket) {
 
 void serve(int listening) noexcept {
     for (;;) {
-        const File client(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+        const OpenFile client(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
         if (client.number() >= 0)
             answer(client.number());
         else if (errno != EINTR && errno != ECONNABORTED)
@@ -173,7 +154,7 @@ void serve(int listening) noexcept {
 void start(Owner &of) {
     const std::array<std::uint8_t, 16> lot = draw();
     const Address address(getpid(), lot);
-    File listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    OpenFile listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (listening.number() < 0 || bind(listening.number(), address.get(), address.length) != 0 ||
         listen(listening.number(), 128) != 0)
         refuse("there is no socket to hand its file out by");
@@ -203,8 +184,8 @@ int own_file(const Sender &sender) {
     return -1;
 }
 
-File connect_to(const Sender &sender) {
-    File socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+OpenFile connect_to(const Sender &sender) {
+    OpenFile socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (socket.number() < 0)
         refuse("there is no socket to fetch its file by");
     limit_waiting(socket.number(), patience_of_opener);
@@ -258,7 +239,7 @@ void withdraw(const void *memory) noexcept {
 int fetch(const Sender &sender) {
     if (const int own = own_file(sender); own >= 0)
         return own;
-    const File socket = connect_to(sender);
+    const OpenFile socket = connect_to(sender);
     char has_file = -1;
     int file = -1;
     if (send(socket.number(), sender.ticket.data(), sender.ticket.size(), MSG_NOSIGNAL) ==

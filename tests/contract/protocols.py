@@ -17,7 +17,7 @@ from buffers import Exporter
 from malformed import Speaker
 from places import CUDA, HOST, SYCL, Place
 from tables import publish, table_of
-from tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Legacy, Producer, Versioned, content
+from tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Held, Legacy, Versioned, content
 
 HOST_ACCESSIBLE = (HOST, *(place for place in (*SYCL, *CUDA) if place.host_accessible))
 TYPESTRS = {np.dtype(name).name: np.dtype(name).str for name in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()}
@@ -224,20 +224,6 @@ class Buffer(Protocol):
 
 
 # ---------------------------------------------------------------- DLPack
-
-
-class Held(Producer):
-    """Its tensors keep it, as manager_ctx does where the producer is written in C."""
-
-    held: list[Producer] = []  # noqa: RUF012 - shared on purpose
-
-    def tensor(self) -> Legacy | Versioned:
-        self.held.append(self)
-        return super().tensor()
-
-    def _delete(self, address: int) -> None:
-        super()._delete(address)
-        self.held.remove(self)
 
 
 def held(array: ep.Array, keeper: Keeper, form: type, read_only: bool) -> Held:

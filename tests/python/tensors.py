@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 CPU, CUDA, ONE_API = 1, 2, 14
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
@@ -137,3 +138,17 @@ class Producer:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
+
+
+class Held(Producer):
+    """Its tensors keep it, as manager_ctx does where the producer is written in C."""
+
+    held: ClassVar[list[Producer]] = []
+
+    def tensor(self) -> Legacy | Versioned:
+        self.held.append(self)
+        return super().tensor()
+
+    def _delete(self, address: int) -> None:
+        super()._delete(address)
+        self.held.remove(self)

@@ -114,13 +114,11 @@ public:
     // Whether somebody else has the memory too.
     bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
     // Whether nothing is noted that anybody could have to wait for; costs a load.
-    bool is_quiet() const noexcept;
+    bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
     // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
-    bool is_ready_for_host(Access access) const {
-        return record_->noted.load(std::memory_order_acquire) == 0 || has_done_for_host(access);
-    }
+    bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
     // An event that is done when the accesses noted so far, writes or all, are; for consumers that take events.
     Event last_use(Access access) const;
 

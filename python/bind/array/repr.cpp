@@ -1,6 +1,7 @@
 // repr(array): shape, type, place, and the values where the host may read them now.
 #include "methods.hpp"
 
+#include "../element.hpp"
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "array.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <string>
 
 namespace entrepot::python {
@@ -18,12 +18,6 @@ namespace {
 // Longer axes show only this many elements at either end.
 constexpr std::int64_t edge = 3;
 constexpr std::int64_t whole = 1000;  // elements up to which everything is shown
-
-template <class T> T load(const std::byte *item) {
-    T value;
-    std::memcpy(&value, item, sizeof value);
-    return value;
-}
 
 template <class T> std::string number_text(T value) {
     char text[64];
@@ -47,41 +41,15 @@ std::string bits_text(const std::byte *item, std::int64_t bytes) {
     return text;
 }
 
-std::string integer_text(const std::byte *item, int bits) {
-    switch (bits) {
-    case 8:
-        return number_text(int{load<std::int8_t>(item)});
-    case 16:
-        return number_text(load<std::int16_t>(item));
-    case 32:
-        return number_text(load<std::int32_t>(item));
-    default:
-        return number_text(load<std::int64_t>(item));
-    }
-}
-
-std::string unsigned_text(const std::byte *item, int bits) {
-    switch (bits) {
-    case 8:
-        return number_text(unsigned{load<std::uint8_t>(item)});
-    case 16:
-        return number_text(load<std::uint16_t>(item));
-    case 32:
-        return number_text(load<std::uint32_t>(item));
-    default:
-        return number_text(load<std::uint64_t>(item));
-    }
-}
-
 std::string item_text(const std::byte *item, Dtype dtype) {
     if (dtype.lanes == 1) {
         switch (dtype.code) {
         case TypeCode::boolean:
             return load<std::uint8_t>(item) ? "True" : "False";
         case TypeCode::integer:
-            return integer_text(item, dtype.bits);
+            return number_text(load_signed(item, dtype.bits));
         case TypeCode::unsigned_integer:
-            return unsigned_text(item, dtype.bits);
+            return number_text(load_unsigned(item, dtype.bits));
         case TypeCode::bfloat:
             return number_text(static_cast<float>(BFloat16::decode(load<std::uint16_t>(item))));
         case TypeCode::floating:

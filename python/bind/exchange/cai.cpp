@@ -70,33 +70,13 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
 // ------------------------------------------------------------------ export
 
-// AttributeError, so that a consumer tries another protocol: the memory has no CAI.
-[[noreturn]] void refuse_absent(const Error &error) {
-    PyErr_Format(PyExc_AttributeError, "%s: %s", attribute, error.what());
-    throw PythonError{};
-}
-
-std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
-    try {
-        return cai::hand_over(array, wait_without_gil);
-    } catch (const Error &error) {
-        if (error.kind() == ErrorKind::interface)
-            refuse_absent(error);
-        throw;
-    }
-}
-
-void set(const Reference &dict, PyObject *key, const Reference &value) {
-    if (!value || PyDict_SetItem(dict.get(), key, value.get()) != 0)
-        throw PythonError{};
-}
-
 Reference write(const Array &array) {
-    const std::optional<std::uintptr_t> stream = stream_for_consumer(array);
+    const std::optional<std::uintptr_t> stream =
+        unless_absent(attribute, [&] { return cai::hand_over(array, wait_without_gil); });
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
-        set(dict, key_object(Key::data), Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));
-    set(dict, key_object(Key::stream), stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
+        set_entry(dict, Key::data, Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));
+    set_entry(dict, Key::stream, stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
     return dict;
 }
 

@@ -24,11 +24,6 @@ int look_up(PyObject *object, PyObject *name, PyObject **value) {
 #endif
 }
 
-void set(PyObject *dict, PyObject *key, PyObject *value) {
-    if (PyDict_SetItem(dict, key, value) != 0)
-        throw PythonError{};
-}
-
 const std::array<Interned, key_count> keys{"shape",   "typestr", "data", "strides", "offset",
                                            "version", "syclobj", "mask", "stream"};
 
@@ -199,6 +194,16 @@ Reference tuple_of(Extents numbers, std::int64_t factor) {
     return tuple;
 }
 
+void set_entry(const Reference &dict, Key key, const Reference &value) {
+    if (!value || PyDict_SetItem(dict.get(), key_object(key), value.get()) != 0)
+        throw PythonError{};
+}
+
+void refuse_absent(const char *attribute, const Error &refusal) {
+    PyErr_Format(PyExc_AttributeError, "%s: %s", attribute, refusal.what());
+    throw PythonError{};
+}
+
 void refuse_dtype(Dtype dtype, const char *attribute) {
     PyErr_Format(PyExc_AttributeError,
                  "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of the same size first", attribute,
@@ -211,17 +216,15 @@ Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int ve
     if (!typestr)
         refuse_dtype(array.dtype(), attribute);
     Reference dict = checked(PyDict_New());
-    set(dict.get(), key_object(Key::shape), tuple_of(array.shape()).get());
-    set(dict.get(), key_object(Key::typestr), typestr);
+    set_entry(dict, Key::shape, tuple_of(array.shape()));
+    set_entry(dict, Key::typestr, Reference::borrow(typestr));
     const Reference data = checked(PyTuple_New(2));
     PyTuple_SET_ITEM(data.get(), 0, checked(PyLong_FromVoidPtr(array.data())).release());
     PyTuple_SET_ITEM(data.get(), 1, Py_NewRef(array.read_only() ? Py_True : Py_False));
-    set(dict.get(), key_object(Key::data), data.get());
-    if (array.layout().is_c_contiguous())
-        set(dict.get(), key_object(Key::strides), Py_None);
-    else
-        set(dict.get(), key_object(Key::strides), tuple_of(array.strides(), stride_unit).get());
-    set(dict.get(), key_object(Key::version), checked(PyLong_FromLong(version)).get());
+    set_entry(dict, Key::data, data);
+    const bool is_contiguous = array.layout().is_c_contiguous();
+    set_entry(dict, Key::strides, is_contiguous ? Reference::borrow(Py_None) : tuple_of(array.strides(), stride_unit));
+    set_entry(dict, Key::version, Reference(PyLong_FromLong(version)));
     return dict;
 }
 

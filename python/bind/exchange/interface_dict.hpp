@@ -75,6 +75,23 @@ private:
 // A tuple of the numbers, each times `factor`; throws PythonError.
 Reference tuple_of(Extents numbers, std::int64_t factor = 1);
 
+// Throws PythonError where there is no value, or no memory left for it.
+void set_entry(const Reference &dict, Key key, const Reference &value);
+
+// Throws PythonError: AttributeError with the refusal, so that the consumer tries another protocol.
+[[noreturn]] void refuse_absent(const char *attribute, const Error &refusal);
+
+// What a hand-over gives. Memory that the protocol does not describe, an InterfaceError, is an attribute that is not there.
+template <class HandOver> auto unless_absent(const char *attribute, HandOver hand_over) {
+    try {
+        return hand_over();
+    } catch (const Error &error) {
+        if (error.kind() == ErrorKind::interface)
+            refuse_absent(attribute, error);
+        throw;
+    }
+}
+
 // Throws PythonError: AttributeError, so that the consumer tries another protocol, with advice. For types without a typestr.
 [[noreturn]] void refuse_dtype(Dtype dtype, const char *attribute);
 

@@ -84,32 +84,11 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
 
 // ------------------------------------------------------------------ export
 
-// AttributeError, so that a consumer tries another protocol: the memory has no SUAI.
-[[noreturn]] void refuse_absent(const Error &error) {
-    PyErr_Format(PyExc_AttributeError, "%s: %s", attribute, error.what());
-    throw PythonError{};
-}
-
-Queue queue_for_consumer(const Array &array) {
-    try {
-        return suai::hand_over(array, wait_without_gil);
-    } catch (const Error &error) {
-        if (error.kind() == ErrorKind::interface)
-            refuse_absent(error);
-        throw;
-    }
-}
-
-void set(const Reference &dict, PyObject *key, const Reference &value) {
-    if (!value || PyDict_SetItem(dict.get(), key, value.get()) != 0)
-        throw PythonError{};
-}
-
 Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
-    const Queue queue = queue_for_consumer(array);
-    set(dict, key_object(Key::offset), Reference(PyLong_FromLong(0)));
-    set(dict, key_object(Key::syclobj), queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
+    const Queue queue = unless_absent(attribute, [&] { return suai::hand_over(array, wait_without_gil); });
+    set_entry(dict, Key::offset, Reference(PyLong_FromLong(0)));
+    set_entry(dict, Key::syclobj, queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
     return dict;
 }
 

@@ -1,19 +1,13 @@
 // Queues: streams of our own, which do not wait for the legacy default stream, and other people's as they are.
 #include "backends/cuda/native.hpp"
 
-#include <atomic>
+#include "core/thread_number.hpp"
+
 #include <map>
 #include <tuple>
 
 namespace entrepot::backends::cuda {
 namespace {
-
-// Numbers threads that have had to do with a per-thread stream; a number is never given again, as the system's are.
-std::uint64_t number_of_this_thread() noexcept {
-    static std::atomic<std::uint64_t> given{0};
-    thread_local const std::uint64_t number = ++given;
-    return number;
-}
 
 std::uint64_t thread_of(CUstream stream) noexcept { return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0; }
 

@@ -2,6 +2,8 @@
 // nothing is left of it anywhere.
 #include "backends/host/native.hpp"
 
+#include "core/open_file.hpp"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -20,23 +22,6 @@ namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::string system_error() { return std::strerror(errno); }
-
-// An open file, closed again unless it is detached.
-class File {
-public:
-    explicit File(int number) noexcept : number_(number) {}
-    File(const File &) = delete;
-    File &operator=(const File &) = delete;
-    ~File() {
-        if (number_ >= 0)
-            close(number_);
-    }
-    int number() const noexcept { return number_; }
-    int detach() noexcept { return std::exchange(number_, -1); }
-
-private:
-    int number_;
-};
 
 struct Mapping {
     std::size_t bytes;
@@ -96,7 +81,7 @@ std::size_t whole_pages(std::size_t bytes) {
 }
 
 int make_file(std::size_t bytes) {
-    File file(memfd_create("entrepot", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    OpenFile file(memfd_create("entrepot", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file.number() < 0)
         refuse(EP_OUT_OF_MEMORY, "shared memory needs an open file, and the system gives none: ", system_error(),
                " (`ulimit -n` is how many a process may have)");
@@ -113,7 +98,7 @@ std::byte *map(int file, std::size_t bytes, int protection) {
 }
 
 // Takes over the file.
-void *enter(File &file, std::size_t bytes, int protection) {
+void *enter(OpenFile &file, std::size_t bytes, int protection) {
     std::byte *const start = map(file.number(), bytes, protection);
     try {
         Mappings::only().enter(start, {bytes, file.number()});
@@ -135,7 +120,7 @@ ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, s
             refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ", total_memory(),
                    " of memory and swap");
         const std::size_t whole = whole_pages(bytes);
-        File file(make_file(whole));
+        OpenFile file(make_file(whole));
         *pointer = enter(file, whole, PROT_READ | PROT_WRITE);
     });
 }
@@ -180,7 +165,7 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
         if (handle->form != EP_IPC_FILE)
             refuse(EP_INVALID, "memory of the host is opened by a file, and the handle has none");
         check_file(handle->file, handle->size);
-        File file(fcntl(handle->file, F_DUPFD_CLOEXEC, 0));
+        OpenFile file(fcntl(handle->file, F_DUPFD_CLOEXEC, 0));
         if (file.number() < 0)
             refuse(EP_OUT_OF_MEMORY, "shared memory needs an open file, and the system gives none: ", system_error());
         *pointer = enter(file, handle->size, read_only != 0 ? PROT_READ : PROT_READ | PROT_WRITE);

@@ -7,7 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ import cuda_kernels
 import entrepot as ep
 from cuda_streams import LEGACY, PER_THREAD, Stream, current_context, inside, primary_context
 from tables import publish, table_of
-from tensors import Legacy, Producer, Versioned, content
+from tensors import Held, Legacy, Producer, Versioned, content
 
 pytestmark = [pytest.mark.host, pytest.mark.cuda, pytest.mark.numpy]
 
@@ -37,13 +37,8 @@ def tensor_in(capsule: object) -> Any:
     return content(capsule, Versioned).dl_tensor
 
 
-class Announced(Producer):
-    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own.
-
-    Its tensors keep it, as manager_ctx does where the producer is written in C.
-    """
-
-    held: ClassVar[list[Announced]] = []
+class Announced(Held):
+    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own."""
 
     def __init__(self, array: ep.Array, device: tuple[int, int], **changes: Any) -> None:
         super().__init__(
@@ -51,14 +46,6 @@ class Announced(Producer):
         )
         self.array = array
         self.streams: list[object] = []
-
-    def tensor(self) -> Legacy | Versioned:
-        self.held.append(self)
-        return super().tensor()
-
-    def _delete(self, address: int) -> None:
-        super()._delete(address)
-        self.held.remove(self)
 
     def __dlpack__(self, *, stream: object = "none at all", **keywords: object) -> object:
         self.streams.append(stream)
