@@ -27,7 +27,7 @@ typedef struct entrepot_pointer {
     Py_ssize_t length;             /* elements, of a string bytes; -1: not known */
     PyObject *weak_references;
     unsigned flags;   /* of entrepot_adapter_flag */
-    unsigned exports; /* buffers that others hold of it: meanwhile it stands for what it does */
+    unsigned exports; /* others that use its memory: meanwhile it stands for nothing else */
 } entrepot_pointer;
 
 /* Of a DeviceArray; what it knows of its elements is its own business. */

@@ -116,6 +116,31 @@ class TestConversions:
         assert int(pointer) == 7
         goods += b"resized"
 
+    def test_initialised_with_itself_it_stays_what_it_is(self):
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            before = bytes_at(adapter, 5)
+            adapter.__init__(adapter)
+            assert bytes_at(adapter, 5) == before
+
+    def test_memory_that_others_stand_for_is_not_let_go_of(self):
+        from entrepot.adapters import HipModuleLaunchKernel_extra, ListOfPointer
+
+        def others(adapter):
+            yield adapter[0] if type(adapter) is Pointer else Pointer(adapter)
+            yield ListOfPointer([adapter])
+            yield HipModuleLaunchKernel_extra([adapter])
+            if isinstance(adapter, DeviceArray):
+                yield adapter[1:]
+                yield DeviceArray(adapter)
+
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            for other in others(adapter):
+                with pytest.raises(BufferError, match="1 others use the memory"):
+                    adapter.__init__(None)
+                del other
+            adapter.__init__(None)
+            assert adapter.is_ptr_null
+
     def test_a_failing_init_changes_nothing(self):
         goods = bytearray(b"goods")
         pointer = Pointer(goods)
