@@ -31,7 +31,7 @@ Argument argument_of(PyObject *object, PyTypeObject *type) {
     if (object == Py_None)
         return {nullptr, {}};
     if (is_adapter(object)) {
-        check_not_freed(object);
+        make_ready(object);
         return {pointer_of(object)->address, Reference::borrow(object)};
     }
     if (PyLong_Check(object)) {

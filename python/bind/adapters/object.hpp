@@ -99,6 +99,8 @@ extern const Interned cai_attribute_name;
 
 // Throws ValueError: a DeviceArray that has been given back.
 void check_not_freed(PyObject *adapter);
+// The same before an adapter's address is used; of a DeviceArray when work of ours on it is done.
+void make_ready(PyObject *adapter);
 
 // ---------------------------------------------------------------- argument.cpp
 
@@ -174,6 +176,8 @@ void construct_description(PyObject *self);
 void destroy_description(PyObject *self) noexcept;
 int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
+// Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
+void give_address_its_turn(PyObject *device_array);
 PyObject *root_of(PyObject *device_array) noexcept;  // the array that it is a sub-array of, or itself; borrowed
 
 }  // namespace entrepot::python

@@ -43,7 +43,7 @@ Py_ssize_t bytes_of(PyObject *adapter, const AdapterRow &row) noexcept {
 
 // "Copies the address, does not take the buffer handle": an adapter that has memory of its own, or keeps an object, is kept.
 Target target_of_adapter(PyObject *adapter) {
-    check_not_freed(adapter);
+    make_ready(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     Owner owner(pointer.handle, pointer.release);
     const bool keeps = is_device_array(adapter) || (pointer.release && !held_view(owner));
@@ -200,6 +200,13 @@ void check_not_freed(PyObject *adapter) {
     if (pointer_of(root_of(adapter))->flags & ENTREPOT_ADAPTER_FREED)
         throw Error(ErrorKind::value, "this DeviceArray, at ", Hex(pointer_of(adapter)->address),
                     ", has been freed: its memory may be another's by now");
+}
+
+void make_ready(PyObject *adapter) {
+    if (!is_device_array(adapter)) [[likely]]
+        return;
+    check_not_freed(adapter);
+    give_address_its_turn(adapter);
 }
 
 }  // namespace entrepot::python
