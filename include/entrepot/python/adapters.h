@@ -8,14 +8,16 @@
 #define ENTREPOT_PYTHON_ADAPTERS_H
 
 #include <Python.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 enum entrepot_adapter_flag {
-    ENTREPOT_ADAPTER_READ_ONLY = 1, /* the memory must not be written: no destination */
-    ENTREPOT_ADAPTER_FREED = 2,     /* of a DeviceArray: what it stood for has been given back */
+    ENTREPOT_ADAPTER_READ_ONLY = 1,    /* the memory must not be written: no destination */
+    ENTREPOT_ADAPTER_FREED = 2,        /* of a DeviceArray: what it stood for has been given back */
+    ENTREPOT_ADAPTER_UNTERMINATED = 4, /* of a CStr: a buffer without a NUL, which C would read beyond */
 };
 
 typedef struct entrepot_pointer {
@@ -25,8 +27,15 @@ typedef struct entrepot_pointer {
     void (*release)(void *handle); /* lets go of it, with the GIL held; NULL: nothing is kept */
     Py_ssize_t length;             /* elements, of a string bytes; -1: not known */
     PyObject *weak_references;
-    unsigned flags; /* of entrepot_adapter_flag */
+    unsigned flags;     /* of entrepot_adapter_flag */
+    unsigned exports;   /* buffers that others hold of it: meanwhile it stands for what it does */
 } entrepot_pointer;
+
+/* Of a DeviceArray; what it knows of its elements is its own business. */
+typedef struct entrepot_device_array {
+    entrepot_pointer pointer;
+    uint64_t description[16];
+} entrepot_device_array;
 
 #ifdef __cplusplus
 }

@@ -7,12 +7,8 @@
 namespace entrepot::python {
 namespace {
 
-PyObject *declared_new(PyTypeObject *metatype, PyObject *args, PyObject *kwargs);
-
 // The slot lies behind what every class has; CPython puts the members of heap types behind the metaclass's basic size.
-PyTypeObject metaclass = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "entrepot._core.Declared",
-};
+PyTypeObject metaclass{};
 
 const Declared *&slot_of(PyTypeObject *type) noexcept { return reinterpret_cast<DeclaredBase *>(type)->declared; }
 
@@ -31,6 +27,7 @@ PyObject *declared_new(PyTypeObject *metatype, PyObject *args, PyObject *kwargs)
 const Declared *declared_of(PyTypeObject *type) noexcept { return Py_TYPE(type) == &metaclass ? slot_of(type) : nullptr; }
 
 bool init_declared(PyObject *) {
+    metaclass.tp_name = "entrepot._core.Declared";
     metaclass.tp_base = &PyType_Type;
     metaclass.tp_basicsize = static_cast<Py_ssize_t>(sizeof(DeclaredBase));
     metaclass.tp_itemsize = PyType_Type.tp_itemsize;

@@ -5,6 +5,7 @@
 #include "../adapters/adapters.hpp"
 #include "../element.hpp"
 #include "../errors.hpp"
+#include "../interned.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -10,7 +10,9 @@
 #include "../interned.hpp"
 
 #include <entrepot/core/error.hpp>
+
 #include <entrepot/ffi/signature.hpp>
+#include <structmember.h>
 
 #include <array>
 #include <atomic>

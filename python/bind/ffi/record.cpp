@@ -9,6 +9,8 @@
 
 #include <entrepot/core/error.hpp>
 
+#include <structmember.h>
+
 #include <cstring>
 
 namespace entrepot::python {
@@ -411,8 +413,8 @@ PyMethodDef methods[] = {
     {},
 };
 
-PySequenceMethods as_sequence = {.sq_length = record_length, .sq_item = record_item, .sq_contains = record_contains};
-PyMappingMethods as_mapping = {.mp_length = record_length, .mp_subscript = record_subscript};
+PySequenceMethods as_sequence{};
+PyMappingMethods as_mapping{};
 
 constexpr const char *record_doc =
     "A struct or union of C: its fields are attributes.\n\n"
@@ -539,6 +541,10 @@ bool init_record(PyObject *module) {
     record_type->tp_clear = record_clear;
     record_type->tp_repr = record_repr;
     record_type->tp_methods = methods;
+    as_sequence.sq_length = as_mapping.mp_length = record_length;
+    as_sequence.sq_item = record_item;
+    as_sequence.sq_contains = record_contains;
+    as_mapping.mp_subscript = record_subscript;
     record_type->tp_as_sequence = &as_sequence;
     record_type->tp_as_mapping = &as_mapping;
     return ready_declared_base(record_base, adapter_type("Pointer")) &&
