@@ -51,7 +51,7 @@ void *open(const Search &search) {
     if (named && *named) {
         if (void *handle = attempts.open(named))
             return handle;
-        throw Error(ErrorKind::device, search.name, ": ", search.variable,
+        throw Error(ErrorKind::library, search.name, ": ", search.variable,
                     " names a library that does not load:", attempts.tried());
     }
     if (void *handle = mapped(search.sonames))
@@ -64,7 +64,7 @@ void *open(const Search &search) {
     for (const std::string &soname : search.sonames)
         if (void *handle = attempts.open(soname))
             return handle;
-    throw Error(ErrorKind::device, search.name, ": the library was not found; tried", attempts.tried(),
+    throw Error(ErrorKind::library, search.name, ": the library was not found; tried", attempts.tried(),
                 search.advice.empty() ? "" : "\n", search.advice);
 }
 
@@ -82,7 +82,7 @@ void *Library::find(const char *symbol) { return dlsym(handle(), symbol); }
 void *Library::require(const char *symbol) {
     if (void *found = find(symbol))
         return found;
-    throw Error(ErrorKind::device, search_.name, ": ", path(), " has no ", symbol,
+    throw Error(ErrorKind::library, search_.name, ": ", path(), " has no ", symbol,
                 ": it is older or newer than what this function belongs to");
 }
 

@@ -394,7 +394,7 @@ class Unit {
 public:
     Unit(const LibrarySettings &settings, const std::vector<std::string> &include_directories, const std::string &text,
          bool may_have_errors) {
-        std::vector<std::string> options{"-x", "c", "-std=gnu11", "-fparse-all-comments"};
+        std::vector<std::string> options{"-x", "c", "-std=gnu11"};
         for (const std::string &define : settings.defines)
             options.push_back("-D" + define);
         for (const std::string &directory : include_directories)

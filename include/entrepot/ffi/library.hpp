@@ -22,10 +22,10 @@ class Library {
 public:
     explicit Library(Search search) : search_(std::move(search)) {}
 
-    // nullptr where the library has no such symbol. Throws DeviceError where there is no library: the message lists what was
+    // nullptr where the library has no such symbol. Throws LibraryError where there is no library: the message lists what was
     // tried, and why that did not do. A library that was missing is looked for again.
     void *find(const char *symbol);
-    // Throws DeviceError also where the symbol is missing.
+    // Throws LibraryError also where the symbol is missing.
     void *require(const char *symbol);
 
     bool is_there() noexcept;

@@ -171,7 +171,6 @@ void pointer_dealloc(PyObject *self) {
     } else if (target) {
         Py_DECREF(target->callable);
     }
-    PyObject_GC_Track(self);  // as whoever goes on expects
     function_pointer_type->tp_base->tp_dealloc(self);
 }
 

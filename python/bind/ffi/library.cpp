@@ -91,13 +91,13 @@ PyObject *path(PyObject *self, void *) {
 }
 
 PyMethodDef methods[] = {
-    {"find", find, METH_O, "find(symbol)\n--\n\nThe address of a symbol, or None. Raises DeviceError where there is no library."},
-    {"require", require, METH_O, "require(symbol)\n--\n\nThe address of a symbol. Raises DeviceError where there is none."},
+    {"find", find, METH_O, "find(symbol)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
+    {"require", require, METH_O, "require(symbol)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
     {"is_there", is_there, METH_NOARGS, "is_there()\n--\n\nWhether the library is found and loads."},
     {},
 };
 PyGetSetDef attributes[] = {
-    {"path", path, nullptr, "The file that was opened. Raises DeviceError where there is none.", nullptr},
+    {"path", path, nullptr, "The file that was opened. Raises LibraryError where there is none.", nullptr},
     {},
 };
 PyType_Slot slots[] = {

@@ -279,7 +279,6 @@ void record_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_CLEAR(record_of(self)->kept);
     PyObject *const root = std::exchange(record_of(self)->root, nullptr);
-    PyObject_GC_Track(self);  // as whoever goes on expects
     record_type->tp_base->tp_dealloc(self);
     Py_XDECREF(root);
 }

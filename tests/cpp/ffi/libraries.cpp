@@ -15,7 +15,7 @@ std::string refusal(Library &library, const char *symbol) {
     try {
         (void)library.require(symbol);
     } catch (const Error &error) {
-        CHECK(error.kind() == ErrorKind::device);
+        CHECK(error.kind() == ErrorKind::library);
         return error.what();
     }
     return "";
