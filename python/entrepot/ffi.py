@@ -11,7 +11,7 @@ A declaration reads like the header. What its annotations mean is looked up when
     def crc32(crc: c_ulong, buf: In[Pointer], len: c_uint) -> c_ulong: ...
 
 A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter named there or
-by the address of a record; or ``Returned[…]`` of what C writes, which the call returns.
+by the address of a record, ``Freed[…]`` of memory that is given back; or ``Returned[…]`` of what C writes, which the call returns.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ __all__ = [
     "CType",
     "DeviceArray",
     "Field",
+    "Freed",
     "FunctionPointer",
     "HipModuleLaunchKernel_extra",
     "In",
@@ -204,7 +205,7 @@ class _Passing:
     def __getitem__(self, what: CType | tuple[CType, str]) -> _Passed:
         if isinstance(what, tuple):
             return _Passed(self.passed, what[0], what[1])
-        if self.passed in ("in", "out", "inout"):
+        if self.passed in ("in", "out", "inout", "freed"):
             what = _address_of(what)
         return _Passed(self.passed, what)
 
@@ -221,6 +222,7 @@ class _At:
 In = _Passing("in")
 Out = _Passing("out")
 InOut = _Passing("inout")
+Freed = _Passing("freed")
 Returned = _Passing("returned")
 Sync = _Passing("sync")
 At = _At()
@@ -306,7 +308,7 @@ class _Choice:
 
     __slots__ = ("absent", "present", "symbol")
 
-    def __init__(self, symbol: str, present: str, absent: str) -> None:
+    def __init__(self, symbol: str, present: _Declaration, absent: _Declaration) -> None:
         self.symbol = symbol
         self.present = present
         self.absent = absent
@@ -382,8 +384,8 @@ class Library:
         """A pointer to a function, declared as functions are."""
         return _Declaration(lambda: self._make_callback(declaration))
 
-    def choice(self, symbol: str, *, present: str, absent: str) -> Any:
-        """A name for one of two declarations: by whether the library has the symbol. Without a library, the first."""
+    def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
+        """One of two declarations: by whether the library has the symbol. Without a library, the first."""
         return _Choice(symbol, present, absent)
 
     def declared(self, names: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -405,9 +407,9 @@ class Library:
             declaration = pending.get(name)
             if declaration is None:
                 raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
-            if isinstance(declaration, _Choice):
-                return self._chosen(declaration, get, names)
-            names[name] = made = declaration.made()
+            if isinstance(declaration, _Choice) and not self._foreign.is_there():
+                return declaration.present.made()  # until there is a library to ask
+            names[name] = made = self._chosen(declaration).made()
             return made
 
         self._scope.modules += [own, sys.modules[names["__name__"]]]
@@ -415,10 +417,10 @@ class Library:
 
     # What declarations mean.
 
-    def _chosen(self, choice: _Choice, get: Callable[[str], Any], names: dict[str, Any]) -> Any:
-        is_present = not self._foreign.is_there() or self.has(choice.symbol)
-        name = choice.present if is_present else choice.absent
-        return names[name] if name in names else get(name)
+    def _chosen(self, declaration: Any) -> Any:
+        if not isinstance(declaration, _Choice):
+            return declaration
+        return declaration.present if self.has(declaration.symbol) else declaration.absent
 
     def _evaluate(self, annotation: Any) -> Any:
         if not isinstance(annotation, str):

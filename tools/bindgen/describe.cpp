@@ -337,6 +337,8 @@ private:
                 field.name.clear();
             field.type = named_callback(type_of(clang_getCursorType(child)), name + "_" + field.name, clang_getCursorType(child));
             field.bit_offset = clang_Cursor_getOffsetOfField(child);
+            if (field.type.is("array") && std::ranges::find(settings_.raw, name + "." + field.name) != settings_.raw.end())
+                field.type.inner.front().name = "c_raw";
             field.width = clang_Cursor_isBitField(child) ? clang_getFieldDeclBitWidth(child) : 0;
             field.doc = comment_of(child).text;
             record.fields.push_back(std::move(field));
@@ -379,6 +381,8 @@ private:
         if ((target.is("record") || target.is("enum") || target.is("opaque")) && !target.name.empty() && target.name != name &&
             done_.insert(name).second)
             out_.aliases.push_back({name, target.name});
+        if (type.is("pointer") && target.is("void") && done_.insert(name).second)
+            out_.aliases.push_back({name, "Pointer"});
     }
 
     const LibrarySettings &settings_;
@@ -388,6 +392,13 @@ private:
     std::map<std::string, std::size_t> functions_;
     std::set<std::string> done_;
 };
+
+std::string includes_of(const LibrarySettings &settings) {
+    std::string text;
+    for (const std::string &header : settings.headers)
+        text += "#include <" + header + ">\n";
+    return text;
+}
 
 // A translation unit and the index that it is of.
 class Unit {
@@ -407,7 +418,7 @@ public:
             clang_parseTranslationUnit2(index_, file.Filename, arguments.data(), static_cast<int>(arguments.size()), &file, 1,
                                         CXTranslationUnit_DetailedPreprocessingRecord, &unit_);
         if (code != CXError_Success)
-            throw std::runtime_error(settings.name + ": libclang does not parse " + settings.header);
+            throw std::runtime_error(settings.name + ": libclang does not parse the headers");
         if (!may_have_errors)
             throw_errors(settings);
     }
@@ -431,7 +442,7 @@ private:
             clang_disposeDiagnostic(diagnostic);
         }
         if (!errors.empty())
-            throw std::runtime_error(settings.name + ": " + settings.header + " does not compile:" + errors);
+            throw std::runtime_error(settings.name + ": the headers do not compile:" + errors);
     }
 
     CXIndex index_ = clang_createIndex(0, 0);
@@ -467,7 +478,7 @@ constexpr const char *as_is = "bindgen_value_", *as_address = "bindgen_address_"
 
 std::map<std::string, Json> values_of(const std::vector<Macro> &macros, const LibrarySettings &settings,
                                       const std::vector<std::string> &include_directories) {
-    std::string text = "#include <" + settings.header + ">\n";
+    std::string text = includes_of(settings);
     for (const Macro &macro : macros) {
         text += "static const __auto_type " + (as_is + macro.name) + " = " + macro.name + ";\n";
         text += "static const long " + (as_address + macro.name) + " = (long)(" + macro.name + ");\n";
@@ -522,12 +533,14 @@ void add_macros(const Unit &unit, Describer &describer, const LibrarySettings &s
 }  // namespace
 
 Description describe(const LibrarySettings &settings, const std::vector<std::string> &include_directories) {
-    const Unit unit(settings, include_directories, "#include <" + settings.header + ">\n", false);
+    const Unit unit(settings, include_directories, includes_of(settings), false);
     Describer describer(settings);
     describer.name_by_typedefs(unit.cursor());
     for_each_child(unit.cursor(), [&](CXCursor cursor) { describer.visit(cursor); });
     describer.add_missing();
     add_macros(unit, describer, settings, include_directories);
+    for (const Enum &each : settings.enums)
+        describer.out().enums.push_back(each);
     return describer.take();
 }
 

@@ -1,5 +1,7 @@
 // Library: one TOML file, which says which headers to read, where the shared library may be, and what the rules cannot know.
 #pragma once
+#include "description.hpp"
+
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +24,7 @@ struct Choice {
 struct LibrarySettings {
     std::string name;    // of the Python module
     std::string title;   // the first line of its doc string
-    std::string header;  // what is included
+    std::vector<std::string> headers;  // what is included
     std::vector<std::string> files;         // parts of paths whose declarations belong to the library
     std::vector<std::string> defines;
     std::vector<std::string> sonames, directories;
@@ -33,6 +35,8 @@ struct LibrarySettings {
     std::map<std::string, ParameterOverride> parameters;  // by "function.parameter"; "*" and a prefix stand for many
     std::map<std::string, std::map<std::string, std::int64_t>> defaults;  // record → field → value
     std::map<std::string, std::string> symbols;           // function → the symbol of libraries that have no other
+    std::vector<Enum> enums;                              // that no header has any more
+    std::vector<std::string> raw;                         // "record.field": chars that are bytes, and no text
     std::vector<Choice> choices;
     std::string more;    // Python that comes with the module: a file beside it whose names are the module's too
 

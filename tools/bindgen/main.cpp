@@ -1,4 +1,4 @@
-// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-I DIRECTORY]...: reads the headers that the first names, writes the second, and
+// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...: reads the headers that the first names, writes the second, and
 // from that the module, its stub beside it, and beside the description the report of what fell to default rules.
 // Without -I the description is read instead, and only the rest is written.
 #include "describe.hpp"
@@ -34,15 +34,14 @@ void write_file(const std::string &path, const std::string &text) {
 int main(int count, char **arguments) try {
     using namespace bindgen;
     if (count < 4) {
-        std::cerr << "usage: bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-I DIRECTORY]...\n";
+        std::cerr << "usage: bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...\n";
         return 2;
     }
     const std::string description_file = arguments[2], module_file = arguments[3];
     const LibrarySettings settings = read_settings(arguments[1]);
     std::vector<std::string> directories;
     for (int i = 4; i < count; ++i)
-        if (arguments[i] != std::string("-I"))
-            directories.push_back(arguments[i]);
+        directories.push_back(std::string(arguments[i]).substr(2));
     if (count > 4)
         write_file(description_file, text_of(describe(settings, directories)));
     const Written written = write_python(settings, description_of(read_file(description_file)));

@@ -108,6 +108,8 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
         direction = type.is_const ? "in" : parameter.direction;  // whatever the words say
         if (direction == "out")
             direction = has_no_length(pointee) ? "out" : "returned";
+        if (direction == "inout" && pointee.points_to("opaque"))  // a handle that is made, said in other words
+            direction = "returned";
         rule = "doxygen";
     }
     if (direction.empty() && type.is_const) {
@@ -129,9 +131,11 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
         return taken("Out", has_no_length(pointee) && !(chosen && chosen->adapter) ? "Pointer" : adapter, rule);
     if (direction == "inout")
         return taken("InOut", adapter, rule);
+    if (direction == "freed")
+        return taken("Freed", adapter, rule);
     if (direction != "returned")
         throw std::runtime_error(function.name + "." + parameter.name + ": nothing is passed '" + direction +
-                                 "'; in, out, inout, returned and sync are known");
+                                 "'; in, out, inout, freed, returned and sync are known");
     if (chosen && chosen->adapter && chosen->bytes)
         return {"Returned[" + *chosen->adapter + ", \"" + *chosen->bytes + "\"]", *chosen->adapter, true, rule};
     Passing value = chosen && chosen->adapter ? Passing{*chosen->adapter, *chosen->adapter, false, ""} : of_value(pointee);

@@ -72,15 +72,30 @@ void read_defaults(const toml::table &table, LibrarySettings &settings) {
 
 }  // namespace
 
+void read_enums(const toml::table &table, LibrarySettings &settings) {
+    if (const toml::table *enums = table["enums"].as_table())
+        for (const auto &[name, node] : *enums) {
+            check_keys(*node.as_table(), std::string(name.str()), {"type", "doc", "members"});
+            Enum &made = settings.enums.emplace_back();
+            made.name = std::string(name.str());
+            made.type = text(*node.as_table(), "type");
+            made.doc = text(*node.as_table(), "doc", "");
+            for (const toml::node &member : *node.as_table()->get_as<toml::array>("members"))
+                made.enumerators.push_back({member.as_array()->get(0)->value<std::string>().value_or(""),
+                                            member.as_array()->get(1)->value<std::int64_t>().value_or(0), ""});
+        }
+}
+
 LibrarySettings read_settings(const std::string &path) try {
     const toml::table table = toml::parse_file(path);
     check_keys(table, "the file",
-               {"name", "title", "header", "files", "defines", "sonames", "directories", "variable", "advice", "status", "success",
+               {"name", "title", "headers", "raw", "enums", "files", "defines", "sonames", "directories", "variable", "advice", "status", "success",
                 "imports", "leave_out", "more", "parameters", "choices", "defaults", "symbols"});
     LibrarySettings out;
     out.name = text(table, "name");
     out.title = text(table, "title");
-    out.header = text(table, "header");
+    out.headers = texts(table, "headers");
+    out.raw = texts(table, "raw");
     out.files = texts(table, "files");
     out.defines = texts(table, "defines");
     out.sonames = texts(table, "sonames");
@@ -97,6 +112,7 @@ LibrarySettings read_settings(const std::string &path) try {
             out.symbols[std::string(function.str())] = symbol.value<std::string>().value_or("");
     read_parameters(table, out);
     read_choices(table, out);
+    read_enums(table, out);
     read_defaults(table, out);
     return out;
 } catch (const toml::parse_error &error) {

@@ -146,7 +146,8 @@ const Interned enum_class_name("__members__");
 void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != form.type && !PyLong_CheckExact(value)) {
         const char *const expected = reinterpret_cast<PyTypeObject *>(form.type)->tp_name;
-        const bool is_other_enum = PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1;
+        const bool is_other_enum = PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1 &&
+                                   std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // two modules may declare the same
         if (PyBool_Check(value) || is_other_enum || !PyIndex_Check(value))
             throw Error(ErrorKind::type, subject, ": a member of ", expected, " was expected, not a ", Py_TYPE(value)->tp_name);
     }

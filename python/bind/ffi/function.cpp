@@ -27,6 +27,7 @@ enum class Passed : std::uint8_t {
     in,        // an address that C reads from
     out,       // an address that C writes to
     inout,     // both
+    freed,     // an address that is given back: what has it is told so where the call succeeds
     sync,      // a pointer to a function that C calls only until it returns
     returned,  // written by C into memory of the call's, and returned
 };
@@ -36,7 +37,7 @@ struct PassedRow {
     Passed passed;
 };
 constexpr PassedRow passed_table[] = {{"value", Passed::value}, {"in", Passed::in},     {"out", Passed::out},
-                                      {"inout", Passed::inout}, {"sync", Passed::sync}, {"returned", Passed::returned}};
+                                      {"inout", Passed::inout}, {"freed", Passed::freed}, {"sync", Passed::sync}, {"returned", Passed::returned}};
 
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
@@ -45,7 +46,8 @@ struct Parameter {
     const char *text;
     Passed passed;
     const FormObject *form;
-    std::size_t bytes_of = nothing;  // of a returned DeviceArray: the parameter that holds its bytes
+    std::size_t bytes_of = nothing;  // of a returned DeviceArray or CStr: the parameter that holds its bytes
+    bool is_text = false;            // a CStr, whose bytes the call brings
     std::size_t cell;                // offset of its value in the frame
     std::size_t target;              // of a returned value: offset of what C writes to
 };
@@ -57,6 +59,7 @@ struct Plan {
     std::vector<Parameter> parameters;
     std::vector<std::size_t> taken;  // those that callers give
     std::size_t returned_count = 0;
+    bool is_freeing = false;
     const FormObject *result;
     std::size_t result_cell, frame_size;
     std::optional<ffi::Signature> signature;
@@ -109,6 +112,7 @@ Parameter parameter_from(PyObject *tuple) {
     parameter.passed = passed_named(passed);
     parameter.form = kept_form(form);
     parameter.bytes_of = static_cast<std::size_t>(bytes_of);
+    parameter.is_text = bytes_of >= 0 && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     return parameter;
 }
 
@@ -155,6 +159,7 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
             ++plan->returned_count;
         else
             plan->taken.push_back(static_cast<std::size_t>(i));
+        plan->is_freeing |= plan->parameters.back().passed == Passed::freed;
     }
     plan->result = kept_form(result);
     plan->signature.emplace(ffi_type_of(*plan->result), types);
@@ -202,7 +207,7 @@ public:
         Reference held;
         const Subject subject{plan_.name, parameter.text};
         if (parameter.passed == Passed::returned)
-            set_given(parameter, value, values_[index], subject, held);
+            set_given(value, values_[index], subject, held);
         else if (parameter.passed == Passed::sync && PyCallable_Check(value) && !is_adapter(value))
             set_called(parameter, value, values_[index], held);
         else
@@ -214,13 +219,25 @@ public:
     void prepare(std::size_t index) {
         const Parameter &parameter = plan_.parameters[index];
         void *target = memory_ + parameter.target;
-        if (parameter.form->how == How::record) {
+        if (parameter.is_text) {
+            held_[index] = new_text(parameter).release();
+            target = pointer_of(held_[index])->address;
+        } else if (parameter.form->how == How::record) {
             held_[index] = new_record(reinterpret_cast<PyTypeObject *>(parameter.form->type)).release();
             target = pointer_of(held_[index])->address;
         } else {
             std::memset(target, 0, size_of(*parameter.form));
         }
         std::memcpy(values_[index], &target, sizeof target);
+    }
+
+    // Of the objects whose memory C has taken back.
+    void tell_freed(const Reference &status) const {
+        if (plan_.success && status.get() != plan_.success)
+            return;
+        for (std::size_t i = 0; i < plan_.parameters.size(); ++i)
+            if (plan_.parameters[i].passed == Passed::freed && held_[i])
+                mark_freed(held_[i]);
     }
 
     void call() {
@@ -235,7 +252,7 @@ public:
 
     Reference returned(std::size_t index) {
         const Parameter &parameter = plan_.parameters[index];
-        if (parameter.form->how == How::record)
+        if (parameter.form->how == How::record || parameter.is_text)
             return Reference(std::exchange(held_[index], nullptr));
         const std::byte *const target = memory_ + parameter.target;
         if (parameter.bytes_of == nothing)
@@ -248,15 +265,21 @@ public:
     }
 
 private:
+    // As many zeros as the caller says that C may write.
+    Reference new_text(const Parameter &parameter) const {
+        const Reference bytes = load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
+        const Reference zeros = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
+        return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
+    }
+
     static Access access_of(const Parameter &parameter) {
         return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Access::write : Access::read;
     }
 
     // An out-parameter whose memory the caller brings.
-    void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
+    static void set_given(PyObject *value, void *cell, const Subject &subject, Reference &held) {
         Argument taken = argument(value, adapter_type("Pointer"), Access::write, subject.owner, subject.name);
         std::memcpy(cell, &taken.address, sizeof taken.address);
-        (void)parameter;
         held = std::move(taken.held);
     }
 
@@ -332,8 +355,12 @@ PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
         return frame.result().release();
     Reference tuple = checked(PyTuple_New(static_cast<Py_ssize_t>((plan.success ? 1 : 0) + (has_own ? 1 : 0) + written)));
     Py_ssize_t at = 0;
-    if (plan.success)
-        PyTuple_SET_ITEM(tuple.get(), at++, plan.has_status ? frame.result().release() : Py_NewRef(plan.success));
+    if (plan.success) {
+        Reference status = plan.has_status ? frame.result() : Reference::borrow(plan.success);
+        if (plan.is_freeing)
+            frame.tell_freed(status);
+        PyTuple_SET_ITEM(tuple.get(), at++, status.release());
+    }
     if (has_own)
         PyTuple_SET_ITEM(tuple.get(), at++, frame.result().release());
     if (written)
@@ -345,12 +372,13 @@ PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
 
 PyObject *call_simply(const Plan &plan, PyObject *const *args) {
     Frame frame(plan);
-    const std::size_t total = plan.parameters.size();
-    for (std::size_t i = 0, next = 0; i < total; ++i)
-        if (plan.parameters[i].passed == Passed::returned)
+    for (std::size_t next = 0; next < plan.taken.size(); ++next)
+        frame.set(plan.taken[next], args[next]);
+    for (std::size_t i = 0, left = plan.returned_count; left; ++i)  // some need to know of the others how long they are
+        if (plan.parameters[i].passed == Passed::returned) {
             frame.prepare(i);
-        else
-            frame.set(i, args[next++]);
+            --left;
+        }
     frame.call();
     return results(plan, frame, nullptr);
 }
@@ -362,7 +390,8 @@ PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t c
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
         if (given[i])
             frame.set(i, given[i]);
-        else
+    for (std::size_t i = 0; i < plan.parameters.size(); ++i)
+        if (!given[i])
             frame.prepare(i);
     frame.call();
     return results(plan, frame, &given);
