@@ -64,14 +64,14 @@ void describe(PyObject *self, Target &&target, Description &&description) {
 
 // ---------------------------------------------------------------- types of elements
 
-std::optional<Dtype> dtype_from_format_character(std::string_view text) {
-    constexpr std::string_view longs[] = {"l", "L"};
+// Those of the struct module, and the two of NumPy's that it spells otherwise.
+std::optional<Dtype> dtype_from_character(std::string_view text) {
+    const std::string_view format = text == "F" ? "Zf" : text == "D" ? "Zd" : text;
     for (const DtypeRow &row : dtype_table)
-        if (!row.format.empty() &&
-            (row.format == text || (row.format.size() == 2 && row.format.substr(1) == text && text != "f" && text != "d")))
+        if (!row.format.empty() && row.format == format)
             return row.dtype;
-    if (text == longs[0] || text == longs[1])
-        return dtype_from_format(text == longs[0] ? "l" : "L", sizeof(long));
+    if (text == "l" || text == "L")
+        return dtype_from_format(text == "l" ? "l" : "L", sizeof(long));
     return std::nullopt;
 }
 
@@ -82,7 +82,7 @@ Dtype dtype_from_words(std::string_view text) {
         return dtype_from_typestr(text);
     if (const std::optional<Dtype> named = dtype_from_name(text))
         return *named;
-    if (const std::optional<Dtype> found = dtype_from_format_character(text))
+    if (const std::optional<Dtype> found = dtype_from_character(text))
         return *found;
     if (text.size() >= 2)
         try {

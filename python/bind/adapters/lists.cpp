@@ -230,17 +230,26 @@ PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t narg
     });
 }
 
+// A class that has two adapters as its bases is what the first makes of it, and finds the attributes of both.
+const ElementType &element_type_of(PyObject *self) {
+    const ElementType *const type = row_of(Py_TYPE(self)).element;
+    if (!type)
+        throw Error(ErrorKind::type, "a ", _PyType_Name(Py_TYPE(self)), " has no elements that are integers");
+    return *type;
+}
+
 PyObject *get_value(PyObject *self, void *) {
-    return guarded([&] { return number_at(*row_of(Py_TYPE(self)).element, cells_of(self)).release(); });
+    return guarded([&] { return number_at(element_type_of(self), cells_of(self)).release(); });
 }
 
 int set_value(PyObject *self, PyObject *value, void *) {
     try {
         if (!value)
             throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
+        const ElementType &type = element_type_of(self);
         if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
             throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
-        store(*row_of(Py_TYPE(self)).element, cells_of(self), 0, value);
+        store(type, cells_of(self), 0, value);
         return 0;
     } catch (...) {
         return raise_current();
