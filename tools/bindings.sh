@@ -34,5 +34,5 @@ bind() {
 
 bind hip python/entrepot/hip/__init__.py "$hip"
 bind hiprtc python/entrepot/hiprtc.py "$hip" /usr/include "$libraries"
-bind hiprand python/entrepot/hiprand.py "$hip" /usr/include
+bind hiprand python/entrepot/hiprand.py "$hip" /usr/include "$libraries"
 bind zlib examples/bindings/zlib_bindings.py /usr/include

@@ -9,13 +9,10 @@ from __future__ import annotations
 from entrepot.ffi import (
     CStr,
     In,
-    InOut,
     Library,
     ListOfBytes,
-    ListOfInt,
     ListOfPointer,
     ListOfUnsigned,
-    ListOfUnsignedLong,
     Out,
     Pointer,
     Returned,
@@ -38,6 +35,8 @@ _library = Library(
 
 @_library.enum(c_uint)
 class hiprtcResult:
+    """hiprtcResult"""
+
     HIPRTC_SUCCESS = 0
     HIPRTC_ERROR_OUT_OF_MEMORY = 1
     HIPRTC_ERROR_PROGRAM_CREATION_FAILURE = 2
@@ -154,22 +153,72 @@ hiprtcLinkState = ihiprtcLinkState
 
 @_library.function
 def hiprtcGetErrorString(result: hiprtcResult) -> CStr:
-    """C: const char *hiprtcGetErrorString(hiprtcResult result)"""
+    """Returns text string message to explain the error which occurred
+
+    Warning: In HIP, this function returns the name of the error, if the hiprtc result is defined, it will return
+    "Invalid HIPRTC error code"
+
+    See: hiprtcResult
+
+    Args:
+        result: code to convert to string.
+
+    Returns:
+        const char pointer to the NULL-terminated error string
+
+    C: const char *hiprtcGetErrorString(hiprtcResult result)
+    """
 
 
 @_library.function
-def hiprtcVersion(major: InOut[ListOfInt], minor: InOut[ListOfInt]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcVersion(int *major, int *minor)"""
+def hiprtcVersion(major: Returned[c_int], minor: Returned[c_int]) -> hiprtcResult:
+    """Sets the parameters as major and minor version.
+
+    Returns:
+        major: HIP Runtime Compilation major version.
+        minor: HIP Runtime Compilation minor version.
+
+    C: hiprtcResult hiprtcVersion(int *major, int *minor)
+    """
 
 
 @_library.function
 def hiprtcAddNameExpression(prog: hiprtcProgram, name_expression: In[CStr]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcAddNameExpression(hiprtcProgram prog, const char *name_expression)"""
+    """Adds the given name exprssion to the runtime compilation program.
+
+    If const char pointer is NULL, it will return HIPRTC_ERROR_INVALID_INPUT.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+        name_expression: const char pointer to the name expression.
+
+    Returns:
+        HIPRTC_SUCCESS
+
+    C: hiprtcResult hiprtcAddNameExpression(hiprtcProgram prog, const char *name_expression)
+    """
 
 
 @_library.function
 def hiprtcCompileProgram(prog: hiprtcProgram, numOptions: c_int, options: In[ListOfBytes]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcCompileProgram(hiprtcProgram prog, int numOptions, const char **options)"""
+    """Compiles the given runtime compilation program.
+
+    If the compiler failed to build the runtime compilation program, it will return HIPRTC_ERROR_COMPILATION.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+        numOptions: number of compiler options.
+        options: compiler options as const array of strins.
+
+    Returns:
+        HIPRTC_SUCCESS
+
+    C: hiprtcResult hiprtcCompileProgram(hiprtcProgram prog, int numOptions, const char **options)
+    """
 
 
 @_library.function
@@ -181,8 +230,25 @@ def hiprtcCreateProgram(
     headers: In[ListOfBytes],
     includeNames: In[ListOfBytes],
 ) -> hiprtcResult:
-    """Returns:
-        prog
+    """Creates an instance of hiprtcProgram with the given input parameters, and sets the output hiprtcProgram prog with
+    it.
+
+    Any invalide input parameter, it will return HIPRTC_ERROR_INVALID_INPUT or HIPRTC_ERROR_INVALID_PROGRAM.
+
+    If failed to create the program, it will return HIPRTC_ERROR_PROGRAM_CREATION_FAILURE.
+
+    See: hiprtcResult
+
+    Args:
+        src: const char pointer to the program source.
+        name: const char pointer to the program name.
+        numHeaders: number of headers.
+        headers: array of strings pointing to headers.
+        includeNames: array of strings pointing to names included in program source.
+
+    Returns:
+        HIPRTC_SUCCESS
+        prog: runtime compilation program instance.
 
     C: hiprtcResult hiprtcCreateProgram(hiprtcProgram *prog, const char *src, const char *name, int numHeaders, const
     char **headers, const char **includeNames)
@@ -191,13 +257,42 @@ def hiprtcCreateProgram(
 
 @_library.function
 def hiprtcDestroyProgram(prog: In[ListOfPointer]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcDestroyProgram(hiprtcProgram *prog)"""
+    """Destroys an instance of given hiprtcProgram.
+
+    If prog is NULL, it will return HIPRTC_ERROR_INVALID_INPUT.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+
+    Returns:
+        HIPRTC_SUCCESS
+
+    C: hiprtcResult hiprtcDestroyProgram(hiprtcProgram *prog)
+    """
 
 
 @_library.function
 def hiprtcGetLoweredName(prog: hiprtcProgram, name_expression: In[CStr], lowered_name: Returned[CStr]) -> hiprtcResult:
-    """Returns:
-        lowered_name
+    """Gets the lowered (mangled) name from an instance of hiprtcProgram with the given input parameters, and sets the
+    output lowered_name with it.
+
+    If any invalide nullptr input parameters, it will return HIPRTC_ERROR_INVALID_INPUT
+
+    If name_expression is not found, it will return HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID
+
+    If failed to get lowered_name from the program, it will return HIPRTC_ERROR_COMPILATION.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+        name_expression: const char pointer to the name expression.
+
+    Returns:
+        HIPRTC_SUCCESS
+        lowered_name: const char array to the lowered (mangled) name.
 
     C: hiprtcResult hiprtcGetLoweredName(hiprtcProgram prog, const char *name_expression, const char **lowered_name)
     """
@@ -205,27 +300,78 @@ def hiprtcGetLoweredName(prog: hiprtcProgram, name_expression: In[CStr], lowered
 
 @_library.function
 def hiprtcGetProgramLog(prog: hiprtcProgram, log: Out[Pointer]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcGetProgramLog(hiprtcProgram prog, char *log)"""
+    """Gets the log generated by the runtime compilation program instance.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+        log: memory pointer to the generated log.
+
+    Returns:
+        HIPRTC_SUCCESS
+
+    C: hiprtcResult hiprtcGetProgramLog(hiprtcProgram prog, char *log)
+    """
 
 
 @_library.function
-def hiprtcGetProgramLogSize(prog: hiprtcProgram, logSizeRet: InOut[ListOfUnsignedLong]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcGetProgramLogSize(hiprtcProgram prog, size_t *logSizeRet)"""
+def hiprtcGetProgramLogSize(prog: hiprtcProgram, logSizeRet: Returned[c_size_t]) -> hiprtcResult:
+    """Gets the size of log generated by the runtime compilation program instance.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+
+    Returns:
+        HIPRTC_SUCCESS
+        logSizeRet: size of generated log.
+
+    C: hiprtcResult hiprtcGetProgramLogSize(hiprtcProgram prog, size_t *logSizeRet)
+    """
 
 
 @_library.function
 def hiprtcGetCode(prog: hiprtcProgram, code: Out[Pointer]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcGetCode(hiprtcProgram prog, char *code)"""
+    """Gets the pointer of compilation binary by the runtime compilation program instance.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+        code: char pointer to binary.
+
+    Returns:
+        HIPRTC_SUCCESS
+
+    C: hiprtcResult hiprtcGetCode(hiprtcProgram prog, char *code)
+    """
 
 
 @_library.function
-def hiprtcGetCodeSize(prog: hiprtcProgram, codeSizeRet: InOut[ListOfUnsignedLong]) -> hiprtcResult:
-    """C: hiprtcResult hiprtcGetCodeSize(hiprtcProgram prog, size_t *codeSizeRet)"""
+def hiprtcGetCodeSize(prog: hiprtcProgram, codeSizeRet: Returned[c_size_t]) -> hiprtcResult:
+    """Gets the size of compilation binary by the runtime compilation program instance.
+
+    See: hiprtcResult
+
+    Args:
+        prog: runtime compilation program instance.
+
+    Returns:
+        HIPRTC_SUCCESS
+        codeSizeRet
+
+    C: hiprtcResult hiprtcGetCodeSize(hiprtcProgram prog, size_t *codeSizeRet)
+    """
 
 
 @_library.function
-def hiprtcGetBitcodeSize(prog: hiprtcProgram, bitcode_size: InOut[ListOfUnsignedLong]) -> hiprtcResult:
+def hiprtcGetBitcodeSize(prog: hiprtcProgram, bitcode_size: Returned[c_size_t]) -> hiprtcResult:
     """The bytes of the bitcode that the program was compiled to.
+
+    Returns:
+        bitcode_size
 
     C: hiprtcResult hiprtcGetBitcodeSize(hiprtcProgram prog, size_t *bitcode_size)
     """
@@ -294,12 +440,13 @@ def hiprtcLinkAddData(
 def hiprtcLinkComplete(
     hip_link_state: hiprtcLinkState,
     bin_out: Returned[Pointer],
-    size_out: InOut[ListOfUnsignedLong],
+    size_out: Returned[c_size_t],
 ) -> hiprtcResult:
     """Links what was added: returns the address of the binary and its bytes, which live as long as the linker.
 
     Returns:
         bin_out
+        size_out
 
     C: hiprtcResult hiprtcLinkComplete(hiprtcLinkState hip_link_state, void **bin_out, size_t *size_out)
     """

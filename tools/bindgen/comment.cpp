@@ -3,7 +3,6 @@
 #include <clang-c/Documentation.h>
 
 #include <cctype>
-#include <regex>
 #include <sstream>
 
 namespace bindgen {
@@ -64,13 +63,6 @@ void add_command(Comment &out, const std::string &name, const std::string &text)
     }
 }
 
-// `@param [out] name words`: doxygen allows the space, and libclang takes the bracket for the name.
-void add_spaced_parameter(Comment &out, const std::string &text) {
-    static const std::regex form("\\[\\s*(in|out|in\\s*,\\s*out)\\s*\\]\\s*(\\w+)\\s*(.*)");
-    if (std::smatch match; std::regex_match(text, match, form))
-        out.parameters[match[2]] = {match[1].length() > 3 ? "inout" : match[1].str(), match[3]};
-}
-
 // libclang up to 14 does not see the end of a block of code that holds what looks like a command, and goes on to the end of the
 // file: so the block ends where the comment does.
 std::string verbatim_text(CXComment comment) {
@@ -99,12 +91,7 @@ void add_part(Comment &out, CXComment part) {
         add_command(out, taken(clang_BlockCommandComment_getCommandName(part)), paragraph_text(part));
         break;
     case CXComment_ParamCommand: {
-        const std::string name = taken(clang_ParamCommandComment_getParamName(part));
-        if (name.starts_with("[")) {
-            add_spaced_parameter(out, name + " " + paragraph_text(part));
-            break;
-        }
-        ParameterComment &parameter = out.parameters[name];
+        ParameterComment &parameter = out.parameters[taken(clang_ParamCommandComment_getParamName(part))];
         parameter.text = paragraph_text(part);
         if (clang_ParamCommandComment_isDirectionExplicit(part)) {
             const auto direction = clang_ParamCommandComment_getDirection(part);

@@ -52,9 +52,9 @@ std::string file_of(CXCursor cursor) {
 
 // Names of the standard headers whose width is theirs to choose; what they stand for would be another machine's choice.
 const std::map<std::string, std::string> standard_names{
-    {"size_t", "c_size_t"},   {"ssize_t", "c_ssize_t"},   {"int8_t", "c_int8"},     {"uint8_t", "c_uint8"},
-    {"int16_t", "c_int16"},   {"uint16_t", "c_uint16"},   {"int32_t", "c_int32"},   {"uint32_t", "c_uint32"},
-    {"int64_t", "c_int64"},   {"uint64_t", "c_uint64"},   {"intptr_t", "c_ssize_t"}, {"uintptr_t", "c_size_t"},
+    {"size_t", "c_size_t"}, {"ssize_t", "c_ssize_t"}, {"int8_t", "c_int8"},      {"uint8_t", "c_uint8"},
+    {"int16_t", "c_int16"}, {"uint16_t", "c_uint16"}, {"int32_t", "c_int32"},    {"uint32_t", "c_uint32"},
+    {"int64_t", "c_int64"}, {"uint64_t", "c_uint64"}, {"intptr_t", "c_ssize_t"}, {"uintptr_t", "c_size_t"},
 };
 
 std::string scalar_name(CXTypeKind kind) {
@@ -139,7 +139,8 @@ public:
 
     bool belongs(CXCursor cursor) const {
         const std::string file = file_of(cursor);
-        return std::ranges::any_of(settings_.files, [&](const std::string &part) { return file.find(part) != std::string::npos; });
+        return std::ranges::any_of(settings_.files,
+                                   [&](const std::string &part) { return file.find(part) != std::string::npos; });
     }
 
     Description &&take() { return std::move(out_); }
@@ -243,8 +244,13 @@ private:
                 out_.functions[again->second].doc = comment.text;
             return;
         }
-        Function function{name, type_of(clang_getCursorResultType(cursor)), {}, clang_Cursor_isVariadic(cursor) != 0,
-                          "",   comment.text, comment.returns};
+        Function function{name,
+                          type_of(clang_getCursorResultType(cursor)),
+                          {},
+                          clang_Cursor_isVariadic(cursor) != 0,
+                          "",
+                          comment.text,
+                          comment.returns};
         const int count = clang_Cursor_getNumArguments(cursor);
         std::string list;
         for (int i = 0; i < count; ++i) {
@@ -254,8 +260,8 @@ private:
             list += (i ? ", " : "") + declarator(clang_getCursorType(argument), parameter.name);
             function.parameters.push_back(std::move(parameter));
         }
-        function.declaration = declarator(clang_getCursorResultType(cursor), name) + "(" + list +
-                               (function.is_variadic ? ", ..." : "") + ")";
+        function.declaration =
+            declarator(clang_getCursorResultType(cursor), name) + "(" + list + (function.is_variadic ? ", ..." : "") + ")";
         functions_.emplace(name, out_.functions.size());
         out_.functions.push_back(std::move(function));
         done_.insert(name);
@@ -303,12 +309,14 @@ private:
     void add_enum(CXCursor cursor) {
         if (!clang_isCursorDefinition(cursor))
             return;
-        Enum each{name_of(cursor), scalar_name(clang_getCanonicalType(clang_getEnumDeclIntegerType(cursor)).kind), {},
+        Enum each{name_of(cursor),
+                  scalar_name(clang_getCanonicalType(clang_getEnumDeclIntegerType(cursor)).kind),
+                  {},
                   comment_of(cursor).text};
         for_each_child(cursor, [&](CXCursor child) {
             if (clang_getCursorKind(child) == CXCursor_EnumConstantDecl)
-                each.enumerators.push_back({taken(clang_getCursorSpelling(child)), clang_getEnumConstantDeclValue(child),
-                                            comment_of(child).text});
+                each.enumerators.push_back(
+                    {taken(clang_getCursorSpelling(child)), clang_getEnumConstantDeclValue(child), comment_of(child).text});
         });
         if (each.name.empty())
             for (Enumerator &enumerator : each.enumerators)
@@ -328,8 +336,12 @@ private:
             return;
         add_nested(cursor, name);
         const CXType type = clang_getCursorType(cursor);
-        Record record{name, clang_getCursorKind(cursor) == CXCursor_UnionDecl, clang_Type_getSizeOf(type),
-                      clang_Type_getAlignOf(type), {}, comment_of(cursor).text};
+        Record record{name,
+                      clang_getCursorKind(cursor) == CXCursor_UnionDecl,
+                      clang_Type_getSizeOf(type),
+                      clang_Type_getAlignOf(type),
+                      {},
+                      comment_of(cursor).text};
         for_each_field(type, [&](CXCursor child) {
             Field field;
             field.name = taken(clang_getCursorSpelling(child));
@@ -405,7 +417,8 @@ class Unit {
 public:
     Unit(const LibrarySettings &settings, const std::vector<std::string> &include_directories, const std::string &text,
          bool may_have_errors) {
-        std::vector<std::string> options{"-x", "c", "-std=gnu11"};
+        // Of headers in /usr/include too: they are the system's to clang, which it thinks nobody asks for comments of.
+        std::vector<std::string> options{"-x", "c", "-fretain-comments-from-system-headers"};
         for (const std::string &define : settings.defines)
             options.push_back("-D" + define);
         for (const std::string &directory : include_directories)
@@ -473,7 +486,8 @@ std::vector<Macro> macros_of(const Unit &unit, const Describer &describer, const
     return macros;
 }
 
-// The compiler itself says what a macro is worth: a variable is initialised with each, as a number and, for addresses, cast to one.
+// The compiler itself says what a macro is worth: a variable is initialised with each, as a number and, for addresses, cast to
+// one.
 constexpr const char *as_is = "bindgen_value_", *as_address = "bindgen_address_";
 
 std::map<std::string, Json> values_of(const std::vector<Macro> &macros, const LibrarySettings &settings,

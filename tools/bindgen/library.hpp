@@ -22,23 +22,23 @@ struct Choice {
 };
 
 struct LibrarySettings {
-    std::string name;    // of the Python module
-    std::string title;   // the first line of its doc string
+    std::string name;                  // of the Python module
+    std::string title;                 // the first line of its doc string
     std::vector<std::string> headers;  // what is included
-    std::vector<std::string> files;         // parts of paths whose declarations belong to the library
+    std::vector<std::string> files;    // parts of paths whose declarations belong to the library
     std::vector<std::string> defines;
     std::vector<std::string> sonames, directories;
     std::string variable, advice;
-    std::string status, success;            // the enum that functions return, and its member for success; empty: none
-    std::vector<std::string> imports;       // modules of other libraries whose declarations it uses
-    std::vector<std::string> leave_out;     // regular expressions of names
+    std::string status, success;         // the enum that functions return, and its member for success; empty: none
+    std::vector<std::string> imports;    // modules of other libraries whose declarations it uses
+    std::vector<std::string> leave_out;  // regular expressions of names
     std::map<std::string, ParameterOverride> parameters;  // by "function.parameter"; "*" and a prefix stand for many
     std::map<std::string, std::map<std::string, std::int64_t>> defaults;  // record → field → value
-    std::map<std::string, std::string> symbols;           // function → the symbol of libraries that have no other
-    std::vector<Enum> enums;                              // that no header has any more
-    std::vector<std::string> raw;                         // "record.field": chars that are bytes, and no text
+    std::map<std::string, std::string> symbols;                           // function → the symbol of libraries that have no other
+    std::vector<Enum> enums;                                              // that no header has any more
+    std::vector<std::string> raw;                                         // "record.field": chars that are bytes, and no text
     std::vector<Choice> choices;
-    std::string more;    // Python that comes with the module: a file beside it whose names are the module's too
+    std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
 
     const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
     bool is_left_out(const std::string &name) const;

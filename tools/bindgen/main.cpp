@@ -1,6 +1,6 @@
-// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...: reads the headers that the first names, writes the second, and
-// from that the module, its stub beside it, and beside the description the report of what fell to default rules.
-// Without -I the description is read instead, and only the rest is written.
+// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...: reads the headers that the first names, writes the second,
+// and from that the module, its stub beside it, and beside the description the report of what fell to default rules. Without -I
+// the description is read instead, and only the rest is written.
 #include "describe.hpp"
 #include "description.hpp"
 #include "library.hpp"

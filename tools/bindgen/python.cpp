@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t columns = 120;
 
-const std::set<std::string> keywords{"False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break",
-                                     "class", "continue", "def", "del",    "elif", "else",   "except", "finally",  "for",
-                                     "from",  "global", "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-                                     "or",    "pass",   "raise", "return", "try",  "while",  "with",   "yield"};
+const std::set<std::string> keywords{"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+                                     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+                                     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+                                     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 std::string python_name(const std::string &name) { return keywords.contains(name) ? name + "_" : name; }
 
@@ -196,8 +196,9 @@ private:
     // Names of entrepot.ffi in an annotation.
     std::string used(const std::string &annotation) {
         static const std::regex name("[A-Za-z_][A-Za-z_0-9]*");
-        static const std::regex ours("c_[a-z0-9_]+|Pointer|CStr|DeviceArray|ListOf[A-Za-z0-9]+|HipModuleLaunchKernel_extra|In|Out|"
-                                     "InOut|Returned|Freed|Sync|At|bits|anonymous");
+        static const std::regex ours(
+            "c_[a-z0-9_]+|Pointer|CStr|DeviceArray|ListOf[A-Za-z0-9]+|HipModuleLaunchKernel_extra|In|Out|"
+            "InOut|Returned|Freed|Sync|At|bits|anonymous");
         for (auto at = std::sregex_iterator(annotation.begin(), annotation.end(), name); at != std::sregex_iterator(); ++at)
             if (std::regex_match(at->str(), ours))
                 used_.insert(at->str());
@@ -225,7 +226,10 @@ private:
             module_ += constant.name + " = " + constant.value.dump() +
                        (constant.doc.empty() ? "" : "  # " + one_line(constant.doc)) + "\n";
             stub_ += constant.name + ": " +
-                     (constant.value.is_string() ? "str" : constant.value.is_number_float() ? "float" : "int") + "\n";
+                     (constant.value.is_string()         ? "str"
+                      : constant.value.is_number_float() ? "float"
+                                                         : "int") +
+                     "\n";
         }
     }
 
@@ -314,8 +318,8 @@ private:
 
     static std::int64_t bytes_of(const Type &type) {
         static const std::map<std::string, std::int64_t> sizes{
-            {"c_bool", 1}, {"c_char", 1}, {"c_byte", 1}, {"c_ubyte", 1}, {"c_int8", 1}, {"c_uint8", 1}, {"c_short", 2},
-            {"c_ushort", 2}, {"c_int16", 2}, {"c_uint16", 2}, {"c_int", 4}, {"c_uint", 4}, {"c_int32", 4}, {"c_uint32", 4}};
+            {"c_bool", 1},   {"c_char", 1},  {"c_byte", 1},   {"c_ubyte", 1}, {"c_int8", 1}, {"c_uint8", 1}, {"c_short", 2},
+            {"c_ushort", 2}, {"c_int16", 2}, {"c_uint16", 2}, {"c_int", 4},   {"c_uint", 4}, {"c_int32", 4}, {"c_uint32", 4}};
         const auto found = sizes.find(type.name);
         return type.is("enum") ? 4 : found == sizes.end() ? 8 : found->second;
     }
@@ -392,7 +396,8 @@ private:
         const Passing result = rules_.of_value(function.result);
         module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +
                    doc_of(function, arguments, returned) + "\n";
-        if (std::ranges::any_of(function.parameters, [&](const Parameter &each) { return rules_.of(function, each).is_returned; }))
+        if (std::ranges::any_of(function.parameters,
+                                [&](const Parameter &each) { return rules_.of(function, each).is_returned; }))
             stub_list.push_back("*given: object");  // out-parameters that the caller brings
         stub_ += definition(function.name, stub_list, stub_result(result.stub, results), " ...\n");
         write_aliases(function.name);
@@ -433,8 +438,8 @@ private:
             return;
         module_ += title("by the version of the library");
         for (const Choice &choice : settings_.choices) {
-            module_ += choice.name + " = _library.choice(" + quoted(choice.symbol) + ", present=" + choice.with + ", absent=" +
-                       choice.without + ")\n";
+            module_ += choice.name + " = _library.choice(" + quoted(choice.symbol) + ", present=" + choice.with +
+                       ", absent=" + choice.without + ")\n";
             if (choice.name != choice.with)
                 stub_ += choice.name + " = " + choice.with + "\n";
         }

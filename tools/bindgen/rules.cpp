@@ -6,10 +6,17 @@ namespace bindgen {
 namespace {
 
 const std::map<std::string, std::string> lists{
-    {"c_int", "ListOfInt"},           {"c_uint", "ListOfUnsigned"},         {"c_long", "ListOfLong"},
-    {"c_ulong", "ListOfUnsignedLong"}, {"c_size_t", "ListOfUnsignedLong"},   {"c_int64", "ListOfInt64"},
-    {"c_uint64", "ListOfUInt64"},     {"c_longlong", "ListOfInt64"},        {"c_ulonglong", "ListOfUInt64"},
-    {"c_int32", "ListOfInt"},         {"c_uint32", "ListOfUnsigned"},
+    {"c_int", "ListOfInt"},
+    {"c_uint", "ListOfUnsigned"},
+    {"c_long", "ListOfLong"},
+    {"c_ulong", "ListOfUnsignedLong"},
+    {"c_size_t", "ListOfUnsignedLong"},
+    {"c_int64", "ListOfInt64"},
+    {"c_uint64", "ListOfUInt64"},
+    {"c_longlong", "ListOfInt64"},
+    {"c_ulonglong", "ListOfUInt64"},
+    {"c_int32", "ListOfInt"},
+    {"c_uint32", "ListOfUnsigned"},
 };
 
 std::string stub_of_scalar(const std::string &name) {
@@ -89,7 +96,8 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
     if (type.is("array"))
         type = {"pointer", "", type.is_const, 0, {type.inner.front()}};
     if (type.is("callback"))
-        return {passed == "sync" ? "Sync[" + type.name + "]" : type.name, "object", false, passed == "sync" ? "override" : "value"};
+        return {passed == "sync" ? "Sync[" + type.name + "]" : type.name, "object", false,
+                passed == "sync" ? "override" : "value"};
     if (!type.is("pointer")) {
         Passing value = of_value(type);
         if (type.is("enum"))

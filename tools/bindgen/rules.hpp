@@ -9,10 +9,10 @@
 namespace bindgen {
 
 struct Passing {
-    std::string annotation;   // in the module: In[Pointer], Returned[c_int] …
-    std::string stub;         // in the stub: the Python type that is taken or returned
-    bool is_returned = false; // given back by the call instead of taken
-    std::string rule;         // why; "default" is what a person should look at
+    std::string annotation;    // in the module: In[Pointer], Returned[c_int] …
+    std::string stub;          // in the stub: the Python type that is taken or returned
+    bool is_returned = false;  // given back by the call instead of taken
+    std::string rule;          // why; "default" is what a person should look at
 };
 
 class Rules {

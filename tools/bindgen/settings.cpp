@@ -88,9 +88,9 @@ void read_enums(const toml::table &table, LibrarySettings &settings) {
 
 LibrarySettings read_settings(const std::string &path) try {
     const toml::table table = toml::parse_file(path);
-    check_keys(table, "the file",
-               {"name", "title", "headers", "raw", "enums", "files", "defines", "sonames", "directories", "variable", "advice", "status", "success",
-                "imports", "leave_out", "more", "parameters", "choices", "defaults", "symbols"});
+    check_keys(table, "the file", {"name",      "title",       "headers",    "raw",     "enums",    "files",   "defines",
+                                   "sonames",   "directories", "variable",   "advice",  "status",   "success", "imports",
+                                   "leave_out", "more",        "parameters", "choices", "defaults", "symbols"});
     LibrarySettings out;
     out.name = text(table, "name");
     out.title = text(table, "title");

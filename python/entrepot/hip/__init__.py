@@ -13477,13 +13477,21 @@ def hipGetDriverEntryPoint_spt(
 
 
 @_library.function
-def hipGetDevicePropertiesR0000(prop: InOut[hipDeviceProp_tR0000], device: c_int) -> hipError_t:
-    """C: hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *prop, int device)"""
+def hipGetDevicePropertiesR0000(prop: Returned[hipDeviceProp_tR0000], device: c_int) -> hipError_t:
+    """Returns:
+        prop
+
+    C: hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *prop, int device)
+    """
 
 
 @_library.function
-def hipChooseDeviceR0000(device: InOut[ListOfInt], prop: In[hipDeviceProp_tR0000]) -> hipError_t:
-    """C: hipError_t hipChooseDeviceR0000(int *device, const hipDeviceProp_tR0000 *prop)"""
+def hipChooseDeviceR0000(device: Returned[c_int], prop: In[hipDeviceProp_tR0000]) -> hipError_t:
+    """Returns:
+        device
+
+    C: hipError_t hipChooseDeviceR0000(int *device, const hipDeviceProp_tR0000 *prop)
+    """
 
 
 # ---------------------------------------------------------------------------------------- by the version of the library
