@@ -11,10 +11,12 @@ from entrepot.ffi import (
     In,
     InOut,
     Library,
-    ListOfInt,
     ListOfUnsigned,
     ListOfUnsignedLong,
+    Out,
     Pointer,
+    Returned,
+    Sync,
     c_int,
     c_long,
     c_size_t,
@@ -189,7 +191,7 @@ def deflateSetDictionary(strm: InOut[z_stream_s], dictionary: In[Pointer], dictL
 @_library.function
 def deflateGetDictionary(
     strm: InOut[z_stream_s],
-    dictionary: InOut[Pointer],
+    dictionary: Out[Pointer],
     dictLength: InOut[ListOfUnsigned],
 ) -> c_int:
     """C: int deflateGetDictionary(z_streamp strm, Bytef *dictionary, uInt *dictLength)"""
@@ -227,8 +229,13 @@ def deflateBound(strm: InOut[z_stream_s], sourceLen: c_ulong) -> c_ulong:
 
 
 @_library.function
-def deflatePending(strm: InOut[z_stream_s], pending: InOut[ListOfUnsigned], bits: InOut[ListOfInt]) -> c_int:
-    """C: int deflatePending(z_streamp strm, unsigned int *pending, int *bits)"""
+def deflatePending(strm: InOut[z_stream_s], pending: Returned[c_uint], bits: Returned[c_int]) -> c_int:
+    """Returns:
+        pending
+        bits
+
+    C: int deflatePending(z_streamp strm, unsigned int *pending, int *bits)
+    """
 
 
 @_library.function
@@ -249,7 +256,7 @@ def inflateSetDictionary(strm: InOut[z_stream_s], dictionary: In[Pointer], dictL
 @_library.function
 def inflateGetDictionary(
     strm: InOut[z_stream_s],
-    dictionary: InOut[Pointer],
+    dictionary: Out[Pointer],
     dictLength: InOut[ListOfUnsigned],
 ) -> c_int:
     """C: int inflateGetDictionary(z_streamp strm, Bytef *dictionary, uInt *dictLength)"""
@@ -293,9 +300,9 @@ def inflateGetHeader(strm: InOut[z_stream_s], head: InOut[gz_header_s]) -> c_int
 @_library.function
 def inflateBack(
     strm: InOut[z_stream_s],
-    in_: in_func,
+    in_: Sync[in_func],
     in_desc: InOut[Pointer],
-    out: out_func,
+    out: Sync[out_func],
     out_desc: InOut[Pointer],
 ) -> c_int:
     """C: int inflateBack(z_streamp strm, in_func in, void *in_desc, out_func out, void *out_desc)"""
@@ -312,18 +319,13 @@ def zlibCompileFlags() -> c_ulong:
 
 
 @_library.function
-def compress(
-    dest: InOut[Pointer],
-    destLen: InOut[ListOfUnsignedLong],
-    source: In[Pointer],
-    sourceLen: c_ulong,
-) -> c_int:
+def compress(dest: Out[Pointer], destLen: InOut[ListOfUnsignedLong], source: In[Pointer], sourceLen: c_ulong) -> c_int:
     """C: int compress(Bytef *dest, uLongf *destLen, const Bytef *source, uLong sourceLen)"""
 
 
 @_library.function
 def compress2(
-    dest: InOut[Pointer],
+    dest: Out[Pointer],
     destLen: InOut[ListOfUnsignedLong],
     source: In[Pointer],
     sourceLen: c_ulong,
@@ -339,7 +341,7 @@ def compressBound(sourceLen: c_ulong) -> c_ulong:
 
 @_library.function
 def uncompress(
-    dest: InOut[Pointer],
+    dest: Out[Pointer],
     destLen: InOut[ListOfUnsignedLong],
     source: In[Pointer],
     sourceLen: c_ulong,
@@ -349,7 +351,7 @@ def uncompress(
 
 @_library.function
 def uncompress2(
-    dest: InOut[Pointer],
+    dest: Out[Pointer],
     destLen: InOut[ListOfUnsignedLong],
     source: In[Pointer],
     sourceLen: InOut[ListOfUnsignedLong],
@@ -373,12 +375,12 @@ def gzsetparams(file: InOut[gzFile_s], level: c_int, strategy: c_int) -> c_int:
 
 
 @_library.function
-def gzread(file: InOut[gzFile_s], buf: InOut[Pointer], len: c_uint) -> c_int:
+def gzread(file: InOut[gzFile_s], buf: Out[Pointer], len: c_uint) -> c_int:
     """C: int gzread(gzFile file, voidp buf, unsigned int len)"""
 
 
 @_library.function
-def gzfread(buf: InOut[Pointer], size: c_size_t, nitems: c_size_t, file: InOut[gzFile_s]) -> c_size_t:
+def gzfread(buf: Out[Pointer], size: c_size_t, nitems: c_size_t, file: InOut[gzFile_s]) -> c_size_t:
     """C: z_size_t gzfread(voidp buf, z_size_t size, z_size_t nitems, gzFile file)"""
 
 
@@ -398,7 +400,7 @@ def gzputs(file: InOut[gzFile_s], s: In[CStr]) -> c_int:
 
 
 @_library.function
-def gzgets(file: InOut[gzFile_s], buf: InOut[CStr], len: c_int) -> CStr:
+def gzgets(file: InOut[gzFile_s], buf: Out[Pointer], len: c_int) -> CStr:
     """C: char *gzgets(gzFile file, char *buf, int len)"""
 
 
@@ -453,8 +455,12 @@ def gzclose_w(file: InOut[gzFile_s]) -> c_int:
 
 
 @_library.function
-def gzerror(file: InOut[gzFile_s], errnum: InOut[ListOfInt]) -> CStr:
-    """C: const char *gzerror(gzFile file, int *errnum)"""
+def gzerror(file: InOut[gzFile_s], errnum: Returned[c_int]) -> CStr:
+    """Returns:
+        errnum
+
+    C: const char *gzerror(gzFile file, int *errnum)
+    """
 
 
 @_library.function
@@ -608,11 +614,6 @@ def inflateResetKeep(arg0: InOut[z_stream_s]) -> c_int:
 @_library.function
 def deflateResetKeep(arg0: InOut[z_stream_s]) -> c_int:
     """C: int deflateResetKeep(z_streamp arg0)"""
-
-
-@_library.function
-def gzvprintf(file: InOut[gzFile_s], format: In[CStr], va: InOut[__va_list_tag]) -> c_int:
-    """C: int gzvprintf(gzFile file, const char *format, va_list va)"""
 
 
 __getattr__, __dir__, __all__ = _library.declared(globals())

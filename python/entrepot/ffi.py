@@ -1,6 +1,6 @@
 """Foreign functions: C libraries declared in Python, as the modules that tools/bindgen writes are.
 
-A declaration reads like the header. What its annotations mean is looked up when it is first used, and the library is opened then::
+A declaration reads like the header. What its annotations mean is looked up when it is first used; the library is opened then::
 
     from __future__ import annotations
     from entrepot.ffi import In, Library, Pointer, c_uint, c_ulong
@@ -10,8 +10,11 @@ A declaration reads like the header. What its annotations mean is looked up when
     @_library.function
     def crc32(crc: c_ulong, buf: In[Pointer], len: c_uint) -> c_ulong: ...
 
-A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter named there or
-by the address of a record, ``Freed[…]`` of memory that is given back; or ``Returned[…]`` of what C writes, which the call returns.
+    __getattr__, __dir__, __all__ = _library.declared(globals())
+
+A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter that is named
+or by the address of a record; ``Freed[…]`` of memory that is given back; or ``Returned[…]`` of what C writes, which the call
+returns.
 """
 
 from __future__ import annotations
@@ -291,15 +294,15 @@ class _Scope:
 class _Declaration:
     """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
 
-    __slots__ = ("_make", "_made")
+    __slots__ = ("_made", "_maker")
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+        self._maker = make
         self._made: Any = None
 
     def made(self) -> Any:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._maker()
         return self._made
 
 
@@ -317,8 +320,8 @@ class _Choice:
 class Library:
     """A C library, and the decorators that declare what is in it.
 
-    ``sonames``, newest first, are looked for in the process, in ``directories``, where ``$NAME/…`` begins with what an environment
-    variable holds, and where the system looks; ``variable`` names an environment variable with a path that is used instead.
+    ``sonames``, newest first, are looked for in the process, in ``directories`` (``$NAME/…`` begins with what an environment
+    variable holds), and where the system looks; ``variable`` names an environment variable with a path that is used instead.
     ``status`` is the enum that functions return and its member for success: then every call returns a tuple, the status first.
     """
 
@@ -432,7 +435,7 @@ class Library:
 
                 self._scope.modules += [import_module(name) for name in self._imports]
                 self._imports = ()
-            found = self._evaluated[annotation] = _type_of(eval(annotation, {"__builtins__": {}}, self._scope))
+            found = self._evaluated[annotation] = _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
         return found
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
@@ -513,4 +516,3 @@ def _make_enum(declaration: Any, kind: str) -> Any:
     made.__doc__ = declaration.__doc__
     _enum_kinds[made] = kind
     return made
-

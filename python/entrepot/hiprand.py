@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from entrepot.ffi import (
     At,
-    InOut,
+    In,
     Library,
-    ListOfInt,
     ListOfUnsigned,
+    Out,
     Pointer,
     Returned,
     c_double,
     c_float,
+    c_int,
     c_size_t,
     c_uint,
     c_ulonglong,
@@ -85,16 +86,26 @@ hiprandRngType_t = hiprandRngType
 
 
 @_library.opaque
-class ihipStream_t:
-    pass
-
-
-@_library.opaque
 class rocrand_generator_base_type:
     pass
 
 hiprandGenerator_st = rocrand_generator_base_type
 hiprandGenerator_t = rocrand_generator_base_type
+
+# --------------------------------------------------------------------------------------------------- structs and unions
+
+
+@_library.struct(size=32, alignment=8)
+class rocrand_discrete_distribution_st:
+    size: c_uint @ 0
+    offset: c_uint @ 4
+    alias: Pointer @ 8
+    probability: Pointer @ 16
+    cdf: Pointer @ 24
+
+rocrand_discrete_distribution = rocrand_discrete_distribution_st
+hiprandDiscreteDistribution_st = rocrand_discrete_distribution_st
+hiprandDiscreteDistribution_t = rocrand_discrete_distribution_st
 
 # ------------------------------------------------------------------------------------------------------------ functions
 
@@ -170,7 +181,7 @@ def hiprandDestroyGenerator(generator: hiprandGenerator_t) -> hiprandStatus:
 
 
 @_library.function
-def hiprandGenerate(generator: hiprandGenerator_t, output_data: InOut[ListOfUnsigned], n: c_size_t) -> hiprandStatus:
+def hiprandGenerate(generator: hiprandGenerator_t, output_data: Out[ListOfUnsigned], n: c_size_t) -> hiprandStatus:
     """Generates uniformly distributed 32-bit unsigned integers.
 
     Generates n uniformly distributed 32-bit unsigned integers and saves them to output_data.
@@ -191,7 +202,7 @@ def hiprandGenerate(generator: hiprandGenerator_t, output_data: InOut[ListOfUnsi
 
 
 @_library.function
-def hiprandGenerateChar(generator: hiprandGenerator_t, output_data: InOut[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateChar(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
     """Generates uniformly distributed 8-bit unsigned integers.
 
     Generates n uniformly distributed 8-bit unsigned integers and saves them to output_data.
@@ -212,7 +223,7 @@ def hiprandGenerateChar(generator: hiprandGenerator_t, output_data: InOut[Pointe
 
 
 @_library.function
-def hiprandGenerateShort(generator: hiprandGenerator_t, output_data: InOut[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateShort(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
     """Generates uniformly distributed 16-bit unsigned integers.
 
     Generates n uniformly distributed 16-bit unsigned integers and saves them to output_data.
@@ -233,7 +244,7 @@ def hiprandGenerateShort(generator: hiprandGenerator_t, output_data: InOut[Point
 
 
 @_library.function
-def hiprandGenerateUniform(generator: hiprandGenerator_t, output_data: InOut[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateUniform(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
     """Generates uniformly distributed floats.
 
     Generates n uniformly distributed 32-bit floating-point values and saves them to output_data.
@@ -257,7 +268,7 @@ def hiprandGenerateUniform(generator: hiprandGenerator_t, output_data: InOut[Poi
 @_library.function
 def hiprandGenerateUniformDouble(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
 ) -> hiprandStatus:
     """Generates uniformly distributed double-precision floating-point values.
@@ -285,11 +296,7 @@ def hiprandGenerateUniformDouble(
 
 
 @_library.function
-def hiprandGenerateUniformHalf(
-    generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
-    n: c_size_t,
-) -> hiprandStatus:
+def hiprandGenerateUniformHalf(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
     """Generates uniformly distributed half-precision floating-point values.
 
     Generates n uniformly distributed 16-bit half-precision floating-point values and saves them to output_data.
@@ -313,7 +320,7 @@ def hiprandGenerateUniformHalf(
 @_library.function
 def hiprandGenerateNormal(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_float,
     stddev: c_float,
@@ -343,7 +350,7 @@ def hiprandGenerateNormal(
 @_library.function
 def hiprandGenerateNormalDouble(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_double,
     stddev: c_double,
@@ -373,7 +380,7 @@ def hiprandGenerateNormalDouble(
 @_library.function
 def hiprandGenerateNormalHalf(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_ushort,
     stddev: c_ushort,
@@ -403,7 +410,7 @@ def hiprandGenerateNormalHalf(
 @_library.function
 def hiprandGenerateLogNormal(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_float,
     stddev: c_float,
@@ -433,7 +440,7 @@ def hiprandGenerateLogNormal(
 @_library.function
 def hiprandGenerateLogNormalDouble(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_double,
     stddev: c_double,
@@ -463,7 +470,7 @@ def hiprandGenerateLogNormalDouble(
 @_library.function
 def hiprandGenerateLogNormalHalf(
     generator: hiprandGenerator_t,
-    output_data: InOut[Pointer],
+    output_data: Out[Pointer],
     n: c_size_t,
     mean: c_ushort,
     stddev: c_ushort,
@@ -493,7 +500,7 @@ def hiprandGenerateLogNormalHalf(
 @_library.function
 def hiprandGeneratePoisson(
     generator: hiprandGenerator_t,
-    output_data: InOut[ListOfUnsigned],
+    output_data: Out[ListOfUnsigned],
     n: c_size_t,
     lambda_: c_double,
 ) -> hiprandStatus:
@@ -622,17 +629,15 @@ def hiprandSetQuasiRandomGeneratorDimensions(generator: hiprandGenerator_t, dime
 
 
 @_library.function
-def hiprandGetVersion(version: InOut[ListOfInt]) -> hiprandStatus:
+def hiprandGetVersion(version: Returned[c_int]) -> hiprandStatus:
     """Returns the version number of the cuRAND or rocRAND library.
 
     Returns in version the version number of the underlying cuRAND or rocRAND library.
 
-    Args:
-        version: Version of the library
-
     Returns:
         HIPRAND_STATUS_OUT_OF_RANGE if version is NULL - HIPRAND_STATUS_SUCCESS if the version number was successfully
             returned
+        version: Version of the library
 
     C: hiprandStatus_t hiprandGetVersion(int *version)
     """
@@ -662,7 +667,7 @@ def hiprandCreatePoissonDistribution(
 
 
 @_library.function
-def hiprandDestroyDistribution(discrete_distribution: InOut[rocrand_discrete_distribution_st]) -> hiprandStatus:
+def hiprandDestroyDistribution(discrete_distribution: In[rocrand_discrete_distribution_st]) -> hiprandStatus:
     """Destroy the histogram array for a discrete distribution.
 
     Destroy the histogram array for a discrete distribution created by hiprandCreatePoissonDistribution.

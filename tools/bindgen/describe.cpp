@@ -133,7 +133,7 @@ public:
     // Structs that are named in the library's types and declared nowhere, or by other headers.
     void add_missing() {
         for (const auto &[name, cursor] : opaques_)
-            if (!done_.contains(name))
+            if (!done_.contains(name) && !settings_.is_left_out(name))
                 out_.opaques.push_back({name, comment_of(cursor).text});
     }
 

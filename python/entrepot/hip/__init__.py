@@ -1269,18 +1269,6 @@ hipExternalMemory_t = Pointer
 hipExternalSemaphore_t = Pointer
 
 @_library.opaque
-class __hip_surface:
-    """An opaque value that represents a hip surface object"""
-
-hipSurfaceObject_t = __hip_surface
-
-@_library.opaque
-class __hip_texture:
-    """An opaque value that represents a hip texture object"""
-
-hipTextureObject_t = __hip_texture
-
-@_library.opaque
 class _hipGraphicsResource:
     pass
 
