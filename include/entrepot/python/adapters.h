@@ -1,8 +1,8 @@
 /* The struct of the adapter types (entrepot.adapters): Python objects that stand for an address in a call of a C function.
  *
  * Types in C, C++ and Cython may have these as their base: `entrepot._core.Pointer` and its subclasses are static types whose
- * objects begin as below; entrepot/adapters.pxd has the declarations for Cython. What an object keeps goes with it: a subclass that
- * sets `address` itself leaves `handle` and `release` alone, or lets go of the old handle before it sets both.
+ * objects begin as below; entrepot/adapters.pxd has the declarations for Cython. What an object keeps goes with it: a subclass
+ * that sets `address` itself leaves `handle` and `release` alone, or lets go of the old handle before it sets both.
  */
 #ifndef ENTREPOT_PYTHON_ADAPTERS_H
 #define ENTREPOT_PYTHON_ADAPTERS_H
@@ -21,14 +21,13 @@ enum entrepot_adapter_flag {
 };
 
 typedef struct entrepot_pointer {
-    PyObject_HEAD
-    void *address;
+    PyObject_HEAD void *address;
     void *handle;                  /* keeps the memory: an object, a held Py_buffer, a block of the adapter's own … */
     void (*release)(void *handle); /* lets go of it, with the GIL held; NULL: nothing is kept */
     Py_ssize_t length;             /* elements, of a string bytes; -1: not known */
     PyObject *weak_references;
-    unsigned flags;     /* of entrepot_adapter_flag */
-    unsigned exports;   /* buffers that others hold of it: meanwhile it stands for what it does */
+    unsigned flags;   /* of entrepot_adapter_flag */
+    unsigned exports; /* others that use its memory: meanwhile it stands for nothing else */
 } entrepot_pointer;
 
 /* Of a DeviceArray; what it knows of its elements is its own business. */

@@ -76,9 +76,9 @@ typedef struct entrepot_c_api {
     /* Blocks, with the GIL released, until the host may read or, with `writes`, write. 0; -1 and an exception. */
     int (*wait_for_host)(entrepot_array *array, int writes);
 
-    /* Version 2. What an object is as an argument of a C function whose parameter is of that adapter type ("Pointer", "ListOfInt" …,
-     * entrepot/python/adapters.h): the address, and a reference to be kept until the function has returned, which may be NULL. With
-     * `writes`, read-only memory is refused. 0; -1 and an exception, which names function and argument. */
+    /* Version 2. What an object is as an argument of a C function whose parameter is of that adapter type ("Pointer", "ListOfInt"
+     * …, entrepot/python/adapters.h): the address, and a reference to be kept until the function has returned, which may be NULL.
+     * With `writes`, read-only memory is refused. 0; -1 and an exception, which names function and argument. */
     int (*argument)(PyObject *object, const char *type, int writes, const char *function, const char *name, void **address,
                     PyObject **held);
 } entrepot_c_api;

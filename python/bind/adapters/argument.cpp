@@ -44,6 +44,16 @@ Argument argument_of(PyObject *object, PyTypeObject *type) {
     return {address, std::move(adapter)};
 }
 
+Reference pin_of(Argument &&argument, PyObject *object) {
+    if (argument.held.get() != object)
+        return std::move(argument.held);  // nobody else has it
+    if (!argument.held || !(pointer_of(object)->release || is_device_array(object)))
+        return {};
+    Reference pin = blank(pointer_type);
+    set(pin.get(), {argument.address, depend_on(object), -1, false});
+    return pin;
+}
+
 Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name) {
     drain_released();
     return with_subject(

@@ -113,7 +113,7 @@ void fill_from_plain(PyObject *self, PyObject *source, Target &&target) {
         const Description &known = description_of(source);
         description = {known.dtype, known.layout, known.is_known, {}, known.stream};
     }
-    target.owner = keep(root_of(source));
+    target.owner = depend_on(root_of(source));
     describe(self, std::move(target), std::move(description));
 }
 
@@ -529,7 +529,7 @@ PyObject *device_array_subscript(PyObject *self, PyObject *index) {
         check_not_freed(self);
         const Array part = selected(elements_of(self), index);
         Reference result = blank(device_array_type);
-        describe(result.get(), {part.data(), keep(root_of(self)), -1, part.read_only()},
+        describe(result.get(), {part.data(), depend_on(root_of(self)), -1, part.read_only()},
                  {part.dtype(), part.layout(), description_of(self).is_known, {}, description_of(self).stream});
         return result.release();
     });

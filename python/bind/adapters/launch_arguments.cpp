@@ -58,11 +58,12 @@ void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type)
 void add_pointer(Arguments &arguments, PyObject *object, Reference &made) {
     Argument argument = argument_of(object, pointer_type);
     arguments.add(&argument.address, sizeof argument.address, alignof(void *));
-    if (!argument.held || argument.held.get() == object)
+    const Reference pin = pin_of(std::move(argument), object);
+    if (!pin)
         return;
     if (!made)
         made = checked(PyList_New(0));
-    if (PyList_Append(made.get(), argument.held.get()) != 0)
+    if (PyList_Append(made.get(), pin.get()) != 0)
         throw PythonError{};
 }
 

@@ -143,7 +143,7 @@ const char *string_in(PyObject *object, Py_ssize_t index) {
 // A cell of an array of pointers, by the class of the array.
 PyObject *pointer_at(PyObject *self, void *cell) {
     Reference result = blank(pointer_type);
-    set(result.get(), {cell, keep(self), -1, false});  // what the list pins
+    set(result.get(), {cell, depend_on(self), -1, false});  // what the list pins
     return result.release();
 }
 
@@ -316,10 +316,11 @@ void fill_pointers(PyObject *self, const AdapterRow &, PyObject *source) {
     OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
     auto *const cells = static_cast<void **>(block.data);
     for (Py_ssize_t i = 0; i < length; ++i) {
-        Argument element =
-            with_subject([&] { return argument_of(PyTuple_GET_ITEM(items.get(), i), pointer_type); }, "element ", i);
+        PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
+        Argument element = with_subject([&] { return argument_of(item, pointer_type); }, "element ", i);
         cells[i] = element.address;
-        PyTuple_SET_ITEM(held, i, element.held ? element.held.release() : Py_NewRef(Py_None));
+        Reference pin = pin_of(std::move(element), item);
+        PyTuple_SET_ITEM(held, i, pin ? pin.release() : Py_NewRef(Py_None));
     }
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }

@@ -29,6 +29,15 @@ constexpr Owner::Release release_pinning = release_with_gil<free_block>, release
 
 bool is_block(Owner::Release release) noexcept { return release == release_pinning || release == release_bare; }
 
+void release_dependent(void *handle) {
+    auto *const adapter = static_cast<PyObject *>(handle);
+    {
+        const Exclusive exclusive(adapter);
+        --pointer_of(adapter)->exports;
+    }
+    Py_DECREF(adapter);
+}
+
 constexpr std::size_t largest = PY_SSIZE_T_MAX / 2;
 
 }  // namespace
@@ -39,8 +48,8 @@ void set(PyObject *self, Target &&target, Py_ssize_t length, unsigned flags) {
         const Exclusive exclusive(self);
         entrepot_pointer &pointer = *pointer_of(self);
         if (pointer.exports)
-            throw Error(ErrorKind::exchange, "others hold ", pointer.exports, " buffers of this ", _PyType_Name(Py_TYPE(self)),
-                        "; release them first");
+            throw Error(ErrorKind::exchange, pointer.exports, " others use the memory of this ", _PyType_Name(Py_TYPE(self)),
+                        ", so it cannot stand for another; let go of them first, or make a new adapter");
         former = Owner(pointer.handle, pointer.release);
         pointer.address = target.address;
         pointer.length = length;
@@ -64,11 +73,19 @@ OwnBlock new_block(std::size_t bytes, std::size_t alignment, Reference pinned) {
     return {static_cast<std::byte *>(memory) + offset, Owner(block, release)};
 }
 
+Owner depend_on(PyObject *adapter) {
+    const Exclusive exclusive(adapter);
+    ++pointer_of(adapter)->exports;
+    return Owner(Py_NewRef(adapter), release_with_gil<release_dependent>);
+}
+
 bool is_owner(const entrepot_pointer &pointer) noexcept { return is_block(pointer.release); }
 
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
     if (is_block(pointer.release))
         return static_cast<const Block *>(pointer.handle)->pinned;
+    if (pointer.release == release_with_gil<release_dependent>)
+        return static_cast<PyObject *>(pointer.handle);
     Owner owner(pointer.handle, pointer.release);
     PyObject *const kept = kept_object(owner);
     owner.detach();

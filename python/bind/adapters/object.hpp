@@ -53,7 +53,7 @@ struct Target {
     bool is_read_only = false;
 };
 
-// Throws BufferError while others hold buffers of the object.
+// Throws BufferError while others hold buffers of the object, or stand for a part of its memory.
 void set(PyObject *self, Target &&target, Py_ssize_t length = -1, unsigned flags = 0);
 
 // Memory of an adapter's own, zeros, with objects that live as long as it. Throws MemoryError.
@@ -62,6 +62,9 @@ struct OwnBlock {
     Owner owner;
 };
 OwnBlock new_block(std::size_t bytes, std::size_t alignment, Reference pinned);
+// Keeps an adapter for others that stand for its memory: meanwhile it stands for nothing else.
+Owner depend_on(PyObject *adapter);
+
 // Whether the object's memory is such a block.
 bool is_owner(const entrepot_pointer &pointer) noexcept;
 // What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
@@ -101,6 +104,9 @@ void check_not_freed(PyObject *adapter);
 
 // As `argument`, without the names.
 Argument argument_of(PyObject *object, PyTypeObject *type);
+
+// What keeps the argument's memory for longer than a call: the caller's own adapter may stand for something else by then.
+Reference pin_of(Argument &&argument, PyObject *object);
 
 // Says the subject before what was thrown inside.
 template <class Body, class... Subject> auto with_subject(Body body, const Subject &...subject) {

@@ -46,10 +46,14 @@ Target target_of_adapter(PyObject *adapter) {
     check_not_freed(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     Owner owner(pointer.handle, pointer.release);
-    const bool holds_buffer = held_view(owner) != nullptr;
+    const bool keeps = is_device_array(adapter) || (pointer.release && !held_view(owner));
     owner.detach();
-    return {pointer.address, pointer.release && !holds_buffer ? keep(adapter) : Owner(),
-            bytes_of(adapter, row_of(Py_TYPE(adapter))), (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0};
+    Target target;
+    target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
+    target.address = pointer.address;
+    target.bytes = bytes_of(adapter, row_of(Py_TYPE(adapter)));
+    target.is_read_only = (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
+    return target;
 }
 
 // ---------------------------------------------------------------- ints

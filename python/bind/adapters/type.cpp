@@ -170,7 +170,9 @@ void fill(PyObject *self, const AdapterRow &row, PyObject *source) {
 int init(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
         const AdapterRow &row = row_of(Py_TYPE(self));
-        fill(self, row, row.parameters.read(args, kwargs)[0]);
+        PyObject *const source = row.parameters.read(args, kwargs)[0];
+        if (source != self)  // else it stands for that already
+            fill(self, row, source);
         return 0;
     } catch (...) {
         return raise_current();

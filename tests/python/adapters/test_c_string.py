@@ -135,7 +135,7 @@ class TestOwnMemory:
         string = CStr(None)
         string.malloc(4)
         view = memoryview(string)
-        with pytest.raises(BufferError, match="others hold 1 buffers"):
+        with pytest.raises(BufferError, match="1 others use the memory of this CStr"):
             string.free()
         with pytest.raises(BufferError):
             string.__init__("other")

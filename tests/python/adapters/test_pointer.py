@@ -14,6 +14,7 @@ import pytest
 import entrepot as ep
 from adapters.objects import Cai, bytes_at
 from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer, PointerToInt
+from interop import slow
 
 pytestmark = pytest.mark.host
 
@@ -116,6 +117,31 @@ class TestConversions:
         assert int(pointer) == 7
         goods += b"resized"
 
+    def test_initialised_with_itself_it_stays_what_it_is(self):
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            before = bytes_at(adapter, 5)
+            adapter.__init__(adapter)
+            assert bytes_at(adapter, 5) == before
+
+    def test_memory_that_others_stand_for_is_not_let_go_of(self):
+        from entrepot.adapters import HipModuleLaunchKernel_extra, ListOfPointer
+
+        def others(adapter):
+            yield adapter[0] if type(adapter) is Pointer else Pointer(adapter)
+            yield ListOfPointer([adapter])
+            yield HipModuleLaunchKernel_extra([adapter])
+            if isinstance(adapter, DeviceArray):
+                yield adapter[1:]
+                yield DeviceArray(adapter)
+
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            for other in others(adapter):
+                with pytest.raises(BufferError, match="1 others use the memory"):
+                    adapter.__init__(None)
+                del other
+            adapter.__init__(None)
+            assert adapter.is_ptr_null
+
     def test_a_failing_init_changes_nothing(self):
         goods = bytearray(b"goods")
         pointer = Pointer(goods)
@@ -176,6 +202,14 @@ class TestConversions:
 
         memory = dpctl.memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue("opencl:cpu"))
         assert int(Pointer(memory)) == memory._pointer
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("make", [Pointer, ListOfInt, DeviceArray])
+    def test_work_on_an_array_is_done_when_its_address_leaves(self, make):
+        numbers = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
+        done = slow.launch(numbers)
+        adapter = make(numbers)
+        assert done.done and ctypes.c_int.from_address(int(adapter)).value == slow.RESULT
 
     @pytest.mark.torch
     def test_torch(self):
