@@ -1,7 +1,7 @@
 """Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process of its own.
 
-Run with the name of a module (entrepot.hip, hip.hip) and a JSON list of [function, [kind of each argument]]; prints a JSON object of
-what came out: the status, or why there is none.
+Run with the name of a module (entrepot.hip, rocm.bindings.hip) and a JSON list of [function, [kind of each argument]] on its
+standard input; prints a JSON object of what came out: the status, or why there is none.
 """
 
 from __future__ import annotations

@@ -75,3 +75,15 @@ def test_names_of_the_module():
     assert hip.hipStream_t is hip.ihipStream_t
     assert hip.HIP_VERSION_MAJOR == 7
     assert list(hip.dim3()) == [1, 1, 1]
+
+
+@pytest.mark.hip_python
+def test_the_files_are_a_fifth_of_hip_pythons():
+    """Our modules with their stubs, against the extensions alone."""
+    from pathlib import Path
+
+    import rocm.bindings.hip
+
+    own, peer = Path(hip.__file__).parent, Path(rocm.bindings.hip.__file__).parent
+    ours = sum(file.stat().st_size for file in [*own.glob("*.py*"), *own.parent.glob("hiprtc.py*")])
+    assert 5 * ours < sum(file.stat().st_size for file in peer.glob("hip*.so"))
