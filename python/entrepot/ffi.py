@@ -220,8 +220,12 @@ class _At:
 
     __slots__ = ()
 
-    def __getitem__(self, record: CType) -> CType:
-        return CType(Form("pointed", "pointer", _record_of(record)))
+    def __getitem__(self, record: Any) -> CType:
+        if not isinstance(record, _Unfinished):
+            return CType(Form("pointed", "pointer", _record_of(record)))
+        form = Form("pointed", "pointer")
+        record.declaration.waiting.append(form)
+        return CType(form)
 
 
 In = _Passing("in")
@@ -296,16 +300,35 @@ class _Scope:
 class _Declaration:
     """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
 
-    __slots__ = ("_made", "_maker")
+    __slots__ = ("_is_being_made", "_made", "_maker", "waiting")
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._maker = make
         self._made: Any = None
+        self._is_being_made = False
+        self.waiting: list[Form] = []
 
     def made(self) -> Any:
+        if self._is_being_made:
+            return _Unfinished(self)
         if self._made is None:
-            self._made = self._maker()
+            self._is_being_made = True
+            try:
+                self._made = self._maker()
+            finally:
+                self._is_being_made = False
+            for form in self.waiting:
+                form.complete(self._made)
         return self._made
+
+
+class _Unfinished:
+    """A record among its own fields, where only its address can stand."""
+
+    __slots__ = ("declaration",)
+
+    def __init__(self, declaration: _Declaration) -> None:
+        self.declaration = declaration
 
 
 class _Choice:
@@ -414,7 +437,9 @@ class Library:
                 raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return declaration.present.made()  # until there is a library to ask
-            names[name] = made = self._chosen(declaration).made()
+            made = self._chosen(declaration).made()
+            if not isinstance(made, _Unfinished):
+                names[name] = made
             return made
 
         self._scope.modules += [own, sys.modules[names["__name__"]]]

@@ -166,6 +166,8 @@ Reference load_enumeration(const FormObject &form, const void *from) {
 
 void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
+    if (!type)
+        throw Error(ErrorKind::type, subject, ": the record that it points to is still being made");
     if (callback_of(form.type) && PyCallable_Check(value) && !is_adapter(value))
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
@@ -281,9 +283,10 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::value, "Form(): an array has an element, and a count that is not negative");
         const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address || chosen_how == How::record ||
                                  chosen_how == How::pointed;
-        if (is_of_class && !PyType_Check(of))
+        const bool is_later = chosen_how == How::pointed && of == Py_None;  // the record points to its own kind: complete()
+        if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
-        if ((chosen_how == How::record || chosen_how == How::pointed) && !layout_of(of))
+        if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later && !layout_of(of))
             throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no record");
         Reference members;
         if (chosen_how == How::enumeration)
@@ -303,6 +306,16 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     }
 }
 
+PyObject *form_complete(PyObject *self, PyObject *type) {
+    auto &form = *reinterpret_cast<FormObject *>(self);
+    if (form.how != How::pointed || form.type || !PyType_Check(type) || !layout_of(type)) {
+        PyErr_SetString(PyExc_TypeError, "Form.complete(): of the address of a record that was not there yet");
+        return nullptr;
+    }
+    form.type = Py_NewRef(type);
+    Py_RETURN_NONE;
+}
+
 void form_dealloc(PyObject *self) {
     auto &form = *reinterpret_cast<FormObject *>(self);
     PyTypeObject *type = Py_TYPE(self);
@@ -320,11 +333,17 @@ PyGetSetDef form_attributes[] = {
     {},
 };
 
+PyMethodDef form_methods[] = {
+    {"complete", form_complete, METH_O, "complete(type)\n--\n\nThe record, of a form of its address that was made before it."},
+    {},
+};
+
 PyType_Slot form_slots[] = {
     {Py_tp_doc, const_cast<char *>("A type of C, and what its values are in Python. Made by entrepot.ffi.")},
     {Py_tp_new, reinterpret_cast<void *>(form_new)},
     {Py_tp_dealloc, reinterpret_cast<void *>(form_dealloc)},
     {Py_tp_getset, form_attributes},
+    {Py_tp_methods, form_methods},
     {},
 };
 PyType_Spec form_spec{"entrepot._core.Form", sizeof(FormObject), 0, Py_TPFLAGS_DEFAULT, form_slots};
@@ -415,7 +434,8 @@ Reference load(const FormObject &form, const void *from, PyObject *owner) {
         return adapter_at(reinterpret_cast<PyTypeObject *>(form.type), *static_cast<void **>(place));
     case How::pointed: {
         void *const address = *static_cast<void **>(place);
-        return address ? record_view(reinterpret_cast<PyTypeObject *>(form.type), address, nullptr) : Reference::borrow(Py_None);
+        return address && form.type ? record_view(reinterpret_cast<PyTypeObject *>(form.type), address, nullptr)
+                                    : Reference::borrow(Py_None);
     }
     case How::record: {
         auto *type = reinterpret_cast<PyTypeObject *>(form.type);

@@ -2962,7 +2962,7 @@ def hipHostFn_t(userData: Pointer) -> None:
 
 
 @_library.callback
-def hipStreamCallback_t(stream: ihipStream_t, status: hipError_t, userData: Pointer) -> None:
+def hipStreamCallback_t(stream: hipStream_t, status: hipError_t, userData: Pointer) -> None:
     """Stream CallBack struct"""
 
 
