@@ -1,12 +1,16 @@
-"""CUDA: hand-overs against what the peers take among themselves, and copies against the best of PyTorch and CuPy.
+"""CUDA: exchange, allocation, launches, hand-overs between streams and copies, against PyTorch, CuPy, cuda.core and the driver.
 
-`python -m benchmarks.cuda [exchange] [copies]` on a machine with a GPU. Both sides of a copy submit and wait, so a pair takes as
-long as its copy; what CuPy and PyTorch are asked for is the same copy in their words.
+`python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies]` on a machine with a GPU. The driver's own times
+and the floors of an exchange come from benchmarks/cpp: a program that calls the driver from C++, and a module with the least that
+a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as long as its copy; what CuPy and PyTorch
+are asked for is the same copy in their words.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -15,7 +19,7 @@ import torch
 
 import entrepot as ep
 
-from .harness import Pair, measure, print_table
+from .harness import Pair, Result, built, measure, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # of a strided array, and about as many of the window that is copied
@@ -112,11 +116,150 @@ def exchange() -> list[Pair]:
     ]
 
 
-TOPICS = {"exchange": exchange, "copies": lambda: [*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]}
+def floors() -> list[Pair]:
+    """The same calls with the least that whoever stands on the other side of us can do: what is left is the peer's own."""
+    sys.path.insert(0, str(built()))
+    try:
+        floor = importlib.import_module("benchmark_floors")
+    except ImportError:
+        return []
+    ours = ep.zeros(1024, "float32", device="cuda:0")
+    ours.queue.wait()
+    names: dict[str, Any] = {
+        "ep": ep, "torch": torch, "cupy": cupy, "ours": ours, "least": floor.Producer(ours.data_ptr, ours.size),
+        "lend": floor.lend, "tensor": torch.zeros(1024, device="cuda"),
+    }  # fmt: skip
+    return [
+        Pair("asarray(torch tensor), of PyTorch's exchange functions alone", "ep.asarray(tensor)", "lend(tensor)", 1 / 2, names),
+        Pair("torch.from_dlpack(ours), of the least producer", "torch.from_dlpack(ours)", "torch.from_dlpack(least)", 0.9, names),
+        Pair("torch.as_tensor(ours), of the least producer", "torch.as_tensor(ours)", "torch.as_tensor(least)", 0.8, names),
+        Pair("cupy.from_dlpack(ours), of the least producer", "cupy.from_dlpack(ours)", "cupy.from_dlpack(least)", 0.9, names),
+        Pair("cupy.asarray(ours), of the least producer", "cupy.asarray(ours)", "cupy.asarray(least)", 0.8, names),
+    ]
+
+
+ALLOCATED = 1 << 20
+
+
+def allocation() -> list[Result]:
+    """A block of the pool and back, against the pools of the peers and of the driver."""
+    names: dict[str, Any] = {"ep": ep, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
+    ours = 'ep.empty(n, "uint8", queue=queue)'
+    found = [
+        measure(Pair("1 MiB + free, against CuPy's pool", ours, 'cupy.empty(n, "uint8")', 6.5, names)),
+        measure(
+            Pair("1 MiB + free, against PyTorch's pool", ours, 'torch.empty(n, dtype=torch.uint8, device="cuda")', 7.8, names)
+        ),
+    ]
+    for row, ns in runtime_ns("benchmark_cuda_driver", "allocate").items():
+        found.append(Result(Pair("1 MiB + free, against cuMemAllocAsync", ours, row, 2.3), found[0].ours_ns, ns))
+    return found
+
+
+NOTHING = 'extern "C" __global__ void nothing(float *a, float *b, float x, int n) {}'
+#: What may come on top of the driver's own time: of a launch, and of a hand-over there and back.
+LAUNCH_MARGIN_NS, HANDOVER_MARGIN_NS = 400, 200
+
+
+def cuda_core_launch() -> Callable[[], object]:
+    """The kernel as cuda.core launches it."""
+    from cuda.core import Device, LaunchConfig, Program, launch
+
+    device = Device(0)
+    device.set_current()
+    kernel = Program(NOTHING, code_type="c++").compile("cubin").get_kernel("nothing")
+    stream, config, memory = device.create_stream(), LaunchConfig(grid=1, block=128), cupy.zeros(4, "float32").data.ptr
+    x, n = np.float32(1), np.int32(2)
+    return lambda: launch(stream, config, kernel, memory, memory, x, n)
+
+
+def launches() -> list[Result]:
+    """An empty kernel with two arrays and two scalars."""
+    array, launch = ep.zeros(4, "float32", device="cuda:0"), ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128]
+    typed = ep.Scalar(1, "float32"), ep.Scalar(2, "int32")
+    theirs, raw = cupy.zeros(4, "float32"), cupy.RawKernel(NOTHING, "nothing")
+    x, n = np.float32(1), np.int32(2)
+    wait = torch.cuda.synchronize
+    ours = short_rounds_ns(lambda: launch(array, array, *typed), wait, wait)
+    ours_of_numpy = short_rounds_ns(lambda: launch(array, array, x, n), wait, wait)
+    of_cupy = short_rounds_ns(lambda: raw((1,), (128,), (theirs, theirs, x, n)), wait, wait)
+    of_cuda_core = short_rounds_ns(cuda_core_launch(), wait, wait)
+    found = [
+        Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ours, of_cupy),
+        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), ours_of_numpy, of_cupy),
+        Result(Pair("empty kernel, against cuda.core", "", "", 1), ours, of_cuda_core),
+    ]
+    for row, ns in runtime_ns("benchmark_cuda_driver", "launch").items():
+        at_least = ns / (ns + LAUNCH_MARGIN_NS)
+        found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", row, at_least), ours, ns))
+    return found
+
+
+def streams() -> list[Result]:
+    """Another stream waits for what one holds, and that one then for it: with work there, and each time for something new."""
+    wait = torch.cuda.synchronize
+    work = ep.empty(1 << 28, "uint8", device="cuda:0")
+    first, second = ep.Queue("cuda:0"), ep.Queue("cuda:0")
+
+    def there_and_back() -> None:
+        second.wait_for(first)
+        first.wait_for(second)
+
+    ours = short_rounds_ns(there_and_back, lambda: ep.fill(work, 1, queue=first), wait)
+
+    of_torch, torch_first, torch_second = torch.empty_like(torch.from_dlpack(work)), torch.cuda.Stream(), torch.cuda.Stream()
+    torch_event = torch.cuda.Event()
+
+    def torch_work() -> None:
+        with torch.cuda.stream(torch_first):
+            of_torch.fill_(1)
+
+    def torch_there_and_back() -> None:
+        torch_event.record(torch_first)
+        torch_second.wait_event(torch_event)
+        torch_event.record(torch_second)
+        torch_first.wait_event(torch_event)
+
+    theirs = short_rounds_ns(torch_there_and_back, torch_work, wait)
+    cupy_first, cupy_second = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    cupy_event, of_cupy = cupy.cuda.Event(disable_timing=True), cupy.asarray(work)
+
+    def cupy_work() -> None:
+        of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
+
+    def cupy_there_and_back() -> None:
+        cupy_event.record(cupy_first)
+        cupy_second.wait_event(cupy_event)
+        cupy_event.record(cupy_second)
+        cupy_first.wait_event(cupy_event)
+
+    found = [
+        Result(Pair("hand-over there and back, against PyTorch", "", "", 1), ours, theirs),
+        Result(
+            Pair("hand-over there and back, against CuPy", "", "", 1), ours, short_rounds_ns(cupy_there_and_back, cupy_work, wait)
+        ),
+    ]
+    for row, ns in runtime_ns("benchmark_cuda_driver", "hand over").items():
+        pair = Pair("hand-over there and back, within 2 × 100 ns of the driver", "", row, ns / (ns + HANDOVER_MARGIN_NS))
+        found.append(Result(pair, ours, ns))
+    return found
+
+
+def measured(pairs: list[Pair]) -> list[Result]:
+    return [measure(pair) for pair in pairs]
+
+
+TOPICS: dict[str, Callable[[], list[Result]]] = {
+    "exchange": lambda: measured([*exchange(), *floors()]),
+    "allocation": allocation,
+    "launches": launches,
+    "streams": streams,
+    "copies": lambda: measured([*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]),
+}
 
 
 def main() -> int:
-    results = [measure(pair) for topic in sys.argv[1:] or TOPICS for pair in TOPICS[topic]()]
+    results = [result for topic in sys.argv[1:] or TOPICS for result in TOPICS[topic]()]
     print_table(results)
     return 0 if all(result.reached for result in results) else 1
 

@@ -3,6 +3,7 @@
 // Names that dpctl has for the same thing are dpctl's, so that code written for its objects takes ours.
 #include "device.hpp"
 
+#include "bound.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
 #include "exchange/protocol.hpp"
@@ -304,8 +305,10 @@ Event record(const Queue &queue) {
     return without_gil([&] { return queue.record(); });
 }
 
-void wait_for(const Queue &queue, nb::handle event) {
-    const Event given = event_from(event.ptr());
+void wait_for(const Queue &queue, nb::handle other) {
+    if (const Queue *const given = ours<Queue>(other.ptr()))
+        return without_gil([&] { queue.wait_for(*given); });
+    const Event given = event_from(other.ptr());
     const ReleaseGil released;
     queue.wait_for(given);
 }
@@ -357,9 +360,10 @@ void bind_queue(nb::module_ &m) {
         .def("wait", &wait_and_release<Queue>,
              "Block until all its work is done. Raises DeviceError for an error of earlier work.")
         .def("record", &record, "An Event that is done when all that the queue holds now is done.")
-        .def("wait_for", &wait_for, "event"_a,
-             "Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of "
-             "another backend.")
+        .def(
+            "wait_for", &wait_for, "other"_a,
+            "Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now. "
+            "Blocks only where that is of another backend.")
         .def_prop_ro(
             "device", [](const Queue &self) { return self.device(); }, "The device that runs its work.")
         .def_prop_ro(
@@ -394,7 +398,8 @@ void bind_queue(nb::module_ &m) {
 // ----------------------------------------------------------------- events
 
 void bind_event(nb::module_ &m) {
-    nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), "A mark in a queue: done when the work before it is.")
+    nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), nb::pooled(),
+                      "A mark in a queue: done when the work before it is.")
         .def("__repr__",
              [](const Event &self) { return std::string("<entrepot.Event, ") + (self.is_done() ? "done>" : "pending>"); })
         .def("wait", &wait_and_release<Event>, "Block until it is done. Raises DeviceError for an error of the work before it.")

@@ -470,8 +470,19 @@ void Queue::wait_until(Position position) const {
 
 void Queue::wait_for(const Event &event) const {
     fork_guard::require_usable(backend());
-    if (event.is_done())
+    if (!event.is_done())
+        wait_behind(event);
+}
+
+void Queue::wait_for(const Queue &other) const {
+    fork_guard::require_usable(backend());
+    if (other == *this && is_in_order())
         return;
+    if (const Event event = other.record())
+        wait_behind(event);
+}
+
+void Queue::wait_behind(const Event &event) const {
     if (event.backend() != &backend()) {
         event.wait();
         return;

@@ -94,6 +94,8 @@ public:
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
     void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
+    // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
+    void wait_for(const Queue &other) const;
 
     // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
     void submitting() const {
@@ -151,6 +153,7 @@ private:
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     void wait_until(Position position) const;
+    void wait_behind(const Event &event) const;
     void keep_promise() const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
