@@ -189,9 +189,9 @@ Table &live() {
     return *table;
 }
 
-void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position) noexcept {
-    Queue::Position seen = completed.load(std::memory_order_relaxed);
-    while (seen < position && !completed.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
+void raise_to(std::atomic<Queue::Position> &reached, Queue::Position position) noexcept {
+    Queue::Position seen = reached.load(std::memory_order_relaxed);
+    while (seen < position && !reached.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
     }
 }
 
@@ -351,6 +351,8 @@ void Queue::destroy(Record *record) noexcept {
         record->backend->drop(&ep_backend::queue_release, record->handle);
     delete record;
 }
+
+void Queue::take(Position next) const noexcept { raise_to(record_->submitted, next); }
 
 void *Queue::native() const {
     submitting();

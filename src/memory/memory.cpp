@@ -246,6 +246,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 
 void let_go(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
+    const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

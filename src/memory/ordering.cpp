@@ -46,8 +46,12 @@ ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
 }
 
 void Memory::Ordering::begin(Record &record) {
-    if (record.home)
-        entries.push_back({std::move(record.home), record.available, Access::write});
+    if (!record.home)
+        return;
+    const bool is_producers = record.resource == nullptr;
+    if (is_producers)
+        record.home.take(record.available);
+    entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers});
 }
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
@@ -134,6 +138,12 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
 }
 
 void Memory::after_producer(const Queue &queue) const {
+    if (is_borrowed() && is_quiet()) [[likely]] {
+        record_->home = queue;
+        record_->available = queue.next_position();
+        record_->noted.store(1, std::memory_order_release);
+        return;
+    }
     Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});
     publish(*record_, *ordering);

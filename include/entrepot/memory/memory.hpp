@@ -144,8 +144,8 @@ public:
         Context context;
         Resource *resource = nullptr;  // counted
         Owner owner;
-        // As Block has them: of memory that nothing has been noted of since it was allocated. Later they are part of the
-        // ordering.
+        // As Block has them: of memory that nothing has been noted of since it was allocated. Of memory that was borrowed, its
+        // producer's queue and the next position there. Later they are part of the ordering.
         Queue home;
         std::uint64_t available = 0;
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
