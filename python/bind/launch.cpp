@@ -180,6 +180,8 @@ Event submit(const Launcher &launcher, PyObject *args, PyObject *kwargs) {
 // Not a method of nanobind's: on the way to one CPython and nanobind make a bound method, two tuples and a dict.
 PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
+        if (!nb::inst_ready(self))
+            throw Error(ErrorKind::type, "launch: the kernel was never initialised");
         return nb::cast(submit(*nb::inst_ptr<Launcher>(self), args, kwargs)).release().ptr();
     } catch (...) {
         raise_current();

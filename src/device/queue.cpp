@@ -388,12 +388,16 @@ const Event &Queue::mark(const std::unique_lock<std::mutex> &, std::uint32_t fla
     return record_->last_event;
 }
 
+bool Queue::is_known_idle() const noexcept {
+    return !is_foreign() && !is_profiling() && position() <= record_->completed.load(std::memory_order_acquire);
+}
+
 Event Queue::record() const {
     fork_guard::require_usable(backend());
+    if (is_known_idle())
+        return Event();
     // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
     const bool is_known = !is_foreign() && !is_profiling();
-    if (is_known && position() <= record_->completed.load(std::memory_order_acquire))
-        return Event();
     std::unique_lock locked(record_->mutex);
     return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
 }
@@ -472,26 +476,44 @@ void Queue::wait_until(Position position) const {
 
 void Queue::wait_for(const Event &event) const {
     fork_guard::require_usable(backend());
-    if (!event.is_done())
-        wait_behind(event);
-}
-
-void Queue::wait_for(const Queue &other) const {
-    fork_guard::require_usable(backend());
-    if (other == *this && is_in_order())
+    if (event.is_done())
         return;
-    if (const Event event = other.record())
-        wait_behind(event);
-}
-
-void Queue::wait_behind(const Event &event) const {
     if (event.backend() != &backend()) {
         event.wait();
         return;
     }
-    const ep_event recorded = event.handle();
-    if (!recorded)
+    if (const ep_event recorded = event.handle())
+        wait_behind(recorded);
+}
+
+namespace {
+
+// The end of what the queue holds now, for nobody but its maker: neither counted nor remembered.
+struct OwnMark {
+    const Backend &backend;
+    ep_event handle;
+
+    explicit OwnMark(const Queue &queue) : backend(queue.backend()) {
+        backend.call(&ep_backend::event_record, queue.handle(), EP_EVENT_EXACT, &handle);
+    }
+    ~OwnMark() { backend.drop(&ep_backend::event_release, handle); }
+    OwnMark(const OwnMark &) = delete;
+    OwnMark &operator=(const OwnMark &) = delete;
+};
+
+}  // namespace
+
+void Queue::wait_for(const Queue &other) const {
+    fork_guard::require_usable(backend());
+    if (other.is_past() || &other.backend() != &backend())
+        return wait_for(other.record());
+    if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
+    const OwnMark mark(other);
+    wait_behind(mark.handle);
+}
+
+void Queue::wait_behind(ep_event recorded) const {
     submitting();
     backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
     submitted();  // later events of this queue are not the earlier ones: they come after the wait

@@ -159,7 +159,8 @@ private:
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     void wait_until(Position position) const;
-    void wait_behind(const Event &event) const;
+    void wait_behind(ep_event recorded) const;
+    bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
