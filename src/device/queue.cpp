@@ -409,11 +409,18 @@ Event Queue::promise() const {
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
     auto promised = std::make_shared<Event::Promised>(*this);
+    Event::Promised *other = nullptr;
+    if (!record_->promised.compare_exchange_strong(other, promised.get(), std::memory_order_acq_rel)) [[unlikely]]
+        take_place_of_promised(*promised);
+    return Event(std::move(promised));
+}
+
+// Of another thread, who submitted beside us.
+void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
     if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
-        other->keep(locked);  // another thread's, who submitted beside us
-    record_->promised.store(promised.get(), std::memory_order_release);
-    return Event(std::move(promised));
+        other->keep(locked);
+    record_->promised.store(&promised, std::memory_order_release);
 }
 
 void Queue::keep_promise() const {

@@ -177,7 +177,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     if (block.queue) {
         record.home = std::move(block.queue);
         record.available = block.available;
-        record.noted.store(1, std::memory_order_relaxed);  // nobody else has it yet
+        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // nobody else has it yet
     }
     return Memory::attach(made.detach());
 }

@@ -35,7 +35,10 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 
 // With the lock held, or nobody else who has the memory.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    record.noted.store(static_cast<std::uint32_t>(ordering.entries.size()), std::memory_order_release);
+    const std::uint64_t first = ordering.entries.empty() ? 0 : ordering.entries.front().queue.identity()->number;
+    const bool is_of_one = std::ranges::all_of(
+        ordering.entries, [&](const Memory::Ordering::Entry &entry) { return entry.queue.identity()->number == first; });
+    record.noted.store(is_of_one ? first : Memory::Record::by_several, std::memory_order_release);
 }
 
 }  // namespace
@@ -105,10 +108,13 @@ std::vector<Use> Memory::Ordering::take_all() {
 }
 
 void Memory::before(Access access, const Queue &queue, Wait wait) const {
-    Ordering *const ordering = busy_ordering(*record_);
-    if (!ordering)
+    const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
+    if (noted == 0)
         return;
     fork_guard::require_usable(queue.backend());
+    if (noted == queue.identity()->number)
+        return;  // it comes after its own work
+    Ordering *const ordering = made_ordering(*record_);
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
@@ -141,7 +147,7 @@ void Memory::after_producer(const Queue &queue) const {
     if (is_borrowed() && is_quiet()) [[likely]] {
         record_->home = queue;
         record_->available = queue.next_position();
-        record_->noted.store(1, std::memory_order_release);
+        record_->noted.store(queue.identity()->number, std::memory_order_release);
         return;
     }
     Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above

@@ -162,6 +162,7 @@ private:
     void wait_behind(ep_event recorded) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
+    void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
 
