@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import cupy
@@ -93,14 +94,14 @@ def exchange() -> list[Pair]:
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
-        "ep": ep, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
         "tensor": torch.zeros(1024, device="cuda"), "complex_tensor": torch.zeros(1024, dtype=torch.complex64, device="cuda"),
         "array": cupy.zeros(1024, "float32"),
     }  # fmt: skip
     return [
-        Pair("asarray(torch tensor), against cuda.core", "ep.asarray(tensor)", "view(tensor, -1)", 3, names),
-        Pair("asarray(complex torch tensor)", "ep.asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
-        Pair("asarray(CuPy array), against cuda.core", "ep.asarray(array)", "view(array, -1)", 1.8, names),
+        Pair("asarray(torch tensor), against cuda.core", "asarray(tensor)", "view(tensor, -1)", 3, names),
+        Pair("asarray(complex torch tensor)", "asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
+        Pair("asarray(CuPy array), against cuda.core", "asarray(array)", "view(array, -1)", 1.8, names),
         Pair("torch.from_dlpack(ours), of CuPy's", "torch.from_dlpack(ours)", "torch.from_dlpack(array)", 3, names),
         Pair("torch.as_tensor(ours), of CuPy's", "torch.as_tensor(ours)", "torch.as_tensor(array)", 1, names),
         Pair("cupy.from_dlpack(ours), of PyTorch's", "cupy.from_dlpack(ours)", "cupy.from_dlpack(tensor)", 4, names),
@@ -116,25 +117,31 @@ def exchange() -> list[Pair]:
     ]
 
 
-def floors() -> list[Pair]:
-    """The same calls with the least that whoever stands on the other side of us can do: what is left is the peer's own."""
+def floor_module() -> ModuleType | None:
+    """The floors of benchmarks/cpp; None where they have not been built."""
     sys.path.insert(0, str(built()))
     try:
-        floor = importlib.import_module("benchmark_floors")
+        return importlib.import_module("benchmark_floors")
     except ImportError:
+        return None
+
+
+def floors() -> list[Pair]:
+    """The same calls with the least that whoever stands on the other side of us can do: what is left is the peer's own."""
+    floor = floor_module()
+    if floor is None:
         return []
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
-        "ep": ep, "torch": torch, "cupy": cupy, "ours": ours, "least": floor.Producer(ours.data_ptr, ours.size),
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "ours": ours, "least": floor.Producer(ours.data_ptr, ours.size),
         "lend": floor.lend, "tensor": torch.zeros(1024, device="cuda"),
     }  # fmt: skip
     return [
-        Pair("asarray(torch tensor), of PyTorch's exchange functions alone", "ep.asarray(tensor)", "lend(tensor)", 1 / 2, names),
+        Pair("asarray(torch tensor), of PyTorch's exchange functions alone", "asarray(tensor)", "lend(tensor)", 1 / 2, names),
         Pair("torch.from_dlpack(ours), of the least producer", "torch.from_dlpack(ours)", "torch.from_dlpack(least)", 0.9, names),
-        Pair("torch.as_tensor(ours), of the least producer", "torch.as_tensor(ours)", "torch.as_tensor(least)", 0.8, names),
         Pair("cupy.from_dlpack(ours), of the least producer", "cupy.from_dlpack(ours)", "cupy.from_dlpack(least)", 0.9, names),
-        Pair("cupy.asarray(ours), of the least producer", "cupy.asarray(ours)", "cupy.asarray(least)", 0.8, names),
+        Pair("cupy.asarray(ours), of the least producer", "cupy.asarray(ours)", "cupy.asarray(least)", 0.7, names),
     ]
 
 
@@ -143,8 +150,8 @@ ALLOCATED = 1 << 20
 
 def allocation() -> list[Result]:
     """A block of the pool and back, against the pools of the peers and of the driver."""
-    names: dict[str, Any] = {"ep": ep, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
-    ours = 'ep.empty(n, "uint8", queue=queue)'
+    names: dict[str, Any] = {"empty": ep.empty, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
+    ours = 'empty(n, "uint8", queue=queue)'
     found = [
         measure(Pair("1 MiB + free, against CuPy's pool", ours, 'cupy.empty(n, "uint8")', 6.5, names)),
         measure(
@@ -161,32 +168,37 @@ NOTHING = 'extern "C" __global__ void nothing(float *a, float *b, float x, int n
 LAUNCH_MARGIN_NS, HANDOVER_MARGIN_NS = 400, 200
 
 
-def cuda_core_launch() -> Callable[[], object]:
-    """The kernel as cuda.core launches it."""
+def cuda_core_names() -> dict[str, Any]:
+    """The kernel as cuda.core launches it: `core_launch(stream, config, kernel, memory, memory, x, n)`."""
     from cuda.core import Device, LaunchConfig, Program, launch
 
     device = Device(0)
     device.set_current()
-    kernel = Program(NOTHING, code_type="c++").compile("cubin").get_kernel("nothing")
-    stream, config, memory = device.create_stream(), LaunchConfig(grid=1, block=128), cupy.zeros(4, "float32").data.ptr
-    x, n = np.float32(1), np.int32(2)
-    return lambda: launch(stream, config, kernel, memory, memory, x, n)
+    return {
+        "core_launch": launch, "stream": device.create_stream(), "config": LaunchConfig(grid=1, block=128),
+        "kernel": Program(NOTHING, code_type="c++").compile("cubin").get_kernel("nothing"),
+        "memory": cupy.zeros(4, "float32").data.ptr,
+    }  # fmt: skip
 
 
 def launches() -> list[Result]:
     """An empty kernel with two arrays and two scalars."""
-    array, launch = ep.zeros(4, "float32", device="cuda:0"), ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128]
-    typed = ep.Scalar(1, "float32"), ep.Scalar(2, "int32")
-    theirs, raw = cupy.zeros(4, "float32"), cupy.RawKernel(NOTHING, "nothing")
-    x, n = np.float32(1), np.int32(2)
-    wait = torch.cuda.synchronize
-    ours = short_rounds_ns(lambda: launch(array, array, *typed), wait, wait)
-    ours_of_numpy = short_rounds_ns(lambda: launch(array, array, x, n), wait, wait)
-    of_cupy = short_rounds_ns(lambda: raw((1,), (128,), (theirs, theirs, x, n)), wait, wait)
-    of_cuda_core = short_rounds_ns(cuda_core_launch(), wait, wait)
+    names: dict[str, Any] = {
+        "array": ep.zeros(4, "float32", device="cuda:0"), "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1), "n": np.int32(2),
+        "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"), **cuda_core_names(),
+    }  # fmt: skip
+
+    def timed(statement: str) -> float:
+        return short_rounds_ns(statement, names, torch.cuda.synchronize, torch.cuda.synchronize)
+
+    ours = timed("launch(array, array, typed_x, typed_n)")
+    of_numpy = timed("launch(array, array, x, n)")
+    of_cupy = timed("raw((1,), (128,), (theirs, theirs, x, n))")
+    of_cuda_core = timed("core_launch(stream, config, kernel, memory, memory, x, n)")
     found = [
         Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ours, of_cupy),
-        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), ours_of_numpy, of_cupy),
+        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), of_numpy, of_cupy),
         Result(Pair("empty kernel, against cuda.core", "", "", 1), ours, of_cuda_core),
     ]
     for row, ns in runtime_ns("benchmark_cuda_driver", "launch").items():
@@ -197,51 +209,39 @@ def launches() -> list[Result]:
 
 def streams() -> list[Result]:
     """Another stream waits for what one holds, and that one then for it: with work there, and each time for something new."""
-    wait = torch.cuda.synchronize
     work = ep.empty(1 << 28, "uint8", device="cuda:0")
-    first, second = ep.Queue("cuda:0"), ep.Queue("cuda:0")
-
-    def there_and_back() -> None:
-        second.wait_for(first)
-        first.wait_for(second)
-
-    ours = short_rounds_ns(there_and_back, lambda: ep.fill(work, 1, queue=first), wait)
-
-    of_torch, torch_first, torch_second = torch.empty_like(torch.from_dlpack(work)), torch.cuda.Stream(), torch.cuda.Stream()
-    torch_event = torch.cuda.Event()
+    of_torch, of_cupy = torch.from_dlpack(work), cupy.asarray(work)
+    torch_first, cupy_first = torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    names: dict[str, Any] = {
+        "first": ep.Queue("cuda:0"), "second": ep.Queue("cuda:0"),
+        "torch_first": torch_first, "torch_second": torch.cuda.Stream(), "torch_event": torch.cuda.Event(),
+        "cupy_first": cupy_first, "cupy_second": cupy.cuda.Stream(non_blocking=True),
+        "cupy_event": cupy.cuda.Event(disable_timing=True),
+    }  # fmt: skip
+    one_way = "{0}_event.record({0}_%s); {0}_%s.wait_event({0}_event)"
+    events = f"{one_way % ('first', 'second')}; {one_way % ('second', 'first')}"
 
     def torch_work() -> None:
         with torch.cuda.stream(torch_first):
             of_torch.fill_(1)
 
-    def torch_there_and_back() -> None:
-        torch_event.record(torch_first)
-        torch_second.wait_event(torch_event)
-        torch_event.record(torch_second)
-        torch_first.wait_event(torch_event)
+    def timed(statement: str, work_there: Callable[[], object]) -> float:
+        return short_rounds_ns(statement, names, work_there, torch.cuda.synchronize)
 
-    theirs = short_rounds_ns(torch_there_and_back, torch_work, wait)
-    cupy_first, cupy_second = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
-    cupy_event, of_cupy = cupy.cuda.Event(disable_timing=True), cupy.asarray(work)
-
-    def cupy_work() -> None:
-        of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
-
-    def cupy_there_and_back() -> None:
-        cupy_event.record(cupy_first)
-        cupy_second.wait_event(cupy_event)
-        cupy_event.record(cupy_second)
-        cupy_first.wait_event(cupy_event)
-
+    ours = timed("second.wait_for(first); first.wait_for(second)", lambda: ep.fill(work, 1, queue=names["first"]))
+    of_cupy_ns = timed(events.format("cupy"), lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first))
     found = [
-        Result(Pair("hand-over there and back, against PyTorch", "", "", 1), ours, theirs),
-        Result(
-            Pair("hand-over there and back, against CuPy", "", "", 1), ours, short_rounds_ns(cupy_there_and_back, cupy_work, wait)
-        ),
+        Result(Pair("hand-over there and back, against PyTorch", "", "", 1), ours, timed(events.format("torch"), torch_work)),
+        Result(Pair("hand-over there and back, against CuPy", "", "", 1), ours, of_cupy_ns),
     ]
     for row, ns in runtime_ns("benchmark_cuda_driver", "hand over").items():
         pair = Pair("hand-over there and back, within 2 × 100 ns of the driver", "", row, ns / (ns + HANDOVER_MARGIN_NS))
         found.append(Result(pair, ours, ns))
+        floor = floor_module()
+        if floor is not None:
+            names["breathe"] = floor.breathe
+            least = ns + timed("breathe(); breathe()", lambda: None)
+            found.append(Result(Pair("hand-over there and back, of the driver and the GIL alone", "", "", 0.8), ours, least))
     return found
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import statistics
 import subprocess
-import time
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -75,15 +74,13 @@ def measure(pair: Pair) -> Result:
     return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])
 
 
-def short_rounds_ns(call: Callable[[], object], before: Callable[[], object], after: Callable[[], object]) -> float:
-    """The median time of a call that submits work; ``before`` and ``after`` stand around each round, outside of the clock."""
+def short_rounds_ns(statement: str, names: dict[str, Any], before: Callable[[], object], after: Callable[[], object]) -> float:
+    """The median time of a statement that submits work; ``before`` and ``after`` stand around each round, off the clock."""
+    timer = timeit.Timer(statement, globals=names)
     times = []
     for _ in range(SHORT_ROUNDS):
         before()
-        started = time.perf_counter_ns()
-        for _ in range(CALLS):
-            call()
-        times.append((time.perf_counter_ns() - started) / CALLS)
+        times.append(timer.timeit(CALLS) / CALLS * 1e9)
         after()
     return statistics.median(times)
 

@@ -2,7 +2,8 @@
 //
 // Producer(pointer, elements) is float32 memory of CUDA device 0 that is exported with the least work that the protocols allow:
 // the answers are made beforehand, nothing is checked and nobody is waited for. lend(tensor) is the other side: no more than the
-// calls of the tensor's own exchange table that every consumer has to make.
+// calls of the tensor's own exchange table that every consumer has to make. breathe() lets the GIL go and takes it again, as
+// whoever calls a driver has to that may block.
 #include <Python.h>
 
 #include <entrepot/exchange/c_exchange_api.hpp>
@@ -107,6 +108,12 @@ PyObject *lend(PyObject *, PyObject *object) {
     Py_RETURN_NONE;
 }
 
+PyObject *breathe(PyObject *, PyObject *) {
+    Py_BEGIN_ALLOW_THREADS;
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack)), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
@@ -118,7 +125,7 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
                        {Py_tp_getset, attributes},
                        {}};
 PyType_Spec spec{"benchmark_floors.Producer", sizeof(Producer), 0, Py_TPFLAGS_DEFAULT, slots};
-PyMethodDef functions[] = {{"lend", lend, METH_O, nullptr}, {}};
+PyMethodDef functions[] = {{"lend", lend, METH_O, nullptr}, {"breathe", breathe, METH_NOARGS, nullptr}, {}};
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "benchmark_floors", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
