@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 import statistics
+import subprocess
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import entrepot as ep
 
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
+#: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
+SHORT_ROUNDS, CALLS = 400, 10
 
 
 @dataclass
@@ -64,6 +72,36 @@ def measure(pair: Pair) -> Result:
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
     ratios = [peer / ours for ours, peer in zip(*times, strict=True)]
     return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])
+
+
+def short_rounds_ns(statement: str, names: dict[str, Any], before: Callable[[], object], after: Callable[[], object]) -> float:
+    """The median time of a statement that submits work; ``before`` and ``after`` stand around each round, off the clock."""
+    timer = timeit.Timer(statement, globals=names)
+    times = []
+    for _ in range(SHORT_ROUNDS):
+        before()
+        times.append(timer.timeit(CALLS) / CALLS * 1e9)
+        after()
+    return statistics.median(times)
+
+
+def built() -> Path:
+    """Where what benchmarks/cpp has is built."""
+    return Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp"))
+
+
+def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
+    """What a program of benchmarks/cpp prints of the runtime, by row; empty where it has not been built."""
+    path = built() / program
+    if not path.exists():
+        return {}
+    printed = subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout
+    return {row: float(ns) for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
+
+
+def plugin(name: str) -> Path:
+    """A file beside the extension."""
+    return Path(ep._core.__file__).with_name(name)
 
 
 #: Each topic is a function that yields its pairs; a missing peer yields none.

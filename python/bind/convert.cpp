@@ -1,5 +1,6 @@
 #include "convert.hpp"
 
+#include "bound.hpp"
 #include "exchange/foreign_error.hpp"
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
@@ -24,16 +25,6 @@ namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
-
-template <class T> const T *ours(PyObject *object) {
-    static std::atomic<PyTypeObject *> found{nullptr};
-    PyTypeObject *type = found.load(std::memory_order_relaxed);
-    if (!type) [[unlikely]] {
-        type = reinterpret_cast<PyTypeObject *>(nb::type<T>().ptr());
-        found.store(type, std::memory_order_relaxed);
-    }
-    return Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type) ? nb::inst_ptr<T>(object) : nullptr;
-}
 
 const Backend &sycl() {
     static const Backend &backend = registry::backend("sycl");

@@ -352,11 +352,6 @@ class Queue:
     def record(self) -> Event:
         """An Event that is done when all that the queue holds now is done."""
 
-    def wait_for(self, event: object) -> None:
-        """
-        Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of another backend.
-        """
-
     @property
     def device(self) -> Device:
         """The device that runs its work."""
@@ -403,6 +398,12 @@ class Queue:
     def __cuda_stream__(self) -> tuple[int, int]:
         """
         The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+    def wait_for(self, other: object, /) -> None:
+        """
+        Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
+        Blocks only where that is of another backend.
         """
 
 class Program:
@@ -845,21 +846,20 @@ class LocalMemory:
         """Bytes for each work-group."""
 
 class Launcher:
-    """A kernel with its nd-range: call it with the kernel's arguments."""
+    """
+    A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
+    ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
+    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
+    those of a cluster share their local memory. Both are CUDA's.
+
+    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
+    groups of the device cannot work together in that way.
+    """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        """
-        Submits the kernel and returns its Event.
-
-        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
-        Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
-        those of a cluster share their local memory. Both are CUDA's.
-
-        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
-        groups of the device cannot work together in that way.
-        """
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 c_api: CapsuleType
 

@@ -1,6 +1,9 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
 
+#include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <vector>
 
 namespace entrepot {
@@ -26,7 +29,9 @@ struct ToBackend {
 
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
             const ep_cooperation *cooperation) {
-    std::vector<ep_argument> given(arguments.size());
+    std::array<std::byte, 16 * sizeof(ep_argument)> room;  // for the usual number
+    std::pmr::monotonic_buffer_resource scratch(room.data(), room.size());
+    std::pmr::vector<ep_argument> given(arguments.size(), &scratch);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         given[i] = std::visit(ToBackend{}, arguments[i]);
         if (const auto *array = std::get_if<const Array *>(&arguments[i])) {

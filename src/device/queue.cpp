@@ -189,9 +189,9 @@ Table &live() {
     return *table;
 }
 
-void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position) noexcept {
-    Queue::Position seen = completed.load(std::memory_order_relaxed);
-    while (seen < position && !completed.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
+void raise_to(std::atomic<Queue::Position> &reached, Queue::Position position) noexcept {
+    Queue::Position seen = reached.load(std::memory_order_relaxed);
+    while (seen < position && !reached.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
     }
 }
 
@@ -352,6 +352,8 @@ void Queue::destroy(Record *record) noexcept {
     delete record;
 }
 
+void Queue::take(Position next) const noexcept { raise_to(record_->submitted, next); }
+
 void *Queue::native() const {
     submitting();
     void *native;
@@ -386,12 +388,16 @@ const Event &Queue::mark(const std::unique_lock<std::mutex> &, std::uint32_t fla
     return record_->last_event;
 }
 
+bool Queue::is_known_idle() const noexcept {
+    return !is_foreign() && !is_profiling() && position() <= record_->completed.load(std::memory_order_acquire);
+}
+
 Event Queue::record() const {
     fork_guard::require_usable(backend());
+    if (is_known_idle())
+        return Event();
     // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
     const bool is_known = !is_foreign() && !is_profiling();
-    if (is_known && position() <= record_->completed.load(std::memory_order_acquire))
-        return Event();
     std::unique_lock locked(record_->mutex);
     return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
 }
@@ -403,11 +409,18 @@ Event Queue::promise() const {
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
     auto promised = std::make_shared<Event::Promised>(*this);
+    Event::Promised *other = nullptr;
+    if (!record_->promised.compare_exchange_strong(other, promised.get(), std::memory_order_acq_rel)) [[unlikely]]
+        take_place_of_promised(*promised);
+    return Event(std::move(promised));
+}
+
+// Of another thread, who submitted beside us.
+void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
     if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
-        other->keep(locked);  // another thread's, who submitted beside us
-    record_->promised.store(promised.get(), std::memory_order_release);
-    return Event(std::move(promised));
+        other->keep(locked);
+    record_->promised.store(&promised, std::memory_order_release);
 }
 
 void Queue::keep_promise() const {
@@ -476,9 +489,38 @@ void Queue::wait_for(const Event &event) const {
         event.wait();
         return;
     }
-    const ep_event recorded = event.handle();
-    if (!recorded)
+    if (const ep_event recorded = event.handle())
+        wait_behind(recorded);
+}
+
+namespace {
+
+// The end of what the queue holds now, for nobody but its maker: neither counted nor remembered.
+struct OwnMark {
+    const Backend &backend;
+    ep_event handle;
+
+    explicit OwnMark(const Queue &queue) : backend(queue.backend()) {
+        backend.call(&ep_backend::event_record, queue.handle(), EP_EVENT_EXACT, &handle);
+    }
+    ~OwnMark() { backend.drop(&ep_backend::event_release, handle); }
+    OwnMark(const OwnMark &) = delete;
+    OwnMark &operator=(const OwnMark &) = delete;
+};
+
+}  // namespace
+
+void Queue::wait_for(const Queue &other) const {
+    fork_guard::require_usable(backend());
+    if (other.is_past() || &other.backend() != &backend())
+        return wait_for(other.record());
+    if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
+    const OwnMark mark(other);
+    wait_behind(mark.handle);
+}
+
+void Queue::wait_behind(ep_event recorded) const {
     submitting();
     backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
     submitted();  // later events of this queue are not the earlier ones: they come after the wait

@@ -177,7 +177,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     if (block.queue) {
         record.home = std::move(block.queue);
         record.available = block.available;
-        record.noted.store(1, std::memory_order_relaxed);  // nobody else has it yet
+        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // nobody else has it yet
     }
     return Memory::attach(made.detach());
 }
@@ -246,6 +246,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 
 void let_go(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
+    const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

@@ -84,6 +84,8 @@ public:
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
     // Keeps what the native queue belongs to until the last Queue of it is gone; more than a few owners of one are not kept.
     void keep_alive(const std::shared_ptr<void> &owner) const;
+    // For a queue that is kept for ever: its references are not counted any more.
+    void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
@@ -94,6 +96,8 @@ public:
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
     void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
+    // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
+    void wait_for(const Queue &other) const;
 
     // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
     void submitting() const {
@@ -102,6 +106,9 @@ public:
     }
     Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
+    // The position after the last one, for what others may have submitted; it is taken when there is need to know of it.
+    Position next_position() const noexcept { return position() + 1; }
+    void take(Position next) const noexcept;
     bool is_done(Position position) const {  // false may be late, true never is; does not block
         return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
     }
@@ -117,8 +124,8 @@ public:
 
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        bool immortal = false;     // default queues of devices are; their handles are copied on the hottest paths
-        std::uint64_t number = 0;  // no other queue of the process had or will have it; an address may become another's
+        std::atomic<bool> immortal{false};  // default queues of devices are; their handles are copied on the hottest paths
+        std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
         std::uint32_t flags = 0;
@@ -138,20 +145,24 @@ public:
 private:
     explicit Queue(Record *record) noexcept : record_(record) {}
     void retain() const noexcept {
-        if (record_ && !record_->immortal)
+        if (record_ && !is_immortal())
             record_->references.fetch_add(1, std::memory_order_relaxed);
     }
     void release() noexcept {
-        if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (record_ && !is_immortal() && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
+    bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
     static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     void wait_until(Position position) const;
+    void wait_behind(ep_event recorded) const;
+    bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
+    void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
 

@@ -134,18 +134,21 @@ public:
     struct Ordering;
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        std::atomic<std::uint32_t> noted{0};  // accesses in `ordering`, or its `home`; to be read without its lock
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
+        // Of which queue everything is that is noted in `ordering`, or in `home`: its number, `by_several`, or 0 where nothing
+        // is. To be read without the lock.
+        std::atomic<std::uint64_t> noted{0};
+        static constexpr std::uint64_t by_several = ~std::uint64_t{0};
         void *data = nullptr;
         std::size_t bytes = 0;
         Device device;
         Context context;
         Resource *resource = nullptr;  // counted
         Owner owner;
-        // As Block has them: of memory that nothing has been noted of since it was allocated. Later they are part of the
-        // ordering.
+        // As Block has them: of memory that nothing has been noted of since it was allocated. Of memory that was borrowed, its
+        // producer's queue and the next position there. Later they are part of the ordering.
         Queue home;
         std::uint64_t available = 0;
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records

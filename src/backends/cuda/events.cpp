@@ -4,11 +4,11 @@
 namespace entrepot::backends::cuda {
 namespace {
 
-CUevent create_timed_event(Context &context) {
+Reference<Event> create_timed_event(Context &context) {
     const Current current(context.native);
     CUevent event = nullptr;
     check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-    return event;
+    return Reference<Event>::adopt(*new Event(event, &context, true));
 }
 
 ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
@@ -20,9 +20,8 @@ ep_status event_record_context(ep_context context, ep_event *event) {
         if (driver().cuCtxRecordEvent == nullptr)
             refuse(EP_UNSUPPORTED, "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can");
         Context &of = object(context);
-        const CUevent native = of.take_event();
-        Reference<Event> made = Reference<Event>::adopt(*new Event(native, &of, false));
-        check(driver().cuCtxRecordEvent(of.native, native), "cuCtxRecordEvent");
+        Reference<Event> made = of.take_event();
+        check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
     });
 }
@@ -69,20 +68,28 @@ void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
 
-Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), context_(of) {
-    if (context_ != nullptr)
-        context_->retain();
+Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), is_owned_(of != nullptr) {
+    if (of != nullptr)
+        enter(*of);
+}
+
+Event::~Event() {
+    if (is_owned_)
+        driver().cuEventDestroy(native);
+}
+
+void Event::enter(Context &of) noexcept {
+    context_ = &of;
+    of.retain();
 }
 
 // Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
-Event::~Event() {
-    if (context_ == nullptr)
-        return;
-    if (is_timed)
-        driver().cuEventDestroy(native);
-    else
-        context_->give_back_event(native);
-    context_->release();
+void Event::end(Event *self) noexcept {
+    Context *const of = std::exchange(self->context_, nullptr);
+    if (of == nullptr || self->is_timed || !of->keep_event(*self))
+        delete self;
+    if (of != nullptr)
+        of->release();
 }
 
 bool Event::is_done() const {
@@ -100,10 +107,9 @@ Reference<Event> Queue::record() {
             return Reference<Event>::adopt(*last);
         refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
     }
-    const CUevent native_event = is_profiling() ? create_timed_event(*context) : context->take_event();
-    Reference<Event> event = Reference<Event>::adopt(*new Event(native_event, &*context, is_profiling()));
+    Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
     const Current current(context->native);
-    check(driver().cuEventRecord(native_event, native), "cuEventRecord");
+    check(driver().cuEventRecord(event->native, native), "cuEventRecord");
     return event;
 }
 

@@ -101,9 +101,10 @@ public:
     const bool is_primary;
     const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
 
-    // Events without time, ready to be recorded again: making one costs more than recording it.
-    CUevent take_event();
-    void give_back_event(CUevent event) noexcept;
+    // An event without time, to be recorded: one that came back where there is any, for making one costs more than recording it.
+    Reference<Event> take_event();
+    // False where there are enough, and the event has to go.
+    bool keep_event(Event &event) noexcept;
 
     // A kernel of the embedded module; see strided.cpp.
     CUfunction strided_kernel(const std::string &name);
@@ -120,8 +121,8 @@ private:
         CUmodule module;
         CUevent last_use;
     };
-    std::mutex mutex_;  // guards what follows
-    std::vector<CUevent> events_;
+    std::mutex mutex_;             // guards what follows
+    std::vector<Event *> events_;  // without references, to us or to them
     CUmodule strided_module_ = nullptr;
     std::map<std::string, CUfunction> strided_kernels_;
     std::vector<Leaving> leaving_;
@@ -140,6 +141,7 @@ public:
     // Takes over the event; one without a context belongs to whoever made it.
     Event(CUevent event, Context *of, bool timed);
     ~Event();
+    static void end(Event *self) noexcept;
 
     const CUevent native;
     const bool is_timed;
@@ -148,7 +150,11 @@ public:
     void wait() const;
 
 private:
-    Context *const context_;  // one reference
+    friend class Context;
+    void enter(Context &of) noexcept;
+
+    const bool is_owned_;
+    Context *context_ = nullptr;  // one reference, while somebody has the event
 };
 
 // ------------------------------------------------------------------ queues
