@@ -39,10 +39,18 @@ void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait
         memory.after(access_of(array), consumer, consumer.submitted());
 }
 
-// Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours.
+// What is left of a producer's stream that may not be touched after the call.
+Queue past(const FarQueue &producer) {
+    return Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record());
+}
+
+// Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours, unless that would go
+// into a graph with it.
 void note_shared(const Memory &memory, const FarQueue &producer) {
     if (producer.stays)
         return memory.after(Access::write, producer.queue, producer.queue.submitted());
+    if (producer.queue.capture() != 0)
+        return memory.after(Access::write, past(producer), 1);
     const Queue ours = Queue::in(memory.context(), memory.device());
     ours.wait_for(producer.queue.record());
     memory.after(Access::write, ours, ours.submitted());
@@ -90,7 +98,7 @@ void come_behind(const Array &array, const FarQueue &producer) {
         return note_shared(memory, producer);
     if (producer.stays)
         return memory.after_producer(producer.queue);
-    memory.after_producer(Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record()));
+    memory.after_producer(past(producer));
 }
 
 void come_behind_stream(const Array &array, std::uintptr_t stream) {

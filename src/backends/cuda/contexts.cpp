@@ -105,6 +105,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&] {
         const Current current(native);
+        const BesideCaptures beside;
         chunks->free_all();
         for (const CUevent event : events_)
             driver().cuEventDestroy(event);
@@ -160,16 +161,17 @@ void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
         unload_finished();
         CUevent last_use = nullptr;
-        if (driver().cuCtxRecordEvent != nullptr) {
+        if (driver().cuCtxRecordEvent != nullptr && !has_captures(*this)) {
             last_use = take_event();
             check(driver().cuCtxRecordEvent(native, last_use), "cuCtxRecordEvent");
         }
         const std::lock_guard hold(mutex_);
-        leaving_.push_back({module, last_use});  // a driver that cannot say when it is over keeps it as long as the context
+        leaving_.push_back({module, last_use});  // where the driver cannot say when it is over, it stays as long as the context
     });
 }
 
 void Context::unload_finished() {
+    const BesideCaptures beside;
     std::vector<Leaving> gone;
     {
         const std::lock_guard hold(mutex_);
