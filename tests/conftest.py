@@ -65,6 +65,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
             "torch": "torch",
             "jax": "jax",
             "tvm_ffi": "tvm_ffi",
+            "nanobind": "nanobind",
             "mpi4py": "mpi4py.MPI",
             "numba": "numba",
             "triton": "triton",
@@ -106,6 +107,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--device-memory", action="store_true", help="fail tests of CUDA that leave memory of the first device behind"
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With ``--device-memory``: what a test of CUDA takes of the default pool has come back when it is over."""
+    if not request.config.getoption("--device-memory") or request.node.get_closest_marker("cuda") is None:
+        yield
+        return
+    from entrepot import memory
+    from robustness.settling import settles
+
+    counted = memory.statistics(memory.get_resource("cuda:0"))
+    memory.set_resource("cuda:0", counted)
+    try:
+        yield
+    finally:
+        memory.set_resource("cuda:0", None)
+    assert settles(lambda: counted.current_bytes, 0, seconds=2), f"{counted.current_bytes} bytes of cuda:0 are left"
 
 
 @pytest.fixture(scope="module", autouse=True)

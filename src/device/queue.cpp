@@ -225,28 +225,9 @@ ep_event record_event(const Backend &backend, ep_queue queue, std::uint32_t flag
 
 }  // namespace
 
-namespace {
-
-struct Asked {
-    const IsCapturing is_capturing;
-    const Asked *next;
-};
-std::atomic<const Asked *> asked{nullptr};  // never freed: there is one for a library
-
-}  // namespace
-
-void ask_about_captures(IsCapturing is_capturing) {
-    auto *const fresh = new Asked{is_capturing, asked.load(std::memory_order_acquire)};
-    while (!asked.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
-    }
-}
-
 std::optional<Event> record_all(const Context &context) {
     const Backend &backend = context.backend();
     fork_guard::require_usable(backend);
-    for (const Asked *each = asked.load(std::memory_order_acquire); each; each = each->next)
-        if (each->is_capturing(context))
-            throw Error(ErrorKind::device, "all work of ", context, " cannot be marked while a graph is being captured there");
     ep_event event = nullptr;
     const ep_status status = backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
     if (status == EP_UNSUPPORTED)

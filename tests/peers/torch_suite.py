@@ -45,6 +45,7 @@ LEFT_OUT = {
         "test_dlpack_tensor_on_different_device": WORDS,
         "test_dlpack_export_": WORDS,
         "test_dlpack_unsupported_dtype_error": WORDS,
+        "test_dlpack_default_stream": "Entrepot asks for the stream of its own queue, not of PyTorch's",
         "test_automatically_select_in_creation": "the consumer is inside of torch.tensor",
         "float4": "four bits to an element: Entrepot has whole bytes only",
         "test_copy": "from_dlpack of Entrepot names devices in other words, and copies by .to()",

@@ -183,10 +183,6 @@ private:
 // cannot tell. Throws DeviceError while a queue of the context is known to be captured, for no capture survives it.
 std::optional<Event> record_all(const Context &context);
 
-// Whether a library captures on this thread, in a queue of the context that nobody here has a handle of. Asked by record_all.
-using IsCapturing = bool (*)(const Context &context);
-void ask_about_captures(IsCapturing is_capturing);
-
 // All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.
 std::vector<Queue> live_queues(const Context &context);
 

@@ -8,11 +8,11 @@
 #include "stream.hpp"
 #include "torch_properties.hpp"
 
+#include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/c_exchange_api.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <atomic>
-#include <mutex>
 #include <string_view>
 
 namespace entrepot::python {
@@ -71,21 +71,13 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
-// Of a known producer: it asks nothing of Python, whose lock nobody need have here.
-bool captures(const Producer &producer, const Context &context) {
+// Of known producers, which ask nothing of Python for it.
+void *current_stream_of_known(std::uint32_t device) {
     void *stream = nullptr;
-    const auto device = static_cast<std::int32_t>(context.devices().front().info().number);
-    return producer.api->current_work_stream(kDLCUDA, device, &stream) == 0 &&
-           Queue::from_native(context.backend(), &stream, context).capture() != 0;
-}
-
-bool any_captures(const Context &context) {
-    if (std::string_view(context.backend().name()) != "cuda")
-        return false;
-    for (const Producer *each = producers.load(std::memory_order_acquire); each; each = each->next)
-        if (each->known && captures(*each, context))
-            return true;
-    return false;
+    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next)
+        if (each->known && each->api->current_work_stream(kDLCUDA, static_cast<std::int32_t>(device), &stream) != 0)
+            stream = nullptr;
+    return stream;
 }
 
 const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
@@ -93,9 +85,8 @@ const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
     auto *const fresh = new Producer{type, api, known, lends, nullptr};
     Py_INCREF(type);
-    static std::once_flag asked;
     if (known)
-        std::call_once(asked, [] { ask_about_captures(any_captures); });
+        registry::set_foreign_queue(current_stream_of_known);
     fresh->next = producers.load(std::memory_order_acquire);
     while (!producers.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }

@@ -60,8 +60,8 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
     if (kind != EP_USM_HOST && bytes > device.info.max_allocation)
         refuse_bytes(device, kind, bytes, "has " + std::to_string(device.info.max_allocation) + " in all");
     if (queue != nullptr && queue->capture() != 0)
-        refuse(EP_INVALID, "memory was to be allocated in the order of a queue that is being captured into a graph: it would "
-                           "belong to the graph; allocate it in another queue");
+        refuse(EP_UNSUPPORTED, "memory was to be allocated in the order of a queue that is being captured into a graph: it would "
+                               "belong to the graph; allocate it in another queue");
     const Current current(context.native);
     const BesideCaptures beside;
     void *pointer = nullptr;

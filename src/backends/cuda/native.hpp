@@ -134,8 +134,8 @@ Reference<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
 Reference<Context> intern(CUcontext native);
 
-// Whether a stream of the context is known to be captured: one that has a handle, or one that the legacy default stream waits
-// for.
+// Whether a stream of the context is known to be captured: one that has a handle, one that the legacy default stream waits for,
+// or the one that another library works with here.
 bool has_captures(const Context &context);
 
 // ------------------------------------------------------------------ events

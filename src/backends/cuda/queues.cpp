@@ -183,8 +183,8 @@ std::uint64_t Queue::capture() const {
     cuuint64_t number = 0;
     const CUresult code = driver().capture_info(native, &status, &number, nullptr, nullptr, nullptr);
     if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
-        refuse(EP_INVALID, "the legacy default stream takes no work while a stream that it waits for is captured: capture a "
-                           "stream that was made non-blocking, or end the capture first");
+        refuse(EP_UNSUPPORTED, "the legacy default stream takes no work while a stream that it waits for is captured: capture a "
+                               "stream that was made non-blocking, or end the capture first");
     check(code, "cuStreamGetCaptureInfo");
     return status == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? number : invalidated;
 }
@@ -195,7 +195,7 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
     const Current current(context->native);
     check(driver().capture_info(native, &status, nullptr, &graph, nullptr, nullptr), "cuStreamGetCaptureInfo");
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        refuse(EP_INVALID, "the queue is not captured, or its capture has failed: there is no graph to keep anything");
+        refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no graph to keep anything");
     CUuserObject kept = nullptr;
     check(driver().cuUserObjectCreate(&kept, user, let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), "cuUserObjectCreate");
     check(driver().cuGraphRetainUserObject(graph, kept, 1, CU_GRAPH_USER_OBJECT_MOVE), "cuGraphRetainUserObject");
@@ -211,9 +211,13 @@ void Queue::require_running(const char *what) const {
 
 bool has_captures(const Context &context) {
     const Current current(context.native);
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult code = driver().capture_info(CU_STREAM_LEGACY, &status, nullptr, nullptr, nullptr, nullptr);
-    return code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE ||
+    const auto is_captured = [](CUstream stream) {
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+        return driver().capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr) != CUDA_SUCCESS ||
+               status != CU_STREAM_CAPTURE_STATUS_NONE;
+    };
+    void *const foreign = loader->foreign_queue(static_cast<std::uint32_t>(context.device.native));
+    return is_captured(CU_STREAM_LEGACY) || (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
            Known::only().is_any_captured(context);
 }
 

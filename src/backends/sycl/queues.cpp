@@ -300,7 +300,7 @@ ep_status queue_capture(ep_queue, std::uint64_t *capture) {
 }
 
 ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
-    return guarded([&] { refuse(EP_INVALID, "the queue is not captured: there is no graph to keep anything"); });
+    return guarded([&] { refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything"); });
 }
 
 }  // namespace
