@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from cuda_streams import check, driver, inside, primary_context
+from cuda_streams import check as check_status
+from cuda_streams import driver, inside, primary_context
 from interop import slow
 from malformed import Speaker
 from places import CUDA, HOST, SYCL, Place
@@ -214,7 +215,7 @@ def is_let_go(reference: weakref.ref[Any]) -> bool:
 def write_by_driver(address: int, value: int) -> None:
     """An int32 on a CUDA device, for peers that have no words for it."""
     with inside(primary_context()):
-        check(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
+        check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
 
 
 # ---------------------------------------------------------------- columns of the ways out
