@@ -216,6 +216,7 @@ def write_by_driver(address: int, value: int) -> None:
     """An int32 on a CUDA device, for peers that have no words for it."""
     with inside(primary_context()):
         check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
+        check_status(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
 
 
 # ---------------------------------------------------------------- columns of the ways out

@@ -86,6 +86,7 @@ class TestIn:
         ep.fill(array, 7).wait()
         assert theirs.copy_to_host().tolist() == [7] * 6
         theirs.copy_to_device(np.arange(6, dtype="int32"))
+        cuda.synchronize()  # the call returns before the device has the elements
         assert values(array).tolist() == [0, 1, 2, 3, 4, 5]
         del theirs
         gc.collect()
@@ -112,6 +113,7 @@ class TestOut:
         assert theirs.copy_to_host().tolist() == [[3] * 6] * 4
         assert cuda.as_cuda_array(array[1:, ::2]).strides == (24, 8)
         theirs.copy_to_device(np.arange(24, dtype="int32").reshape(4, 6))
+        cuda.synchronize()
         assert values(array)[3].tolist() == list(range(18, 24))
 
     def test_it_keeps_the_memory(self, cuda: Any) -> None:

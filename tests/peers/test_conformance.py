@@ -38,7 +38,7 @@ def test_what_is_known_is_found(defect: Defect) -> None:
     if defect.is_fixed:
         assert found.status != FAILED, "the version that fixes it is wrong"
     else:
-        assert found.status == defect.status, found
+        assert found.status in (defect.status, FAILED), found  # older versions may do worse than refuse
 
 
 @pytest.mark.parametrize("row", [case(row, row, id=row.text) for row in ALL if row.library != "Entrepot"])

@@ -204,7 +204,7 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
 // The driver would refuse as well, and invalidate the capture.
 void Queue::require_running(const char *what) const {
     if (capture() != 0)
-        refuse(EP_INVALID, what,
+        refuse(EP_UNSUPPORTED, what,
                " a queue that is being captured into a graph was asked for: what it holds runs when the graph "
                "does; end the capture first");
 }
