@@ -99,11 +99,6 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
     return {row: float(ns) for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
 
 
-def plugin(name: str) -> Path:
-    """A file beside the extension."""
-    return Path(ep._core.__file__).with_name(name)
-
-
 #: Each topic is a function that yields its pairs; a missing peer yields none.
 Topic = Callable[[], "list[Pair]"]
 

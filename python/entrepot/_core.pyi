@@ -308,12 +308,14 @@ class Event:
 
     def wait(self) -> None:
         """
-        Block until it is done. Raises DeviceError for an error of the work before it.
+        Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
         """
 
     @property
     def done(self) -> bool:
-        """Whether it is done; does not block."""
+        """
+        Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+        """
 
     def seconds_until(self, later: Event) -> float:
         """
@@ -346,7 +348,7 @@ class Queue:
 
     def wait(self) -> None:
         """
-        Block until all its work is done. Raises DeviceError for an error of earlier work.
+        Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.
         """
 
     def record(self) -> Event:
@@ -380,7 +382,15 @@ class Queue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all its work is done; does not block."""
+        """
+        Whether all its work is done; does not block. Raises DeviceError while the queue is captured.
+        """
+
+    @property
+    def is_captured(self) -> bool:
+        """
+        Whether its stream is being captured into a graph: what is submitted then runs when the graph does.
+        """
 
     @property
     def is_in_order(self) -> bool:

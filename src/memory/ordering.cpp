@@ -123,9 +123,13 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     }
     if (uses.empty())
         return;
+    const std::uint64_t capture = queue.capture();
     for (const Use &use : uses) {
+        const std::uint64_t theirs = use.queue.capture_of_work();
+        if (theirs != 0 && theirs != capture)
+            continue;  // what is captured into another graph does not run now
         const Event event = use.queue.event_at(use.position);
-        if (&use.queue.backend() == &queue.backend()) [[likely]]
+        if (&use.queue.backend() == &queue.backend() && theirs == capture) [[likely]]
             queue.wait_for(event);
         else
             wait(event);

@@ -19,11 +19,13 @@ public:
     static Event adopt(const Backend &backend, ep_event handle);
     static Event from_native(const Backend &backend, void *native);
 
+    // Both throw DeviceError for an event of a capture: what it marks runs when the graph does.
     bool is_done() const;
     void wait() const;  // blocks the thread; callers from Python release the GIL. Throws DeviceError for failed work
     // Seconds from this event to `later`, both done and of profiling queues; throws DeviceError otherwise.
     double seconds_until(const Event &later) const;
-    void *native() const;  // nullptr for the done event
+    void *native() const;                    // nullptr for the done event
+    std::uint64_t capture() const noexcept;  // as Queue::capture, of the moment it was recorded
 
     const Backend *backend() const noexcept;
     ep_event handle() const;  // recorded now if it was only promised; nullptr for the done event
@@ -34,6 +36,7 @@ private:
     friend class Queue;
     struct Record;
     struct Native;
+    struct Captured;
     struct Promised;
     explicit Event(std::shared_ptr<Record> record) noexcept : record_(std::move(record)) {}
 
@@ -73,6 +76,8 @@ public:
     // One that is in order, of the device, in the context: the device's default queue where that is in it, else one of a few
     // that are kept for such contexts.
     static Queue in(const Context &context, const Device &device);
+    // The same, and nobody else's: no graph capture ever holds it.
+    static Queue apart(const Context &context, const Device &device);
 
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
@@ -95,9 +100,23 @@ public:
     // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
-    void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
+    // Later work waits; on the host only where the event is another backend's, or comes from outside of the capture that the
+    // queue is in, for no graph can wait for that. An event of a capture takes the queue into it; throws DeviceError once that
+    // has ended.
+    void wait_for(const Event &event) const;
     // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
     void wait_for(const Queue &other) const;
+
+    // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
+    // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
+    // to know. For what such a queue holds nobody can wait: to ask for its end throws DeviceError, and a position of it is not
+    // done before the capture has ended.
+    std::uint64_t capture() const { return is_foreign() ? ask_capture() : 0; }
+    // The same; of what is left of a queue, the capture that its event belongs to, though it may have ended.
+    std::uint64_t capture_of_work() const;
+    // Of a captured queue: `let_go(user)` is called once when the graph, and all that was made of it, is gone; on any thread,
+    // where no runtime may be called.
+    void keep(void *user, void (*let_go)(void *user)) const;
 
     // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
     void submitting() const {
@@ -158,19 +177,21 @@ private:
     static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
+    std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
-    void wait_behind(ep_event recorded) const;
+    void wait_behind(ep_event recorded, bool may_be_past = false) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    Event mark_captured(std::uint64_t capture) const;
 
     Record *record_ = nullptr;
 };
 
 // An event that is done when all that the context holds now is done, also in queues that are not ours; nullopt where the runtime
-// cannot tell.
+// cannot tell. Throws DeviceError while a queue of the context is known to be captured, for no capture survives it.
 std::optional<Event> record_all(const Context &context);
 
 // All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.

@@ -112,6 +112,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&] {
         const Current current(native);
+        const BesideCaptures beside;
         chunks->free_all();
         for (const Event *event : events_)
             delete event;
@@ -167,17 +168,18 @@ void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
         unload_finished();
         CUevent last_use = nullptr;
-        if (driver().cuCtxRecordEvent != nullptr) {
+        if (driver().cuCtxRecordEvent != nullptr && !has_captures(*this)) {
             const Current current(native);
             last_use = create_event();
             check(driver().cuCtxRecordEvent(native, last_use), "cuCtxRecordEvent");
         }
         const std::lock_guard hold(mutex_);
-        leaving_.push_back({module, last_use});  // a driver that cannot say when it is over keeps it as long as the context
+        leaving_.push_back({module, last_use});  // where the driver cannot say when it is over, it stays as long as the context
     });
 }
 
 void Context::unload_finished() {
+    const BesideCaptures beside;
     std::vector<Leaving> gone;
     {
         const std::lock_guard hold(mutex_);

@@ -20,6 +20,8 @@ ep_status event_record_context(ep_context context, ep_event *event) {
         if (driver().cuCtxRecordEvent == nullptr)
             refuse(EP_UNSUPPORTED, "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can");
         Context &of = object(context);
+        if (has_captures(of))  // which the driver would invalidate
+            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is being captured into a graph");
         Reference<Event> made = of.take_event();
         check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
@@ -28,6 +30,7 @@ ep_status event_record_context(ep_context context, ep_event *event) {
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
+        object(queue).may_be_captured();  // by the capture of what the event marks
         object(queue).submit([&](CUstream stream) {
             check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
         });
@@ -93,13 +96,17 @@ void Event::end(Event *self) noexcept {
 }
 
 bool Event::is_done() const {
+    const BesideCaptures beside;
     const CUresult code = driver().cuEventQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuEventQuery");
     return code == CUDA_SUCCESS;
 }
 
-void Event::wait() const { check(driver().cuEventSynchronize(native), "cuEventSynchronize"); }
+void Event::wait() const {
+    const BesideCaptures beside;
+    check(driver().cuEventSynchronize(native), "cuEventSynchronize");
+}
 
 Reference<Event> Queue::record() {
     if (!is_of_this_thread()) {
@@ -107,6 +114,8 @@ Reference<Event> Queue::record() {
             return Reference<Event>::adopt(*last);
         refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
     }
+    if (native == CU_STREAM_LEGACY)
+        capture();
     Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
     const Current current(context->native);
     check(driver().cuEventRecord(event->native, native), "cuEventRecord");

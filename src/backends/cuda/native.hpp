@@ -8,6 +8,7 @@
 #include "backends/walk.hpp"
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -134,6 +135,10 @@ Reference<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
 Reference<Context> intern(CUcontext native);
 
+// Whether a stream of the context is known to be captured: one that has a handle, one that the legacy default stream waits for,
+// or the one that another library works with here.
+bool has_captures(const Context &context);
+
 // ------------------------------------------------------------------ events
 
 class Event : public Counted<Event> {
@@ -174,15 +179,25 @@ public:
     const std::uint64_t thread;  // whose stream it is; 0: of no thread in particular
 
     Device &device() const noexcept { return context->device; }
+    bool is_of_this_thread() const noexcept;
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
 
     Reference<Event> record();
     void wait();
     bool is_idle();
 
+    // The number of the capture that takes what is submitted; 0: it runs. Refuses of the legacy default stream where the driver
+    // would: while a stream that it waits for is captured.
+    std::uint64_t capture() const;
+    void keep(void *user, void (*let_go)(void *user));  // for the graph that is being captured
+    // From now on somebody may capture it: its stream was given out, or waits for one that may be captured.
+    void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }
+
     // submit(stream) with the queue's context current.
     template <class Submit> void submit(Submit &&submit) {
         require_own_thread();
+        if (native == CU_STREAM_LEGACY)
+            capture();
         const Current current(context->native);
         submit(native);
         if (thread != 0)
@@ -192,10 +207,11 @@ public:
     void mark();
 
 private:
-    bool is_of_this_thread() const noexcept;
     void require_own_thread() const;
     Event *last_mark();  // one reference; NULL: nothing was submitted
+    void require_running(const char *what) const;
 
+    std::atomic<bool> may_be_captured_;
     std::mutex mutex_;  // guards what follows
     Event *last_ = nullptr;
 };

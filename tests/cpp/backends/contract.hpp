@@ -58,8 +58,12 @@ inline std::string &last_error() {
     return message;
 }
 
-inline const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { last_error() = message; },
-                              [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
+inline const ep_loader loader{sizeof(ep_loader),
+                              EP_BACKEND_VERSION,
+                              [](const char *message) { last_error() = message; },
+                              [](const char *) {},
+                              [](const char *) -> const char * { return nullptr; },
+                              [](std::uint32_t) -> void * { return nullptr; }};
 
 #define CONTRACT_OK(call)                                                                                                        \
     do {                                                                                                                         \

@@ -33,12 +33,12 @@ TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, a
     CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
     CHECK(exchange::queue_of_stream(device, 1).stays);
     CHECK(exchange::queue_of_stream(device, 2).stays);
-    CHECK(exchange::stream_of(exchange::legacy_stream_of(device)) == 1);
+    CHECK(exchange::stream_of(legacy_stream_of(device)) == 1);
     const Queue queue = Queue::create(device);
     const exchange::FarQueue again = exchange::queue_of_stream(device, exchange::stream_of(queue));
     CHECK(again.queue == queue);
     CHECK_FALSE(again.stays);
-    CHECK(exchange::legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
+    CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
 TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits here") {
@@ -57,7 +57,7 @@ TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits her
 TEST_CASE("later work of ours waits for a stream that stays, and knows nothing of one that may be gone") {
     const Device device = fake::cuda_device();
     const Queue ours = Queue::create(device), theirs = Queue::create(device);
-    const Queue &legacy = exchange::legacy_stream_of(device);
+    const Queue &legacy = legacy_stream_of(device);
     const fake::Claimed block(EP_USM_DEVICE);
 
     const Array array = block.array(UsmKind::device);
