@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import copies, exchange, launches, memory, runtime, startup
+from . import adapters, copies, exchange, launches, memory, runtime, startup
 from .harness import measure, print_table
 
-TOPICS = {"memory": memory.pairs, "exchange": exchange.pairs, "launches": launches.pairs, "copies": copies.pairs}
+TOPICS = {
+    "memory": memory.pairs,
+    "exchange": exchange.pairs,
+    "launches": launches.pairs,
+    "copies": copies.pairs,
+    "adapters": adapters.pairs,
+}
 
 
 def main(names: list[str]) -> int:

@@ -70,7 +70,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
             "numba": "numba",
             "triton": "triton",
             "cuda_core": "cuda.core",
-            "hip_python": "hip.hip",
+            "hip_python": "rocm.bindings.hip",
         }.items()
     },
 }

@@ -60,6 +60,7 @@ __all__ = [
     "Scalar",
     "USMAllocationError",
     "__version__",
+    "adapters",
     "allocators",
     "asarray",
     "copy",
@@ -76,10 +77,10 @@ __all__ = [
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import allocators, memory
+    from . import adapters, allocators, memory
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
-_LAZY = frozenset({"allocators", "memory"})
+_LAZY = frozenset({"adapters", "allocators", "memory"})
 
 
 def __getattr__(name: str) -> object:

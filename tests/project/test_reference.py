@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import entrepot
+import entrepot.adapters
 import entrepot.allocators
 import entrepot.memory
 
@@ -21,7 +22,8 @@ EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
 @pytest.mark.parametrize(
     "name",
     [
-        *(name for name in entrepot.__all__ if name not in ("__version__", "allocators", "memory")),
+        *(name for name in entrepot.__all__ if name not in ("__version__", "adapters", "allocators", "memory")),
+        *entrepot.adapters.__all__,
         *entrepot.allocators.__all__,
         *(name for name in entrepot.memory.__all__ if name not in entrepot.__all__),
     ],

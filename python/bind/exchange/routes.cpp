@@ -15,9 +15,10 @@
 namespace entrepot::python {
 namespace {
 
-const std::array<const Protocol *, 10> protocols{
-    &usm_memory_protocol, &numpy_protocol, &cupy_protocol,   &c_exchange_api_protocol, &suai_protocol,
-    &dlpack_protocol,     &cai_protocol,   &buffer_protocol, &array_struct_protocol,   &array_interface_protocol};
+const std::array<const Protocol *, 11> protocols{
+    &usm_memory_protocol,     &device_array_protocol, &numpy_protocol,          &cupy_protocol,
+    &c_exchange_api_protocol, &suai_protocol,         &dlpack_protocol,         &cai_protocol,
+    &buffer_protocol,         &array_struct_protocol, &array_interface_protocol};
 
 // The attributes' names, interned: looking them up is a matter of identity.
 std::array<PyObject *, protocols.size()> attribute_names{};
