@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import entrepot as ep
-
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
 #: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
