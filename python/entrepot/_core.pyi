@@ -2,6 +2,27 @@
 
 from collections.abc import Callable, Sequence
 
+from entrepot.adapters import (
+    CStr as CStr,
+    DeviceArray as DeviceArray,
+    HipModuleLaunchKernel_extra as HipModuleLaunchKernel_extra,
+    ListOfBytes as ListOfBytes,
+    ListOfInt as ListOfInt,
+    ListOfInt64 as ListOfInt64,
+    ListOfLong as ListOfLong,
+    ListOfPointer as ListOfPointer,
+    ListOfUInt64 as ListOfUInt64,
+    ListOfUnsigned as ListOfUnsigned,
+    ListOfUnsignedLong as ListOfUnsignedLong,
+    Pointer as Pointer,
+    PointerToInt as PointerToInt,
+    PointerToInt64 as PointerToInt64,
+    PointerToLong as PointerToLong,
+    PointerToUInt64 as PointerToUInt64,
+    PointerToUnsigned as PointerToUnsigned,
+    PointerToUnsignedLong as PointerToUnsignedLong
+)
+
 
 import ctypes
 from collections.abc import Iterator
@@ -34,6 +55,9 @@ class KernelError(EntrepotError):
 
 class USMAllocationError(EntrepotError, MemoryError):
     """Memory could not be allocated: the message gives the bytes asked for and what there was."""
+
+class LibraryError(EntrepotError, ImportError):
+    """A shared library, or a function of it, is not there: the message lists what was tried."""
 
 class Dtype:
     """
