@@ -512,7 +512,9 @@ struct OwnMark {
 
 void Queue::wait_for(const Queue &other) const {
     fork_guard::require_usable(backend());
-    if (other.is_past() || &other.backend() != &backend())
+    if (other.is_past())
+        return wait_for(other.event_at(1));
+    if (&other.backend() != &backend())
         return wait_for(other.record());
     if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
