@@ -489,26 +489,13 @@ void Queue::wait_for(const Event &event) const {
         event.wait();
         return;
     }
-    if (const ep_event recorded = event.handle())
-        wait_behind(recorded);
+    const ep_event recorded = event.handle();
+    if (!recorded)
+        return;
+    submitting();
+    backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
+    submitted();  // later events of this queue are not the earlier ones: they come after the wait
 }
-
-namespace {
-
-// The end of what the queue holds now, for nobody but its maker: neither counted nor remembered.
-struct OwnMark {
-    const Backend &backend;
-    ep_event handle;
-
-    explicit OwnMark(const Queue &queue) : backend(queue.backend()) {
-        backend.call(&ep_backend::event_record, queue.handle(), EP_EVENT_EXACT, &handle);
-    }
-    ~OwnMark() { backend.drop(&ep_backend::event_release, handle); }
-    OwnMark(const OwnMark &) = delete;
-    OwnMark &operator=(const OwnMark &) = delete;
-};
-
-}  // namespace
 
 void Queue::wait_for(const Queue &other) const {
     fork_guard::require_usable(backend());
@@ -518,14 +505,9 @@ void Queue::wait_for(const Queue &other) const {
         return wait_for(other.record());
     if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
-    const OwnMark mark(other);
-    wait_behind(mark.handle);
-}
-
-void Queue::wait_behind(ep_event recorded) const {
     submitting();
-    backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
-    submitted();  // later events of this queue are not the earlier ones: they come after the wait
+    backend().call(&ep_backend::event_hand_over, other.handle(), handle());
+    submitted();
 }
 
 }  // namespace entrepot

@@ -159,7 +159,6 @@ private:
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     void wait_until(Position position) const;
-    void wait_behind(ep_event recorded) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
