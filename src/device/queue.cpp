@@ -569,46 +569,30 @@ void Queue::wait_for(const Event &event) const {
                     "wait_for: the event is of another graph capture than the queue is in: captures do not join");
     if (theirs != 0)
         record_->foreign.store(true, std::memory_order_relaxed);  // it may be in the capture from here on
-    if (const ep_event recorded = event.handle())
-        wait_behind(recorded, theirs != 0 && mine == 0);
-}
-
-namespace {
-
-// The end of what the queue holds now, for nobody but its maker: neither counted nor remembered.
-struct OwnMark {
-    const Backend &backend;
-    ep_event handle;
-
-    explicit OwnMark(const Queue &queue) : backend(queue.backend()) {
-        backend.call(&ep_backend::event_record, queue.handle(), EP_EVENT_EXACT, &handle);
-    }
-    ~OwnMark() { backend.drop(&ep_backend::event_release, handle); }
-    OwnMark(const OwnMark &) = delete;
-    OwnMark &operator=(const OwnMark &) = delete;
-};
-
-}  // namespace
-
-void Queue::wait_for(const Queue &other) const {
-    fork_guard::require_usable(backend());
-    if ((other == *this && is_in_order()) || other.is_known_idle())
+    const ep_event recorded = event.handle();
+    if (!recorded)
         return;
-    if (other.is_past() || &other.backend() != &backend() || other.capture() != 0 || capture() != 0)
-        return wait_for(other.record());
-    const OwnMark mark(other);
-    wait_behind(mark.handle);
-}
-
-void Queue::wait_behind(ep_event recorded, bool may_be_past) const {
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_wait_in_queue, handle(), recorded);
-    if (status != EP_OK && may_be_past)
+    if (status != EP_OK && theirs != 0 && mine == 0)
         throw Error(ErrorKind::device,
                     "wait_for: the event belongs to a graph capture that has ended, and marks nothing any more (",
                     Backend::last_error(), ")");
     backend().check(status);
     submitted();  // later events of this queue are not the earlier ones: they come after the wait
+}
+
+void Queue::wait_for(const Queue &other) const {
+    fork_guard::require_usable(backend());
+    if (other.is_past())
+        return wait_for(other.event_at(1));
+    if ((other == *this && is_in_order()) || other.is_known_idle())
+        return;
+    if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
+        return wait_for(other.record());
+    submitting();
+    backend().call(&ep_backend::event_hand_over, other.handle(), handle());
+    submitted();
 }
 
 }  // namespace entrepot

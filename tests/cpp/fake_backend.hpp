@@ -457,8 +457,10 @@ inline void enter_queues(ep_backend &table) {
     };
 }
 
-inline void enter_events(ep_backend &table) {
-    table.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
+inline const ep_backend &table();
+
+inline void enter_events(ep_backend &entered) {
+    entered.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
         return guarded([&](World &w) {
             ++w.calls.event_record;
             ++w.alive.events;
@@ -476,17 +478,25 @@ inline void enter_events(ep_backend &table) {
             });
         });
     };
-    table.event_record_context = [](ep_context, ep_event *) {
+    entered.event_record_context = [](ep_context, ep_event *) {
         return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake marks queues only"); });
     };
-    table.event_wait_in_queue = [](ep_queue queue, ep_event event) {
+    entered.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return guarded([&](World &w) {
             ++w.calls.event_wait_in_queue;
             ++event->references;
             hand_over(w, queue, {}, event);
         });
     };
-    table.event_wait = [](ep_event event) {
+    entered.event_hand_over = [](ep_queue from, ep_queue to) {
+        ep_event event = nullptr;
+        if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event); status != EP_OK)
+            return status;
+        const ep_status status = table().event_wait_in_queue(to, event);
+        table().event_release(event);
+        return status;
+    };
+    entered.event_wait = [](ep_event event) {
         return guarded([&](World &w) {
             ++w.calls.event_wait;
             if (event->capture != 0)
@@ -496,7 +506,7 @@ inline void enter_events(ep_backend &table) {
                 refuse(EP_DEVICE_ERROR, event->error);
         });
     };
-    table.event_is_done = [](ep_event event, std::int32_t *done) {
+    entered.event_is_done = [](ep_event event, std::int32_t *done) {
         return guarded([&](World &w) {
             ++w.calls.event_is_done;
             if (event->capture != 0)
@@ -504,14 +514,14 @@ inline void enter_events(ep_backend &table) {
             *done = event->done;
         });
     };
-    table.event_seconds = [](ep_event from, ep_event to, double *seconds) {
+    entered.event_seconds = [](ep_event from, ep_event to, double *seconds) {
         return guarded([&](World &) { *seconds = to->seconds - from->seconds; });
     };
-    table.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
-    table.event_from_native = [](void *native, ep_event *event) {
+    entered.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
+    entered.event_from_native = [](void *native, ep_event *event) {
         return guarded([&](World &) { ++(*event = static_cast<ep_event>(native))->references; });
     };
-    table.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
+    entered.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
 }
 
 inline void enter_memory(ep_backend &table) {

@@ -283,6 +283,8 @@ typedef struct ep_backend {
     ep_status (*event_record_context)(ep_context context, ep_event *event);
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
+    /* Later work of `to` waits for all that `from`, another queue, holds now: recorded, waited for and released in one. */
+    ep_status (*event_hand_over)(ep_queue from, ep_queue to);
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */

@@ -179,7 +179,6 @@ private:
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
-    void wait_behind(ep_event recorded, bool may_be_past = false) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;

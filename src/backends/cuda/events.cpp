@@ -37,6 +37,10 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     });
 }
 
+ep_status event_hand_over(ep_queue from, ep_queue to) {
+    return guarded([&] { object(from).hand_over(object(to)); });
+}
+
 ep_status event_wait(ep_event event) {
     return guarded([&] { object(event).wait(); });
 }
@@ -122,10 +126,29 @@ Reference<Event> Queue::record() {
     return event;
 }
 
+void Queue::hand_over(Queue &to) {
+    const auto wait_for = [&](const Event &mark) {
+        to.submit([&](CUstream stream) {
+            check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        });
+    };
+    if (!is_of_this_thread())
+        return wait_for(*record());
+    const std::lock_guard hold(hand_over_mutex_);
+    if (hand_over_mark_ == nullptr)
+        hand_over_mark_ = context->take_event().detach();
+    {
+        const Current current(context->native);
+        check(driver().cuEventRecord(hand_over_mark_->native, native), "cuEventRecord");
+    }
+    wait_for(*hand_over_mark_);
+}
+
 void enter_events(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
+    table.event_hand_over = event_hand_over;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

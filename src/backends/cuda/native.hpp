@@ -183,6 +183,8 @@ public:
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
 
     Reference<Event> record();
+    // Later work of `to` waits for what this holds now.
+    void hand_over(Queue &to);
     void wait();
     bool is_idle();
 
@@ -214,6 +216,9 @@ private:
     std::atomic<bool> may_be_captured_;
     std::mutex mutex_;  // guards what follows
     Event *last_ = nullptr;
+    // A wait that was submitted keeps what the event meant then, so one is enough; nobody may mark anew between the two.
+    std::mutex hand_over_mutex_;  // guards what follows
+    Event *hand_over_mark_ = nullptr;
 };
 
 // ------------------------------------------------------------------ memory

@@ -154,8 +154,9 @@ Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
 
 // The driver lets a stream finish what it holds.
 Queue::~Queue() {
-    if (last_ != nullptr)
-        last_->release();
+    for (Event *const mark : {last_, hand_over_mark_})
+        if (mark != nullptr)
+            mark->release();
     if (is_owned)
         driver().cuStreamDestroy(native);
 }

@@ -83,6 +83,35 @@ TEST_CASE("a stream is not looked at where there is nothing to wait for") {
     CHECK(array.memory().has_escaped());
 }
 
+TEST_CASE("memory comes behind what its producer's stream holds, though an event of it was taken before, and is let go without") {
+    const Device device = fake::cuda_device();
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Queue &legacy = exchange::legacy_stream_of(device);
+    {
+        const Array earlier = block.array(UsmKind::device);
+        exchange::come_behind_stream(earlier, 1);
+        earlier.memory().before(Access::read, Queue::create(device));  // takes an event of the stream
+    }
+    fake::hold(legacy);
+    fake::submit(legacy);
+    const Queue ours = Queue::create(device);
+    {
+        const Array array = block.array(UsmKind::device);
+        exchange::come_behind_stream(array, 1);
+        CHECK_FALSE(array.memory().is_quiet());
+        array.memory().before(Access::read, ours);
+        CHECK_FALSE(is_done(ours));
+    }
+    const int waits = fake::world().calls.event_is_done;
+    {
+        const Array unused = block.array(UsmKind::device);
+        exchange::come_behind_stream(unused, 1);
+    }
+    CHECK(fake::world().calls.event_is_done == waits);
+    fake::release(legacy);
+    CHECK(is_done(ours));
+}
+
 TEST_CASE("memory that others have too comes behind a stream that may be gone by way of a queue of ours") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device), same = array;
