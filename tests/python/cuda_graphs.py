@@ -38,6 +38,9 @@ class Graph:
             check(driver().cuGraphDestroy(self._graph))
         self._graph, self._ready = ctypes.c_void_p(), ctypes.c_void_p()
 
+    def __del__(self) -> None:
+        self.drop()
+
 
 @contextlib.contextmanager
 def capture(stream: Stream, mode: int = GLOBAL) -> Iterator[Graph]:
