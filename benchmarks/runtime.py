@@ -1,12 +1,13 @@
-"""A launch from Python, against the same kernel launched by the SYCL runtime itself from C++."""
+"""A launch from Python, against the same kernel launched by the SYCL runtime itself from C++, by turns on one queue."""
 
 from __future__ import annotations
 
+import collections
+import ctypes
 import os
-import re
 import statistics
-import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import entrepot as ep
@@ -19,44 +20,45 @@ SOURCE = "kernel void add(global int *out, int value) { out[get_global_id(0)] +=
 MARGIN_NS = 1000
 
 
-def ours_ns(*, waits: bool) -> float:
-    """Rounds of several launches, as in benchmarks/cpp: where none is waited for, all are after the clock has stopped."""
-    device = ep.device("opencl:cpu")
-    array = ep.zeros(64, "int32", device=device, kind="device")
-    launch = ep.Program(SOURCE, device).kernel("add")[64, 64]
+def runtime() -> ctypes.CDLL | None:
+    """The library of benchmarks/cpp; None where it has not been built."""
+    path = Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp")) / "libbenchmark_sycl_launch.so"
+    if not path.exists():
+        return None
+    library = ctypes.CDLL(str(path))
+    library.runtime_kernel.restype = ctypes.c_void_p
+    library.runtime_kernel.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+    library.runtime_launch.restype = ctypes.c_double
+    library.runtime_launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+    return library
+
+
+def measured(library: ctypes.CDLL, what: str, number: int, use: Callable[[ep.Event], object]) -> Result:
+    """Medians over rounds of several launches; where none is waited for, all are after the clock has stopped."""
+    array = ep.zeros(64, "int32", device="opencl:cpu", kind="device")
+    launch = ep.Program(SOURCE, array.device).kernel("add")[64, 64]
     one = ep.Scalar(1, "int32")
-    times = []
+    queue = array.queue.addressof_ref()
+    kernel = library.runtime_kernel(queue, SOURCE.encode(), b"add")
+    times: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         started = time.perf_counter_ns()
         for _ in range(CALLS):
-            event = launch(array, one)
-            if waits:
-                event.wait()
-        times.append((time.perf_counter_ns() - started) / CALLS)
+            use(launch(array, one))
+        times[0].append((time.perf_counter_ns() - started) / CALLS)
         array.queue.wait()
-    return statistics.median(times)
-
-
-def runtime_ns() -> dict[str, float]:
-    """What the program of benchmarks/cpp prints of the runtime; empty where it has not been built."""
-    program = Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp")) / "benchmark_sycl_runtime"
-    if not program.exists():
-        return {}
-    plugin = Path(ep._core.__file__).with_name("libentrepot_sycl9.so")
-    printed = subprocess.run([program, plugin, "launch"], capture_output=True, text=True, check=True).stdout
-    return {row: float(ns) for row, ns in re.findall(r"^(launch.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
+        times[1].append(library.runtime_launch(queue, kernel, array.data_ptr, CALLS, number))
+    ours, peer = map(statistics.median, times)
+    upper = statistics.quantiles(theirs / mine for mine, theirs in zip(*times, strict=True))[2]
+    pair = Pair(f"{what}, within 1 µs of the runtime", "launch(array, one)", "queue.submit(…)", peer / (peer + MARGIN_NS))
+    return Result(pair, ours, peer, upper)
 
 
 def results() -> list[Result]:
-    """Submitted, and waited for."""
-    found = []
-    runtime = runtime_ns()
-    for what, row, waits in (
-        ("submit", "launch / with an event", False),
-        ("submit and wait", "launch + wait / with an event", True),
-    ):
-        if row in runtime:
-            peer = runtime[row]
-            pair = Pair(f"{what}, within 1 µs of the runtime", "launch(array, one)", row, peer / (peer + MARGIN_NS))
-            found.append(Result(pair, ours_ns(waits=waits), peer))
-    return found
+    """The event of each launch dropped, kept until the next is there, and waited for."""
+    library = runtime()
+    if library is None:
+        return []
+    kept: collections.deque[ep.Event] = collections.deque(maxlen=1)
+    uses = {"submit": lambda event: None, "submit, its event kept": kept.append, "submit and wait": ep.Event.wait}
+    return [measured(library, what, number, use) for number, (what, use) in enumerate(uses.items())]
