@@ -126,7 +126,7 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def used() -> int:
         pool = memory.get_resource("cuda:0")
-        return int(pool.reserved_bytes - pool.cached_bytes)
+        return int(pool.used_bytes + pool.waiting_bytes)
 
     before = used()
     yield

@@ -30,8 +30,10 @@ NB_MODULE(nanobind_arrays, m) {
     nb::class_<Held>(m, "Held", nb::is_weak_referenceable())
         .def_prop_ro("address", [](const Held &self) { return reinterpret_cast<std::uintptr_t>(self.array.data()); })
         .def_prop_ro("shape", [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.shape(i); }); })
-        .def_prop_ro("strides", [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.stride(i); }); })
-        .def_prop_ro("dtype", [](const Held &self) { return std::pair(int{self.array.dtype().code}, int{self.array.dtype().bits}); })
+        .def_prop_ro("strides",
+                     [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.stride(i); }); })
+        .def_prop_ro("dtype",
+                     [](const Held &self) { return std::pair(int{self.array.dtype().code}, int{self.array.dtype().bits}); })
         .def_ro("read_only", &Held::read_only)
         .def("give", [](const Held &self) { return self.array; });
     m.def("take", [](nb::ndarray<> array) { return Held{std::move(array), false}; });

@@ -26,7 +26,8 @@ class Graph:
         assert self.status == 0, f"the capture ended with error {self.status}"
         if not self._ready:
             make = driver().cuGraphInstantiateWithFlags
-            check(make(ctypes.byref(self._ready), self._graph, ctypes.c_ulonglong(0)))
+            with inside(primary_context()):
+                check(make(ctypes.byref(self._ready), self._graph, ctypes.c_ulonglong(0)))
         check(driver().cuGraphLaunch(self._ready, ctypes.c_void_p(stream.handle)))
         stream.wait()
 
@@ -36,6 +37,9 @@ class Graph:
         if self._graph:
             check(driver().cuGraphDestroy(self._graph))
         self._graph, self._ready = ctypes.c_void_p(), ctypes.c_void_p()
+
+    def __del__(self) -> None:
+        self.drop()
 
 
 @contextlib.contextmanager
