@@ -369,6 +369,9 @@ DIFFERENCES = [
         "so does a list, which is kept",
     ),
     Difference("ListOfPointer([True])", lambda m: int(m.ListOfPointer([True])[0]), 1, TypeError, "as Pointer"),
+    Difference(
+        "DeviceArray(None).typestr", lambda m: m.DeviceArray(None).typestr, "B", "|u1", "what the protocol calls an unsigned byte"
+    ),
     Difference("DeviceArray(None).shape", lambda m: m.DeviceArray(None).shape, (1,), (0,), "nothing is known of elements there"),
     Difference(
         "DeviceArray of '|u1'", lambda m: m.DeviceArray(Cai(typestr="|u1")).typestr, ValueError, "|u1", "a type of the protocol"

@@ -14,6 +14,7 @@ import pytest
 import entrepot as ep
 from adapters.objects import Cai, bytes_at
 from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer, PointerToInt
+from interop import slow
 
 pytestmark = pytest.mark.host
 
@@ -201,6 +202,14 @@ class TestConversions:
 
         memory = dpctl.memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue("opencl:cpu"))
         assert int(Pointer(memory)) == memory._pointer
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("make", [Pointer, ListOfInt, DeviceArray])
+    def test_work_on_an_array_is_done_when_its_address_leaves(self, make):
+        numbers = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
+        done = slow.launch(numbers)
+        adapter = make(numbers)
+        assert done.done and ctypes.c_int.from_address(int(adapter)).value == slow.RESULT
 
     @pytest.mark.torch
     def test_torch(self):
