@@ -48,6 +48,16 @@ def _cupy() -> str | None:
     return None if cupy.cuda.is_available() else "cupy is installed, but sees no CUDA device"
 
 
+def _hip_library() -> str | None:
+    from entrepot import LibraryError, hip
+
+    try:
+        hip.hipInit(0)
+    except LibraryError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 # One row per marker: why what it names is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
@@ -55,6 +65,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cuda": lambda: _backend("cuda"),
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
+    "hip_library": _hip_library,
     **{
         name: functools.partial(_module, module)
         for name, module in {

@@ -12,8 +12,8 @@ A declaration reads like the header. What its annotations mean is looked up when
 
     __getattr__, __dir__, __all__ = _library.declared(globals())
 
-A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter that is named
-or by the address of a record; ``Freed[…]`` of memory that is given back; or ``Returned[…]`` of what C writes, which the call
+A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter that is
+named or by the address of a record; ``Freed[…]`` of memory that is given back; ``Returned[…]`` of what C writes, which the call
 returns.
 """
 
@@ -196,18 +196,20 @@ class _Passed:
         self.type = type
         self.bytes = bytes
 
+    def __call__(self, *, bytes: str) -> _Passed:
+        """Of a returned DeviceArray, or of text: which parameter says how many bytes."""
+        return _Passed(self.passed, self.type, bytes)
+
 
 class _Passing:
-    """``In[type]`` and its like; of a returned DeviceArray also the name of the parameter that has its bytes."""
+    """``In[type]`` and its like."""
 
     __slots__ = ("passed",)
 
     def __init__(self, passed: str) -> None:
         self.passed = passed
 
-    def __getitem__(self, what: CType | tuple[CType, str]) -> _Passed:
-        if isinstance(what, tuple):
-            return _Passed(self.passed, what[0], what[1])
+    def __getitem__(self, what: CType) -> _Passed:
         if self.passed in ("in", "out", "inout", "freed"):
             what = _address_of(what)
         return _Passed(self.passed, what)

@@ -336,12 +336,15 @@ private:
             return;
         add_nested(cursor, name);
         const CXType type = clang_getCursorType(cursor);
-        Record record{name,
-                      clang_getCursorKind(cursor) == CXCursor_UnionDecl,
-                      clang_Type_getSizeOf(type),
-                      clang_Type_getAlignOf(type),
-                      {},
-                      comment_of(cursor).text};
+        Record record;
+        record.name = name;
+        record.c_name = taken(clang_getTypeSpelling(type));
+        if (record.c_name.find('(') != std::string::npos)
+            record.c_name.clear();
+        record.is_union = clang_getCursorKind(cursor) == CXCursor_UnionDecl;
+        record.size = clang_Type_getSizeOf(type);
+        record.alignment = clang_Type_getAlignOf(type);
+        record.doc = comment_of(cursor).text;
         for_each_field(type, [&](CXCursor child) {
             Field field;
             field.name = taken(clang_getCursorSpelling(child));

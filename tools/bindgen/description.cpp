@@ -55,7 +55,11 @@ static Json json_of(const Field &field) {
 }
 
 static Json json_of(const Record &record) {
-    Json json{{"name", record.name}, {"union", record.is_union}, {"size", record.size}, {"alignment", record.alignment}};
+    Json json{{"name", record.name}};
+    set(json, "c_name", record.c_name);
+    json["union"] = record.is_union;
+    json["size"] = record.size;
+    json["alignment"] = record.alignment;
     json["fields"] = json_of(record.fields);
     set(json, "doc", record.doc);
     return json;
@@ -136,6 +140,7 @@ static void read(const Json &json, Field &field) {
 
 static void read(const Json &json, Record &record) {
     record.name = json.at("name");
+    record.c_name = json.value("c_name", "");
     record.is_union = json.at("union");
     record.size = json.at("size");
     record.alignment = json.at("alignment");

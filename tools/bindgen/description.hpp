@@ -51,6 +51,7 @@ struct Field {
 
 struct Record {
     std::string name;
+    std::string c_name;  // with struct or union where C wants that; empty: C has no name for it
     bool is_union = false;
     std::int64_t size = 0, alignment = 0;
     std::vector<Field> fields;

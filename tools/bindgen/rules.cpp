@@ -145,7 +145,7 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
         throw std::runtime_error(function.name + "." + parameter.name + ": nothing is passed '" + direction +
                                  "'; in, out, inout, freed, returned and sync are known");
     if (chosen && chosen->adapter && chosen->bytes)
-        return {"Returned[" + *chosen->adapter + ", \"" + *chosen->bytes + "\"]", *chosen->adapter, true, rule};
+        return {"Returned[" + *chosen->adapter + "](bytes=\"" + *chosen->bytes + "\")", *chosen->adapter, true, rule};
     Passing value = chosen && chosen->adapter ? Passing{*chosen->adapter, *chosen->adapter, false, ""} : of_value(pointee);
     return {"Returned[" + value.annotation + "]", value.stub, true, rule};
 }

@@ -1269,6 +1269,18 @@ hipExternalMemory_t = Pointer
 hipExternalSemaphore_t = Pointer
 
 @_library.opaque
+class __hip_surface:
+    """An opaque value that represents a hip surface object"""
+
+hipSurfaceObject_t = __hip_surface
+
+@_library.opaque
+class __hip_texture:
+    """An opaque value that represents a hip texture object"""
+
+hipTextureObject_t = __hip_texture
+
+@_library.opaque
 class _hipGraphicsResource:
     pass
 
@@ -3058,7 +3070,7 @@ def hipDeviceComputeCapability(major: Returned[c_int], minor: Returned[c_int], d
 
 
 @_library.function
-def hipDeviceGetName(name: Returned[CStr, "len"], len: c_int, device: c_int) -> hipError_t:
+def hipDeviceGetName(name: Returned[CStr](bytes="len"), len: c_int, device: c_int) -> hipError_t:
     """Returns an identifer string for the device.
 
     Args:
@@ -3114,7 +3126,7 @@ def hipDeviceGetP2PAttribute(
 
 
 @_library.function
-def hipDeviceGetPCIBusId(pciBusId: Returned[CStr, "len"], len: c_int, device: c_int) -> hipError_t:
+def hipDeviceGetPCIBusId(pciBusId: Returned[CStr](bytes="len"), len: c_int, device: c_int) -> hipError_t:
     """Returns a PCI Bus Id string for the device, overloaded to take int device ID.
 
     Args:
@@ -5007,7 +5019,7 @@ def hipExternalMemoryGetMappedMipmappedArray(
 
 
 @_library.function
-def hipMalloc(ptr: Returned[DeviceArray, "size"], size: c_size_t) -> hipError_t:
+def hipMalloc(ptr: Returned[DeviceArray](bytes="size"), size: c_size_t) -> hipError_t:
     """@ }
 
     Allocate memory on the default accelerator
@@ -5029,7 +5041,11 @@ def hipMalloc(ptr: Returned[DeviceArray, "size"], size: c_size_t) -> hipError_t:
 
 
 @_library.function
-def hipExtMallocWithFlags(ptr: Returned[DeviceArray, "sizeBytes"], sizeBytes: c_size_t, flags: c_uint) -> hipError_t:
+def hipExtMallocWithFlags(
+    ptr: Returned[DeviceArray](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    flags: c_uint,
+) -> hipError_t:
     """Allocate memory on the default accelerator
 
     If requested memory size is 0, no memory is allocated, *ptr returns nullptr, and hipSuccess is returned.
@@ -5129,7 +5145,7 @@ def hipHostMalloc(ptr: Returned[Pointer], size: c_size_t, flags: c_uint) -> hipE
 
 
 @_library.function
-def hipMallocManaged(dev_ptr: Returned[DeviceArray, "size"], size: c_size_t, flags: c_uint) -> hipError_t:
+def hipMallocManaged(dev_ptr: Returned[DeviceArray](bytes="size"), size: c_size_t, flags: c_uint) -> hipError_t:
     """-------------------------------------------------------------------------------------------------
     -------------------------------------------------------------------------------------------------
 
@@ -5343,7 +5359,7 @@ def hipStreamAttachMemAsync(stream: hipStream_t, dev_ptr: In[Pointer], length: c
 
 
 @_library.function
-def hipMallocAsync(dev_ptr: Returned[DeviceArray, "size"], size: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMallocAsync(dev_ptr: Returned[DeviceArray](bytes="size"), size: c_size_t, stream: hipStream_t) -> hipError_t:
     """Allocates memory with stream ordered semantics
 
     Inserts a memory allocation operation into stream. A pointer to the allocated memory is returned immediately in
@@ -5632,7 +5648,7 @@ def hipMemPoolDestroy(mem_pool: hipMemPool_t) -> hipError_t:
 
 @_library.function
 def hipMallocFromPoolAsync(
-    dev_ptr: Returned[DeviceArray, "size"],
+    dev_ptr: Returned[DeviceArray](bytes="size"),
     size: c_size_t,
     mem_pool: hipMemPool_t,
     stream: hipStream_t,

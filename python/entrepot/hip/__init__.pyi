@@ -956,6 +956,12 @@ hipDeviceptr_t = Pointer
 hipExternalMemory_t = Pointer
 hipExternalSemaphore_t = Pointer
 
+class __hip_surface(Pointer): ...
+hipSurfaceObject_t = __hip_surface
+
+class __hip_texture(Pointer): ...
+hipTextureObject_t = __hip_texture
+
 class _hipGraphicsResource(Pointer): ...
 hipGraphicsResource = _hipGraphicsResource
 hipGraphicsResource_t = _hipGraphicsResource
