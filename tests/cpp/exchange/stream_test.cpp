@@ -86,7 +86,7 @@ TEST_CASE("a stream is not looked at where there is nothing to wait for") {
 TEST_CASE("memory comes behind what its producer's stream holds, though an event of it was taken before, and is let go without") {
     const Device device = fake::cuda_device();
     const fake::Claimed block(EP_USM_DEVICE);
-    const Queue &legacy = exchange::legacy_stream_of(device);
+    const Queue &legacy = legacy_stream_of(device);
     {
         const Array earlier = block.array(UsmKind::device);
         exchange::come_behind_stream(earlier, 1);
