@@ -77,7 +77,7 @@ install: $(call group,build)
 develop: TESTS := ON
 develop: $(call group,build test lint $(peers))
 	tools/system_packages.sh compiler doctest
-	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false -Ccmake.define.ENTREPOT_LTO=OFF
+	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false
 
 clean:
 	rm -rf build dist

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import entrepot as ep
-
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
 #: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
@@ -97,11 +95,6 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
         return {}
     printed = subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout
     return {row: float(ns) for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
-
-
-def plugin(name: str) -> Path:
-    """A file beside the extension."""
-    return Path(ep._core.__file__).with_name(name)
 
 
 #: Each topic is a function that yields its pairs; a missing peer yields none.

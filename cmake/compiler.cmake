@@ -12,12 +12,6 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
-if(ENTREPOT_LTO)
-    include(CheckIPOSupported)
-    check_ipo_supported()
-    set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
-endif()
-
 # A target of its own, so that other people's headers (nanobind, SYCL) are not held to our warnings.
 add_library(entrepot_warnings INTERFACE)
 target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual

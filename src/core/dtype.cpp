@@ -19,27 +19,35 @@ template <class Match> constexpr const DtypeRow *find_row(Match match) noexcept 
     return row == dtype_table.end() ? nullptr : &*row;
 }
 
-// A typestr of the table as one number, so that finding it is a comparison of numbers. Every import of a dict pays for that.
-constexpr std::size_t longest_typestr = 4;
-constexpr std::uint64_t packed(std::string_view typestr) noexcept {
-    std::uint64_t number = typestr.size();
-    for (const char each : typestr)
+// The kind and size of a typestr as one number, so that finding them is a comparison of numbers. Every import of a dict pays for
+// that, and only some producers write the byte order as the table does: dpctl's is `|` for all types.
+constexpr std::size_t longest_kind_and_size = 3;
+constexpr std::uint32_t packed(std::string_view kind_and_size) noexcept {
+    auto number = static_cast<std::uint32_t>(kind_and_size.size());
+    for (const char each : kind_and_size)
         number = number << 8 | static_cast<unsigned char>(each);
     return number;
 }
-constexpr auto packed_typestrs = [] {
-    std::array<std::uint64_t, dtype_table.size()> numbers{};
+constexpr auto packed_kinds_and_sizes = [] {
+    std::array<std::uint32_t, dtype_table.size()> numbers{};
     for (std::size_t i = 0; i < numbers.size(); ++i)
-        numbers[i] = packed(dtype_table[i].typestr);
+        if (!dtype_table[i].typestr.empty())
+            numbers[i] = packed(dtype_table[i].typestr.substr(1));
     return numbers;
 }();
-static_assert(std::ranges::all_of(dtype_table, [](const DtypeRow &row) { return row.typestr.size() <= longest_typestr; }));
+static_assert(std::ranges::all_of(dtype_table,
+                                  [](const DtypeRow &row) { return row.typestr.size() <= longest_kind_and_size + 1; }));
 
-const DtypeRow *find_typestr(std::string_view typestr) noexcept {
-    if (typestr.empty() || typestr.size() > longest_typestr)
+const DtypeRow *find_kind_and_size(std::string_view text) noexcept {
+    if (text.size() < 2 || text.size() > longest_kind_and_size)
         return nullptr;
-    const auto found = std::find(packed_typestrs.begin(), packed_typestrs.end(), packed(typestr));
-    return found == packed_typestrs.end() ? nullptr : &dtype_table[static_cast<std::size_t>(found - packed_typestrs.begin())];
+    const auto found = std::find(packed_kinds_and_sizes.begin(), packed_kinds_and_sizes.end(), packed(text));
+    return found == packed_kinds_and_sizes.end() ? nullptr
+                                                 : &dtype_table[static_cast<std::size_t>(found - packed_kinds_and_sizes.begin())];
+}
+
+bool begins_with_order(std::string_view typestr) noexcept {
+    return !typestr.empty() && std::string_view("<>=|").find(typestr[0]) != std::string_view::npos;
 }
 
 const DtypeRow *find_format(std::string_view format) noexcept {
@@ -79,6 +87,18 @@ std::string sizes_of_kind(char kind) {
 
 Error typestr_refusal(std::string_view typestr, std::string_view reason) {
     return Error(ErrorKind::interface, "typestr '", typestr, "' cannot be taken: ", reason);
+}
+
+[[noreturn]] void refuse_typestr(std::string_view typestr) {
+    const char kind = begins_with_order(typestr) && typestr.size() >= 2 ? typestr[1] : '\0';
+    for (const RefusedKind &refused : refused_kinds)  // before the bytes are missed: NumPy writes `|O`
+        if (refused.kind == kind)
+            throw typestr_refusal(typestr, refused.reason);
+    if (kind == '\0' || typestr.size() < 3)
+        throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
+    const std::string sizes = sizes_of_kind(kind);
+    throw typestr_refusal(typestr, sizes.empty() ? "its kind is unknown; b, i, u, f and c are taken"
+                                                 : "items of that kind have " + sizes + " bytes here");
 }
 
 // Spellings beside the table's own, as the table's. Empty: the code does not exist in that mode.
@@ -169,26 +189,10 @@ std::optional<std::string_view> typestr_of(Dtype dtype) noexcept {
 }
 
 Dtype dtype_from_typestr(std::string_view typestr) {
-    // Nearly everybody writes the table's spelling, and an import should not pay for the others.
-    if (const DtypeRow *const row = find_typestr(typestr))
-        return row->dtype;
-    const bool has_order = typestr.size() >= 2 && std::string_view("<>=|").find(typestr[0]) != std::string_view::npos;
-    const char order = has_order ? typestr[0] : '\0', kind = has_order ? typestr[1] : '\0';
-    for (const RefusedKind &refused : refused_kinds)  // before the bytes are missed: NumPy writes `|O`
-        if (refused.kind == kind)
-            throw typestr_refusal(typestr, refused.reason);
-    if (!has_order || typestr.size() < 3)
-        throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
-
-    const std::string_view kind_and_size = typestr.substr(1);
-    const DtypeRow *const row =
-        find_row([&](const DtypeRow &each) { return !each.typestr.empty() && each.typestr.substr(1) == kind_and_size; });
-    if (!row) {
-        const std::string sizes = sizes_of_kind(kind);
-        throw typestr_refusal(typestr, sizes.empty() ? "its kind is unknown; b, i, u, f and c are taken"
-                                                     : "items of that kind have " + sizes + " bytes here");
-    }
-    if (order == '>' && row->dtype.itemsize() > 1)
+    const DtypeRow *const row = begins_with_order(typestr) ? find_kind_and_size(typestr.substr(1)) : nullptr;
+    if (!row)
+        refuse_typestr(typestr);
+    if (typestr[0] == '>' && row->dtype.itemsize() > 1)
         throw typestr_refusal(typestr, "its bytes are swapped; copy it to the native order first, "
                                        "in NumPy with a.astype(a.dtype.newbyteorder('='))");
     return row->dtype;

@@ -114,6 +114,7 @@ TEST_CASE("typestrs are refused with the reason and a way out") {
     CHECK_REFUSED(kind, "items of that kind have 1 bytes", dtype_from_typestr("<b2"));
     CHECK_REFUSED(kind, "items of that kind have", dtype_from_typestr("<f04"));
     CHECK_REFUSED(kind, "kind is unknown", dtype_from_typestr("<q8"));
+    CHECK_REFUSED(kind, "typestr '<", dtype_from_typestr(std::string_view("<\0f4", 4)));
     CHECK_REFUSED(kind, "structured", dtype_from_typestr("|V12"));
     CHECK_REFUSED(kind, "Python objects", dtype_from_typestr("|O8"));
     CHECK_REFUSED(kind, "view them as int64", dtype_from_typestr("<M8[ns]"));

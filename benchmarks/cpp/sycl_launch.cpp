@@ -1,0 +1,57 @@
+// A kernel launched by the SYCL runtime itself, for benchmarks/runtime.py: a library that it loads, so that both sides of a pair
+// meet in one process, on one queue, with the same workers awake.
+#include <sycl/backend.hpp>
+#include <sycl/kernel_bundle.hpp>
+#include <sycl/queue.hpp>
+
+#include <dlfcn.h>
+
+#include <chrono>
+
+namespace {
+
+sycl::kernel kernel_of(const sycl::queue &queue, const char *source, const char *name) {
+    const auto find = [](const char *function) { return dlsym(dlopen("libOpenCL.so.1", RTLD_NOLOAD | RTLD_LAZY), function); };
+    const auto create = reinterpret_cast<decltype(&clCreateProgramWithSource)>(find("clCreateProgramWithSource"));
+    const auto build = reinterpret_cast<decltype(&clBuildProgram)>(find("clBuildProgram"));
+    const auto create_kernel = reinterpret_cast<decltype(&clCreateKernel)>(find("clCreateKernel"));
+    const cl_program program = create(sycl::get_native<sycl::backend::opencl>(queue.get_context()), 1, &source, nullptr, nullptr);
+    const cl_device_id device = sycl::get_native<sycl::backend::opencl>(queue.get_device());
+    build(program, 1, &device, "", nullptr, nullptr);
+    return sycl::make_kernel<sycl::backend::opencl>(create_kernel(program, name, nullptr), queue.get_context());
+}
+
+}  // namespace
+
+extern "C" {
+
+// The kernel `name(global int *, int)` of an OpenCL C source, on the queue's device; it lives as long as the process.
+__attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *queue, const char *source, const char *name) {
+    return new sycl::kernel(kernel_of(*queue, source, name));
+}
+
+enum class Use { drop, keep, wait };  // of the event, numbered as in benchmarks/runtime.py
+
+// Nanoseconds that each of `calls` launches of 64 work-items takes.
+__attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue, const sycl::kernel *kernel, void *memory,
+                                                             int calls, Use use) {
+    const auto command = [&](sycl::handler &handler) {
+        handler.set_arg(0, memory);
+        handler.set_arg(1, 1);
+        handler.parallel_for(sycl::nd_range<1>(64, 64), *kernel);
+    };
+    sycl::event kept;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) {
+        if (use == Use::drop)
+            queue->submit(command);
+        else if (use == Use::keep)
+            kept = queue->submit(command);
+        else
+            queue->submit(command).wait();
+    }
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+    queue->wait();
+    return time.count() / calls;
+}
+}
