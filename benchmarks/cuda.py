@@ -1,13 +1,14 @@
 """CUDA: exchange, allocation, launches, hand-overs between streams and copies, against PyTorch, CuPy, cuda.core and the driver.
 
 `python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies]` on a machine with a GPU. The driver's own times
-and the floors of an exchange come from benchmarks/cpp: a program that calls the driver from C++, and a module with the least that
-a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as long as its copy; what CuPy and PyTorch
-are asked for is the same copy in their words.
+and the floors of an exchange come from benchmarks/cpp: a program and a library that call the driver from C++, and a module with
+the least that a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as long as its copy; what
+CuPy and PyTorch are asked for is the same copy in their words.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ import torch
 
 import entrepot as ep
 
-from .harness import Pair, Result, built, measure, print_table, runtime_ns, short_rounds_ns
+from .harness import Pair, Result, Side, built, calls_of, measure, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # of a strided array, and about as many of the window that is copied
@@ -181,29 +182,49 @@ def cuda_core_names() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def driver() -> ctypes.CDLL | None:
+    """The driver's own calls, of benchmarks/cpp; None where that has not been built."""
+    path = built() / "libbenchmark_cuda_launch.so"
+    if not path.exists():
+        return None
+    library = ctypes.CDLL(str(path))
+    library.driver_launch.restype = library.driver_hand_over.restype = ctypes.c_double
+    library.driver_launch.argtypes = [ctypes.c_uint64, ctypes.c_int]
+    library.driver_hand_over.argtypes = [ctypes.c_int]
+    library.driver_work.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
+    return library
+
+
+def nothing() -> None:
+    """What is done before a round that needs nothing."""
+
+
 def launches() -> list[Result]:
     """An empty kernel with two arrays and two scalars."""
+    array = ep.zeros(4, "float32", device="cuda:0")
     names: dict[str, Any] = {
-        "array": ep.zeros(4, "float32", device="cuda:0"), "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "array": array, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
         "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1), "n": np.int32(2),
         "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"), **cuda_core_names(),
     }  # fmt: skip
-
-    def timed(statement: str) -> float:
-        return short_rounds_ns(statement, names, torch.cuda.synchronize, torch.cuda.synchronize)
-
-    ours = timed("launch(array, array, typed_x, typed_n)")
-    of_numpy = timed("launch(array, array, x, n)")
-    of_cupy = timed("raw((1,), (128,), (theirs, theirs, x, n))")
-    of_cuda_core = timed("core_launch(stream, config, kernel, memory, memory, x, n)")
+    sides: dict[str, Side] = {
+        "ours": (calls_of("launch(array, array, typed_x, typed_n)", names), nothing),
+        "of NumPy": (calls_of("launch(array, array, x, n)", names), nothing),
+        "CuPy": (calls_of("raw((1,), (128,), (theirs, theirs, x, n))", names), nothing),
+        "cuda.core": (calls_of("core_launch(stream, config, kernel, memory, memory, x, n)", names), nothing),
+    }
+    library = driver()
+    if library:
+        sides["driver"] = (lambda calls: library.driver_launch(array.data_ptr, calls), nothing)
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
     found = [
-        Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ours, of_cupy),
-        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), of_numpy, of_cupy),
-        Result(Pair("empty kernel, against cuda.core", "", "", 1), ours, of_cuda_core),
+        Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ns["ours"], ns["CuPy"]),
+        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), ns["of NumPy"], ns["CuPy"]),
+        Result(Pair("empty kernel, against cuda.core", "", "", 1), ns["ours"], ns["cuda.core"]),
     ]
-    for row, ns in runtime_ns("benchmark_cuda_driver", "launch").items():
-        at_least = ns / (ns + LAUNCH_MARGIN_NS)
-        found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", row, at_least), ours, ns))
+    if library:
+        at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
+        found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"]))
     return found
 
 
@@ -211,9 +232,9 @@ def streams() -> list[Result]:
     """Another stream waits for what one holds, and that one then for it: with work there, and each time for something new."""
     work = ep.empty(1 << 28, "uint8", device="cuda:0")
     of_torch, of_cupy = torch.from_dlpack(work), cupy.asarray(work)
-    torch_first, cupy_first = torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    first, torch_first, cupy_first = ep.Queue("cuda:0"), torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
     names: dict[str, Any] = {
-        "first": ep.Queue("cuda:0"), "second": ep.Queue("cuda:0"),
+        "first": first, "second": ep.Queue("cuda:0"),
         "torch_first": torch_first, "torch_second": torch.cuda.Stream(), "torch_event": torch.cuda.Event(),
         "cupy_first": cupy_first, "cupy_second": cupy.cuda.Stream(non_blocking=True),
         "cupy_event": cupy.cuda.Event(disable_timing=True),
@@ -225,23 +246,32 @@ def streams() -> list[Result]:
         with torch.cuda.stream(torch_first):
             of_torch.fill_(1)
 
-    def timed(statement: str, work_there: Callable[[], object]) -> float:
-        return short_rounds_ns(statement, names, work_there, torch.cuda.synchronize)
-
-    ours = timed("second.wait_for(first); first.wait_for(second)", lambda: ep.fill(work, 1, queue=names["first"]))
-    of_cupy_ns = timed(events.format("cupy"), lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first))
+    sides: dict[str, Side] = {
+        "ours": (
+            calls_of("second.wait_for(first); first.wait_for(second)", names), lambda: ep.fill(work, 1, queue=first)
+        ),
+        "PyTorch": (calls_of(events.format("torch"), names), torch_work),
+        "CuPy": (
+            calls_of(events.format("cupy"), names), lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
+        ),
+    }  # fmt: skip
+    library, floor = driver(), floor_module()
+    if library and floor:
+        names["breathe"] = floor.breathe
+        sides["driver"] = (library.driver_hand_over, lambda: library.driver_work(work.data_ptr, work.nbytes))
+        sides["GIL"] = (calls_of("breathe(); breathe()", names), nothing)
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
+    what = "hand-over there and back"
     found = [
-        Result(Pair("hand-over there and back, against PyTorch", "", "", 1), ours, timed(events.format("torch"), torch_work)),
-        Result(Pair("hand-over there and back, against CuPy", "", "", 1), ours, of_cupy_ns),
+        Result(Pair(f"{what}, against PyTorch", "", "", 1), ns["ours"], ns["PyTorch"]),
+        Result(Pair(f"{what}, against CuPy", "", "", 1), ns["ours"], ns["CuPy"]),
     ]
-    for row, ns in runtime_ns("benchmark_cuda_driver", "hand over").items():
-        pair = Pair("hand-over there and back, within 2 × 100 ns of the driver", "", row, ns / (ns + HANDOVER_MARGIN_NS))
-        found.append(Result(pair, ours, ns))
-        floor = floor_module()
-        if floor is not None:
-            names["breathe"] = floor.breathe
-            least = ns + timed("breathe(); breathe()", lambda: None)
-            found.append(Result(Pair("hand-over there and back, of the driver and the GIL alone", "", "", 0.8), ours, least))
+    if library and floor:
+        at_least = ns["driver"] / (ns["driver"] + HANDOVER_MARGIN_NS)
+        found += [
+            Result(Pair(f"{what}, within 2 × 100 ns of the driver", "", "", at_least), ns["ours"], ns["driver"]),
+            Result(Pair(f"{what}, of the driver and the GIL alone", "", "", 0.8), ns["ours"], ns["driver"] + ns["GIL"]),
+        ]
     return found
 
 

@@ -72,15 +72,25 @@ def measure(pair: Pair) -> Result:
     return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])
 
 
-def short_rounds_ns(statement: str, names: dict[str, Any], before: Callable[[], object], after: Callable[[], object]) -> float:
-    """The median time of a statement that submits work; ``before`` and ``after`` stand around each round, off the clock."""
+#: One side of short rounds: gives the nanoseconds of each of so many calls, and may do something first, off the clock.
+Side = tuple[Callable[[int], float], Callable[[], object]]
+
+
+def calls_of(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
+    """Times a statement that submits work."""
     timer = timeit.Timer(statement, globals=names)
-    times = []
+    return lambda calls: timer.timeit(calls) / calls * 1e9
+
+
+def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict[str, float]:
+    """Medians of sides by turns, a few calls each; ``after`` follows each, off the clock."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(SHORT_ROUNDS):
-        before()
-        times.append(timer.timeit(CALLS) / CALLS * 1e9)
-        after()
-    return statistics.median(times)
+        for name, (timed, before) in sides.items():
+            before()
+            times[name].append(timed(CALLS))
+            after()
+    return {name: statistics.median(each) for name, each in times.items()}
 
 
 def built() -> Path:
