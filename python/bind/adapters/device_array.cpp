@@ -13,11 +13,10 @@
 #include "../gil.hpp"
 #include "../owner.hpp"
 
-#include <entrepot/device/registry.hpp>
+#include <entrepot/adapters/locate.hpp>
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <new>
@@ -27,11 +26,9 @@
 namespace entrepot::python {
 namespace {
 
-constexpr exchange::Speaker speaker{"DeviceArray", ErrorKind::exchange}, configure_speaker{"configure", ErrorKind::value};
+using adapters::speaker;
+constexpr exchange::Speaker configure_speaker{"configure", ErrorKind::value};
 constexpr const char *cai_attribute = "__cuda_array_interface__";
-
-// Whose driver is asked what an address is: memory is a backend's because it knows it, not because of a protocol's name.
-constexpr std::array<std::string_view, 2> asked_backends{"hip", "cuda"};
 
 // What is known of the elements. Where nothing is, there are none: `configure` says what there is.
 struct Description {
@@ -158,61 +155,6 @@ bool fill_from_buffer(PyObject *self, PyObject *source) {
 
 // ---------------------------------------------------------------- the memory
 
-// What the drivers say, in words, where none knows the address.
-std::string answers_of_drivers() {
-    std::string words;
-    for (const std::string_view name : asked_backends) {
-        words += std::string(words.empty() ? "" : "; ") + std::string(name) + ": ";
-        try {
-            registry::backend(name);
-            words += "its driver does not know it";
-        } catch (const Error &error) {
-            words += error.what();
-        }
-    }
-    return words;
-}
-
-struct Found {
-    ep_allocation allocation;
-    Device device;
-};
-
-std::optional<Found> ask(std::string_view name, const exchange::Reach &reach) {
-    const Backend *backend = nullptr;
-    try {
-        backend = &registry::backend(name);
-    } catch (const Error &) {  // absent; answers_of_drivers says why, if nobody else knows the address
-        return std::nullopt;
-    }
-    const std::vector<Device> &devices = registry::devices(*backend);
-    if (devices.empty())
-        return std::nullopt;
-    const ep_allocation allocation =
-        devices.front().default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
-    if (allocation.kind == EP_USM_UNKNOWN)
-        return std::nullopt;
-    const Device named = backend->device(allocation.device);
-    return Found{allocation, named ? named : devices.front()};
-}
-
-// The whole allocation where the driver tells it, so that all parts of the array are of one Memory.
-Memory borrowed(const Found &found, const exchange::Reach &reach, PyObject *kept) {
-    const ep_allocation &allocation = found.allocation;
-    const bool is_whole = allocation.base && allocation.size;
-    return Memory::borrow(is_whole ? const_cast<void *>(static_cast<const void *>(allocation.base)) : reach.lowest,
-                          is_whole ? static_cast<std::size_t>(allocation.size) : reach.bytes,
-                          static_cast<UsmKind>(allocation.kind), found.device, found.device.default_context(),
-                          kept ? keep(kept) : Owner());
-}
-
-Memory locate(PyObject *root, const exchange::Reach &reach) {
-    for (const std::string_view name : asked_backends)
-        if (const std::optional<Found> found = ask(name, reach))
-            return borrowed(*found, reach, kept_by(*pointer_of(root)));
-    throw speaker.refusal("no driver knows the address ", Hex(reach.lowest), ": ", answers_of_drivers());
-}
-
 Memory memory_of(PyObject *self, const exchange::Reach &reach) {
     PyObject *const root = root_of(self);
     {
@@ -220,7 +162,8 @@ Memory memory_of(PyObject *self, const exchange::Reach &reach) {
         if (description_of(root).memory)
             return description_of(root).memory;
     }
-    Memory located = locate(root, reach);
+    PyObject *const producer = kept_by(*pointer_of(root));
+    Memory located = adapters::locate(reach, producer ? keep(producer) : Owner());
     const Exclusive exclusive(root);
     Memory &kept = description_of(root).memory;
     if (!kept)
