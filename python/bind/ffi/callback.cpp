@@ -60,8 +60,8 @@ void enter(void *context, void *result, void **arguments) noexcept {
         return;
     const AcquireGil acquired;
     const SetErrorAside aside;
-    const auto &target = *static_cast<Target *>(context);
-    const Reference callable = Reference::borrow(target.callable);  // the wrapper may go while it runs
+    const Target target = *static_cast<Target *>(context);  // the wrapper may go while the callable runs
+    const Reference callable = Reference::borrow(target.callable);
     try {
         const Reference value = result_of(target, arguments);
         store_result(target, value.get(), result);

@@ -436,6 +436,8 @@ Reference load(const FormObject &form, const void *from, PyObject *owner) {
 Reference adapter_at(PyTypeObject *type, void *address) {
     if (!address)
         return Reference::borrow(Py_None);
+    if (PyType_IsSubtype(type, adapter_type("DeviceArray")))
+        return device_array(address, 0);
     Reference made = checked(type->tp_alloc(type, 0));  // zeros are a valid adapter
     entrepot_pointer &pointer = *pointer_of(made.get());
     pointer.address = address;

@@ -36,8 +36,9 @@ struct PassedRow {
     const char *name;
     Passed passed;
 };
-constexpr PassedRow passed_table[] = {{"value", Passed::value}, {"in", Passed::in},     {"out", Passed::out},
-                                      {"inout", Passed::inout}, {"freed", Passed::freed}, {"sync", Passed::sync}, {"returned", Passed::returned}};
+constexpr PassedRow passed_table[] = {{"value", Passed::value},      {"in", Passed::in},       {"out", Passed::out},
+                                      {"inout", Passed::inout},      {"freed", Passed::freed}, {"sync", Passed::sync},
+                                      {"returned", Passed::returned}};
 
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 

@@ -110,8 +110,15 @@ bool can_point(const FormObject &form) {
     return form.how == How::address || form.how == How::pointed || (form.how == How::array && can_point(*form.element));
 }
 
+void check_writable(PyObject *self) {
+    const PyObject *const root = record_of(self)->root ? record_of(self)->root : self;
+    if (reinterpret_cast<const entrepot_pointer *>(root)->flags & ENTREPOT_ADAPTER_READ_ONLY)
+        throw Error(ErrorKind::value, "the memory of this ", Py_TYPE(self)->tp_name, " is read-only");
+}
+
 void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
     std::byte *const place = place_of(field, self);
+    check_writable(self);
     if (field.bits)
         return store_bits(field, value, place);
     Reference held;
@@ -194,6 +201,16 @@ void allocate(PyObject *self, const RecordLayout &layout, std::size_t count) {
     pointer_of(self)->length = static_cast<Py_ssize_t>(count);
 }
 
+// __init__ once more: views stand for the memory that there is, so it stays.
+void reset(PyObject *self, const RecordLayout &layout) {
+    check_writable(self);
+    void *const to = pointer_of(self)->address;
+    if (layout.initial.empty())
+        std::memset(to, 0, layout.size);
+    else
+        std::memcpy(to, layout.initial.data(), layout.size);
+}
+
 const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObject *name) {
     for (const FieldObject *field : layout.fields)
         if (field->name == name)
@@ -219,7 +236,10 @@ void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *
         throw Error(ErrorKind::type, fields.name, "() has ", fields.fields.size(), " fields, but ", count, " values were given");
     if (fields.is_union && count + named > 1)
         throw Error(ErrorKind::type, fields.name, "() is a union: one field at most has a value");
-    allocate(self, fields, 1);
+    if (pointer_of(self)->address)
+        reset(self, fields);
+    else
+        allocate(self, fields, 1);
     for (std::size_t i = 0; i < count; ++i)
         set_field(*fields.fields[i], self, values[i]);
     for (std::size_t i = 0; i < named; ++i) {
@@ -371,9 +391,21 @@ PyObject *allocate_records(PyObject *type, PyObject *args, PyObject *kwargs) {
     });
 }
 
+// Of memory whose length is known.
+void check_length(PyObject *object, const RecordLayout &layout) {
+    Py_buffer view;
+    if (is_adapter(object) || !PyObject_CheckBuffer(object) || PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0)
+        return PyErr_Clear();  // become() says what is wrong with it
+    const Py_ssize_t length = view.len;
+    PyBuffer_Release(&view);
+    if (static_cast<std::size_t>(length) < layout.size)
+        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", length, " bytes are fewer than the ", layout.size,
+                    " of a record");
+}
+
 PyObject *from_object(PyObject *type, PyObject *object) {
     return guarded([&] {
-        (void)layout_of_class(type);
+        check_length(object, layout_of_class(type));
         if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject *>(type)))
             return Py_NewRef(object);
         Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));

@@ -96,6 +96,26 @@ def test_a_callable_that_drops_its_own_wrapper():
     assert sample.apply(wrappers[0], 1, 2) == 3
 
 
+def test_a_callable_that_drops_the_only_wrapper():
+    wrappers = []
+
+    def end(a, b):
+        wrappers.clear()
+        gc.collect()
+        return a + b
+
+    wrappers.append(sample.binary(end))
+    sample.keep(wrappers[0])
+    try:
+        assert sample.call_kept(1, 2) == 3
+    finally:
+        sample.keep(None)
+
+
+def test_results_keep_their_signs():
+    assert sample.apply(lambda a, b: a - b, 3, 5) == -2
+
+
 def test_of_an_address_and_of_ctypes():
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int)
     function = prototype(lambda a, b: a - b)

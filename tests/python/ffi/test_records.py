@@ -175,6 +175,26 @@ class TestLifetimes:
         with pytest.raises(BufferError):
             memory.extend(b"more")
 
+    def test_a_second_init_leaves_the_memory_to_its_views(self):
+        record = sample.record(tag=1)
+        corner, address = record.corners[0], int(record)
+        corner.x = 4
+        record.__init__(tag=2)
+        assert (int(record), record.tag, corner.x) == (address, 2, 0)
+
+    def test_memory_that_is_read_only_or_too_short(self):
+        point = sample.point.fromObj(bytes(range(8)))
+        assert point.x == 0x03020100
+        with pytest.raises(ValueError, match="read-only"):
+            point.x = 1
+        with pytest.raises(ValueError, match="read-only"):
+            point.__init__()
+        nested = sample.record.fromObj(bytes(56))
+        with pytest.raises(ValueError, match="read-only"):
+            nested.corners[0].x = 1
+        with pytest.raises(ValueError, match=r"7 bytes are fewer than the 8"):
+            sample.point.fromObj(bytearray(7))
+
     def test_an_array_of_records(self):
         points = sample.point.allocate(3)
         points.element(2).y = 9
