@@ -330,7 +330,8 @@ PyMethodDef wait_for_method{
     "wait_for", queue_wait_for, METH_O,
     "wait_for($self, other, /)\n--\n\n"
     "Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.\n"
-    "Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture\n"
+    "Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a "
+    "capture\n"
     "takes the queue into it.\n\n"
     "Raises DeviceError where ``other`` is of another capture, or an event of one that has ended."};
 

@@ -420,7 +420,10 @@ class Queue:
     def wait_for(self, other: object, /) -> None:
         """
         Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
-        Blocks only where that is of another backend.
+        Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture
+        takes the queue into it.
+
+        Raises DeviceError where ``other`` is of another capture, or an event of one that has ended.
         """
 
 class Program:
