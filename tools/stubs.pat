@@ -310,10 +310,13 @@ entrepot._core.c_api$:
 entrepot._core.dtype_names$:
     dtype_names: tuple[str, ...]
 
+entrepot._core.Queue.wait_for$:
+    def wait_for(self, other: object, /) -> None:
+        \doc
+
 entrepot._core.Launcher.__call__$:
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        \doc
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 entrepot._core.(Dtype|Device).__reduce__$:
     def __reduce__(self) -> tuple[object, ...]: ...

@@ -315,12 +315,14 @@ class Event:
 
     def wait(self) -> None:
         """
-        Block until it is done. Raises DeviceError for an error of the work before it.
+        Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
         """
 
     @property
     def done(self) -> bool:
-        """Whether it is done; does not block."""
+        """
+        Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+        """
 
     def seconds_until(self, later: Event) -> float:
         """
@@ -353,16 +355,11 @@ class Queue:
 
     def wait(self) -> None:
         """
-        Block until all its work is done. Raises DeviceError for an error of earlier work.
+        Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.
         """
 
     def record(self) -> Event:
         """An Event that is done when all that the queue holds now is done."""
-
-    def wait_for(self, event: object) -> None:
-        """
-        Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of another backend.
-        """
 
     @property
     def device(self) -> Device:
@@ -392,7 +389,15 @@ class Queue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all its work is done; does not block."""
+        """
+        Whether all its work is done; does not block. Raises DeviceError while the queue is captured.
+        """
+
+    @property
+    def is_captured(self) -> bool:
+        """
+        Whether its stream is being captured into a graph: what is submitted then runs when the graph does.
+        """
 
     @property
     def is_in_order(self) -> bool:
@@ -410,6 +415,15 @@ class Queue:
     def __cuda_stream__(self) -> tuple[int, int]:
         """
         The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+    def wait_for(self, other: object, /) -> None:
+        """
+        Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
+        Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture
+        takes the queue into it.
+
+        Raises DeviceError where ``other`` is of another capture, or an event of one that has ended.
         """
 
 class Program:
@@ -852,21 +866,20 @@ class LocalMemory:
         """Bytes for each work-group."""
 
 class Launcher:
-    """A kernel with its nd-range: call it with the kernel's arguments."""
+    """
+    A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
+    ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
+    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
+    those of a cluster share their local memory. Both are CUDA's.
+
+    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
+    groups of the device cannot work together in that way.
+    """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        """
-        Submits the kernel and returns its Event.
-
-        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
-        Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
-        those of a cluster share their local memory. Both are CUDA's.
-
-        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
-        groups of the device cannot work together in that way.
-        """
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 c_api: CapsuleType
 
