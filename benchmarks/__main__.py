@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import adapters, copies, exchange, launches, memory, runtime, startup
+from . import adapters, bindings, copies, exchange, launches, memory, runtime, startup
 from .harness import measure, print_table
 
 TOPICS = {
@@ -13,6 +13,7 @@ TOPICS = {
     "launches": launches.pairs,
     "copies": copies.pairs,
     "adapters": adapters.pairs,
+    "bindings": bindings.pairs,
 }
 
 
@@ -31,6 +32,11 @@ def main(names: list[str]) -> int:
     if not names or "launches" in names:
         topic = runtime.results()
         print("\nlaunches, against the runtime called from C++" + ("" if topic else ": built by `make bench` only"))
+        print_table(topic)
+        results += topic
+    if not names or "bindings" in names:
+        topic = bindings.results()
+        print("\nbindings, imports")
         print_table(topic)
         results += topic
     if not names or "startup" in names:

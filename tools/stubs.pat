@@ -40,6 +40,10 @@ entrepot._core.USMAllocationError$:
     class USMAllocationError(EntrepotError, MemoryError):
         """Memory could not be allocated: the message gives the bytes asked for and what there was."""
 
+entrepot._core.LibraryError$:
+    class LibraryError(EntrepotError, ImportError):
+        """A shared library, or a function of it, is not there: the message lists what was tried."""
+
 entrepot._core.Array$:
     @final
     class Array:
@@ -306,10 +310,13 @@ entrepot._core.c_api$:
 entrepot._core.dtype_names$:
     dtype_names: tuple[str, ...]
 
+entrepot._core.Queue.wait_for$:
+    def wait_for(self, other: object, /) -> None:
+        \doc
+
 entrepot._core.Launcher.__call__$:
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        \doc
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 entrepot._core.(Dtype|Device).__reduce__$:
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -554,3 +561,130 @@ entrepot._core.HipModuleLaunchKernel_extra$:
         """
 
         def __init__(self, pyobj: object) -> None: ...
+entrepot._core.Form$:
+    class Form:
+        """A type of C, and what its values are in Python. Made by entrepot.ffi."""
+
+        def __new__(
+            cls, how: str, kind: str, type: type | None = None, element: Form | None = None, count: int = 0
+        ) -> Self: ...
+        @property
+        def size(self) -> int:
+            """The bytes that C has for it."""
+        def complete(self, type: type, /) -> None:
+            """The record, of a form of its address that was made before it."""
+
+entrepot._core.Field$:
+    class Field:
+        """A field of a struct or union."""
+
+        @property
+        def name(self) -> str:
+            """Its name in C."""
+        @property
+        def offset(self) -> int:
+            """Bytes from the record's first to the field's."""
+        @property
+        def size(self) -> int:
+            """Its bytes."""
+        @property
+        def bits(self) -> int:
+            """The width of a bit-field; 0 for others."""
+        @property
+        def first_bit(self) -> int:
+            """Of a bit-field: where it begins in its unit."""
+
+entrepot._core.Record$:
+    class Record(Pointer):
+        """
+        A struct or union of C: its fields are attributes.
+
+        The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.
+        """
+
+        def __init__(self, *values: object, **fields: object) -> None: ...
+        @classmethod
+        def PROPERTIES(cls) -> list[str]:
+            """The names of the fields, in the order of C."""
+        @classmethod
+        def c_sizeof(cls) -> int:
+            """The bytes of one."""
+        @classmethod
+        def allocate(cls, count: int = 1) -> Self:
+            """
+            An array of ``count`` records, one behind the other; the attributes are the first one's.
+
+            ``element(i)`` is the i-th.
+            """
+        @classmethod
+        def fromObj(cls, pyobj: object, /) -> Self:
+            """The record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."""
+        def element(self, i: int, /) -> Self:
+            """The i-th record of an array of them; it keeps the array."""
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __contains__(self, name: object, /) -> bool: ...
+        def __getitem__(self, index: int, /) -> Any: ...
+
+entrepot._core.FunctionPointer$:
+    class FunctionPointer(Pointer):
+        """
+        A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
+
+        Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.
+        """
+
+        def __new__(cls, pyobj: object, /) -> Self: ...
+        def __init__(self, pyobj: object, /) -> None: ...
+        def __call__(self, *values: object) -> Any: ...
+
+entrepot._core.ForeignLibrary$:
+    class ForeignLibrary:
+        """A shared library that is opened when something of it is first asked for, and never closed."""
+
+        def __new__(
+            cls,
+            name: str,
+            sonames: Sequence[str],
+            directories: Sequence[str] = (),
+            variable: str = "",
+            advice: str = "",
+        ) -> Self: ...
+        def find(self, symbol: str, /) -> int | None:
+            """The address of a symbol, or None. Raises LibraryError where there is no library."""
+        def require(self, symbol: str, /) -> int:
+            """The address of a symbol. Raises LibraryError where there is none."""
+        def is_there(self) -> bool:
+            """Whether the library is found and loads."""
+        @property
+        def path(self) -> str:
+            """The file that was opened. Raises LibraryError where there is none."""
+
+entrepot._core.ForeignFunction$:
+    class ForeignFunction:
+        def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
+        @property
+        def declaration(self) -> Any:
+            """The Python function that declares it."""
+        @property
+        def symbol(self) -> str | None:
+            """What older libraries call it; None: as it is called."""
+        def __call__(self, *args: object, **kwargs: object) -> Any: ...
+
+entrepot._core.make_record$:
+    def make_record(
+        name: str,
+        size: int,
+        alignment: int,
+        is_union: bool,
+        fields: tuple[tuple[str, Form, int, int, int, Any, bool], ...],
+        dict: dict[str, Any],
+        /,
+    ) -> Any:
+        \doc
+
+entrepot._core.make_callback$:
+    def make_callback(
+        name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
+    ) -> Any:
+        \doc

@@ -35,6 +35,9 @@ class KernelError(EntrepotError):
 class USMAllocationError(EntrepotError, MemoryError):
     """Memory could not be allocated: the message gives the bytes asked for and what there was."""
 
+class LibraryError(EntrepotError, ImportError):
+    """A shared library, or a function of it, is not there: the message lists what was tried."""
+
 class Dtype:
     """
     The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.
@@ -312,12 +315,14 @@ class Event:
 
     def wait(self) -> None:
         """
-        Block until it is done. Raises DeviceError for an error of the work before it.
+        Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
         """
 
     @property
     def done(self) -> bool:
-        """Whether it is done; does not block."""
+        """
+        Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+        """
 
     def seconds_until(self, later: Event) -> float:
         """
@@ -350,16 +355,11 @@ class Queue:
 
     def wait(self) -> None:
         """
-        Block until all its work is done. Raises DeviceError for an error of earlier work.
+        Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.
         """
 
     def record(self) -> Event:
         """An Event that is done when all that the queue holds now is done."""
-
-    def wait_for(self, event: object) -> None:
-        """
-        Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of another backend.
-        """
 
     @property
     def device(self) -> Device:
@@ -389,7 +389,15 @@ class Queue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all its work is done; does not block."""
+        """
+        Whether all its work is done; does not block. Raises DeviceError while the queue is captured.
+        """
+
+    @property
+    def is_captured(self) -> bool:
+        """
+        Whether its stream is being captured into a graph: what is submitted then runs when the graph does.
+        """
 
     @property
     def is_in_order(self) -> bool:
@@ -407,6 +415,15 @@ class Queue:
     def __cuda_stream__(self) -> tuple[int, int]:
         """
         The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+    def wait_for(self, other: object, /) -> None:
+        """
+        Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
+        Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture
+        takes the queue into it.
+
+        Raises DeviceError where ``other`` is of another capture, or an event of one that has ended.
         """
 
 class Program:
@@ -849,21 +866,20 @@ class LocalMemory:
         """Bytes for each work-group."""
 
 class Launcher:
-    """A kernel with its nd-range: call it with the kernel's arguments."""
+    """
+    A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
+    ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
+    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
+    those of a cluster share their local memory. Both are CUDA's.
+
+    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
+    groups of the device cannot work together in that way.
+    """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        """
-        Submits the kernel and returns its Event.
-
-        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
-        Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
-        those of a cluster share their local memory. Both are CUDA's.
-
-        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
-        groups of the device cannot work together in that way.
-        """
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 c_api: CapsuleType
 
@@ -1534,3 +1550,123 @@ class HipModuleLaunchKernel_extra(Pointer):
     """
 
     def __init__(self, pyobj: object) -> None: ...
+
+class Form:
+    """A type of C, and what its values are in Python. Made by entrepot.ffi."""
+
+    def __new__(
+        cls, how: str, kind: str, type: type | None = None, element: Form | None = None, count: int = 0
+    ) -> Self: ...
+    @property
+    def size(self) -> int:
+        """The bytes that C has for it."""
+    def complete(self, type: type, /) -> None:
+        """The record, of a form of its address that was made before it."""
+
+class Record(Pointer):
+    """
+    A struct or union of C: its fields are attributes.
+
+    The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.
+    """
+
+    def __init__(self, *values: object, **fields: object) -> None: ...
+    @classmethod
+    def PROPERTIES(cls) -> list[str]:
+        """The names of the fields, in the order of C."""
+    @classmethod
+    def c_sizeof(cls) -> int:
+        """The bytes of one."""
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """
+        An array of ``count`` records, one behind the other; the attributes are the first one's.
+
+        ``element(i)`` is the i-th.
+        """
+    @classmethod
+    def fromObj(cls, pyobj: object, /) -> Self:
+        """The record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."""
+    def element(self, i: int, /) -> Self:
+        """The i-th record of an array of them; it keeps the array."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __getitem__(self, index: int, /) -> Any: ...
+
+class Field:
+    """A field of a struct or union."""
+
+    @property
+    def name(self) -> str:
+        """Its name in C."""
+    @property
+    def offset(self) -> int:
+        """Bytes from the record's first to the field's."""
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+    @property
+    def bits(self) -> int:
+        """The width of a bit-field; 0 for others."""
+    @property
+    def first_bit(self) -> int:
+        """Of a bit-field: where it begins in its unit."""
+
+def make_record(
+    name: str,
+    size: int,
+    alignment: int,
+    is_union: bool,
+    fields: tuple[tuple[str, Form, int, int, int, Any, bool], ...],
+    dict: dict[str, Any],
+    /,
+) -> Any:
+    """The class of a struct or union. For entrepot.ffi."""
+
+class FunctionPointer(Pointer):
+    """
+    A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
+
+    Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.
+    """
+
+    def __new__(cls, pyobj: object, /) -> Self: ...
+    def __init__(self, pyobj: object, /) -> None: ...
+    def __call__(self, *values: object) -> Any: ...
+
+def make_callback(
+    name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
+) -> Any:
+    """The class of a pointer to a function. For entrepot.ffi."""
+
+class ForeignLibrary:
+    """A shared library that is opened when something of it is first asked for, and never closed."""
+
+    def __new__(
+        cls,
+        name: str,
+        sonames: Sequence[str],
+        directories: Sequence[str] = (),
+        variable: str = "",
+        advice: str = "",
+    ) -> Self: ...
+    def find(self, symbol: str, /) -> int | None:
+        """The address of a symbol, or None. Raises LibraryError where there is no library."""
+    def require(self, symbol: str, /) -> int:
+        """The address of a symbol. Raises LibraryError where there is none."""
+    def is_there(self) -> bool:
+        """Whether the library is found and loads."""
+    @property
+    def path(self) -> str:
+        """The file that was opened. Raises LibraryError where there is none."""
+
+class ForeignFunction:
+    def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
+    @property
+    def declaration(self) -> Any:
+        """The Python function that declares it."""
+    @property
+    def symbol(self) -> str | None:
+        """What older libraries call it; None: as it is called."""
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...

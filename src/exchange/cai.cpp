@@ -27,7 +27,7 @@ const std::vector<Device> &cuda_devices() {
 }
 
 void check_stream(const Descriptor &descriptor) {
-    if (!descriptor.stream || exchange::may_be_stream(*descriptor.stream))
+    if (!descriptor.stream || may_be_stream(*descriptor.stream))
         return;
     throw speaker.refusal(
         "'stream' is ", *descriptor.stream, *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",

@@ -37,7 +37,7 @@ void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
 // at work on. Coming behind that stream costs nothing before the first use, and an event then.
 std::uintptr_t stream_in(const InterfaceDict &dict) {
     PyObject *const stream = dict.find(Key::stream);
-    return stream ? dict.address(stream, "'stream' must be None or") : exchange::legacy_stream;
+    return stream ? dict.address(stream, "'stream' must be None or") : legacy_stream;
 }
 
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {

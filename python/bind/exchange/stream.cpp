@@ -41,7 +41,7 @@ std::uintptr_t handle_in(PyObject *stream, DLDevice device, const StreamRow &row
     const std::size_t handle = PyLong_AsSize_t(stream);
     const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
     PyErr_Clear();
-    if (!failed && (row.is_cuda ? exchange::may_be_stream(handle) : handle >= exchange::lowest_handle)) [[likely]]
+    if (!failed && (row.is_cuda ? may_be_stream(handle) : handle >= lowest_handle)) [[likely]]
         return handle;
     const Reference text(PyObject_Repr(stream));
     const char *const digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
@@ -63,7 +63,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (stream == Py_None) [[likely]] {
         if (row && row->none_is_legacy)
-            return exchange::hand_to(array, {exchange::legacy_stream_of(array.device()), true}, wait_without_gil);
+            return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, wait_without_gil);
         return give_host_its_turn(array);
     }
     array.memory().mark_escaped();
