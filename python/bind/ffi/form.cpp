@@ -334,7 +334,8 @@ PyGetSetDef form_attributes[] = {
 };
 
 PyMethodDef form_methods[] = {
-    {"complete", form_complete, METH_O, "complete(type)\n--\n\nThe record, of a form of its address that was made before it."},
+    {"complete", form_complete, METH_O,
+     "complete($self, type, /)\n--\n\nThe record, of a form of its address that was made before it."},
     {},
 };
 

@@ -92,9 +92,10 @@ PyObject *path(PyObject *self, void *) {
 
 PyMethodDef methods[] = {
     {"find", find, METH_O,
-     "find(symbol)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
-    {"require", require, METH_O, "require(symbol)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
-    {"is_there", is_there, METH_NOARGS, "is_there()\n--\n\nWhether the library is found and loads."},
+     "find($self, symbol, /)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
+    {"require", require, METH_O,
+     "require($self, symbol, /)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
+    {"is_there", is_there, METH_NOARGS, "is_there($self, /)\n--\n\nWhether the library is found and loads."},
     {},
 };
 PyGetSetDef attributes[] = {

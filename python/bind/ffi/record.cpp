@@ -432,15 +432,18 @@ PyObject *element(PyObject *self, PyObject *key) {
 }
 
 PyMethodDef methods[] = {
-    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS, "PROPERTIES()\n--\n\nThe names of the fields, in the order of C."},
-    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof()\n--\n\nThe bytes of one."},
+    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS,
+     "PROPERTIES($type, /)\n--\n\nThe names of the fields, in the order of C."},
+    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof($type, /)\n--\n\nThe bytes of one."},
     {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "allocate(count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first one's.\n\n"
+     "allocate($type, count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first "
+     "one's.\n\n"
      "``element(i)`` is the i-th."},
     {"fromObj", from_object, METH_O | METH_CLASS,
-     "fromObj(pyobj)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."},
-    {"element", element, METH_O, "element(i)\n--\n\nThe i-th record of an array of them; it keeps the array."},
+     "fromObj($type, pyobj, /)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is "
+     "NULL."},
+    {"element", element, METH_O, "element($self, i, /)\n--\n\nThe i-th record of an array of them; it keeps the array."},
     {},
 };
 
