@@ -476,15 +476,17 @@ Event Queue::promise() const {
 // Of another thread, who submitted beside us.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
-        other->keep(locked);
-    record_->promised.store(&promised, std::memory_order_release);
+    Event::Promised *other = nullptr;
+    while (!record_->promised.compare_exchange_strong(other, &promised, std::memory_order_acq_rel)) {
+        other->keep(locked);  // which leaves the place, and a third thread may take it
+        other = nullptr;
+    }
 }
 
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const promised = record_->promised.load(std::memory_order_relaxed))
+    if (Event::Promised *const promised = record_->promised.load(std::memory_order_acquire))
         promised->keep(locked);
 }
 
