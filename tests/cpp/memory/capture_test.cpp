@@ -159,3 +159,17 @@ TEST_CASE("a graph keeps the owner of borrowed memory, and lets it go at a later
     release_finished();
     CHECK(is_gone);
 }
+
+TEST_CASE("memory that others have seen comes back once a capture meanwhile has ended") {
+    const Queue queue = Queue::create(fake::device());
+    Memory memory = Memory::allocate(64, UsmKind::device, queue, 0, direct_resource());
+    const void *const data = memory.data();
+    memory.mark_escaped();
+    CapturedQueue captured;
+    memory = {};
+    release_finished();
+    CHECK(is_allocated(data));
+    fake::drop(captured.end());
+    release_finished();
+    CHECK_FALSE(is_allocated(data));
+}
