@@ -429,6 +429,15 @@ Event Queue::mark_captured(std::uint64_t capture) const {
     }
 }
 
+namespace {
+
+[[noreturn]] void refuse_captured() {
+    throw Error(ErrorKind::device, "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
+                "end: what is captured runs when the graph does; wait before the capture, or end it first");
+}
+
+}  // namespace
+
 std::uint64_t Queue::ask_capture() const {
     if (is_past())
         return 0;
@@ -497,8 +506,8 @@ Event Queue::event_at(Position position) const {
     std::unique_lock locked(record_->mutex);
     if (position <= record_->last_event_position)
         return record_->last_event;
-    if (const std::uint64_t captured = capture())
-        return mark_captured(captured);
+    if (capture() != 0)
+        refuse_captured();
     return mark(locked);
 }
 
@@ -546,9 +555,7 @@ void Queue::wait_until(Position position) const {
         if (record_->last_event.capture() != 0)
             return;
         if (position > record_->last_event_position && capture() != 0)
-            throw Error(ErrorKind::device,
-                        "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
-                        "end: what is captured runs when the graph does; wait before the capture, or end it first");
+            refuse_captured();
         event = position <= record_->last_event_position ? record_->last_event : mark(locked);
         covered = record_->last_event_position;
     }
