@@ -36,6 +36,33 @@ class outer:
     number: c_float @ 32
 
 
+@_library.struct(size=8, alignment=4)
+class padded:
+    first: c_int32 @ 0
+    __pad: c_int32 @ 4 = 7
+
+
+@_library.struct(size=4, alignment=4)
+class unplaced:
+    first: c_int32
+
+
+@_library.struct(size=4, alignment=4)
+class pythonic:
+    first: int @ 0
+
+
+@_library.callback
+def taking(at: ffi.In[Pointer]) -> None: ...
+
+
+@_library.enum(c_int)
+class bits:
+    """A name that entrepot.ffi has too."""
+
+    SOME = 3
+
+
 __getattr__, _, _ = _library.declared(globals())
 
 
@@ -137,6 +164,32 @@ class TestDeclarations:
         length.__annotations__ = {"text": annotation, "return": c_int}
         with pytest.raises(TypeError, match="C passes no arrays"):
             _library.function(length)(list(range(8)))
+
+    def test_a_name_with_two_underscores(self):
+        assert named("padded").PROPERTIES() == ["first", "__pad"]
+        assert list(named("padded")(1)) == [1, 7]
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("unplaced", r"unplaced\.first: a field is a type @ the byte"),
+            ("pythonic", "'int @ 0': int is no type of C"),
+            ("taking", r"taking, at: C calls it"),
+        ],
+    )
+    def test_what_c_cannot_mean_is_refused(self, name, words):
+        with pytest.raises(TypeError, match=words):
+            named(name)
+
+    def test_a_class_of_python_is_no_type_of_c(self):
+        def length(text) -> None: ...
+
+        length.__annotations__ = {"text": int, "return": c_int}
+        with pytest.raises(TypeError, match="int is no type of C"):
+            _library.function(length)(1)
+
+    def test_what_a_module_declares_goes_before_what_entrepot_has(self):
+        assert _library._scope["bits"].form.size == 4
 
 
 class TestViews:
