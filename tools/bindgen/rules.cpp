@@ -31,7 +31,7 @@ bool has_no_length(const Type &type) { return type.is("void") || is_character(ty
 // What is returned as a row of the settings says it: a class, or an array as "c_float * 4".
 std::string stub_of_chosen(const std::string &type) {
     const std::size_t times = type.find(" * ");
-    return times == std::string::npos ? type : "list[" + stub_of_scalar(type.substr(0, times)) + "]";
+    return times == std::string::npos ? type : "tuple[" + stub_of_scalar(type.substr(0, times)) + ", ...]";
 }
 
 Passing taken(const std::string &mode, const std::string &adapter, const std::string &rule) {
@@ -180,7 +180,7 @@ std::string Rules::annotation_of_field(const Type &type) const {
 
 std::string Rules::stub_of_field(const Type &type) const {
     if (type.is("array"))
-        return is_character(type.inner.front()) ? "bytes" : "list[" + stub_of_field(type.inner.front()) + "]";
+        return is_character(type.inner.front()) ? "bytes" : "tuple[" + stub_of_field(type.inner.front()) + ", ...]";
     return of_value(type).stub;
 }
 

@@ -273,11 +273,11 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
             is_text(form) ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count))) : form.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
-    Reference list = checked(PyList_New(form.count));
+    Reference tuple = checked(PyTuple_New(form.count));  // of copies, which cannot be assigned to
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i)
-        PyList_SET_ITEM(list.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
-    return list;
+        PyTuple_SET_ITEM(tuple.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
+    return tuple;
 }
 
 // ---------------------------------------------------------------- the type
