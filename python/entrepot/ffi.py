@@ -274,6 +274,11 @@ def _type_of_class(named: type) -> CType:
         return made
     if issubclass(named, Pointer):
         return CType(Form("address", "pointer", named))
+    if named not in _enum_kinds:
+        raise TypeError(
+            f"{named.__name__} is no type of C: c_int, c_double … are, and the records, enums and callbacks of a library; "
+            f"pointers are In[…], Out[…], Pointer, At[…]"
+        )
     return CType(Form("enum", _enum_kinds[named], named))
 
 
@@ -442,7 +447,7 @@ class Library:
                 names[name] = made
             return made
 
-        self._scope.modules += [own, sys.modules[names["__name__"]]]
+        self._scope.modules += [sys.modules[names["__name__"]], own]  # what a module declares goes before what is imported
         return get, lambda: sorted({*names, *pending}), public
 
     # What declarations mean.
@@ -462,7 +467,13 @@ class Library:
 
                 self._scope.modules += [import_module(name) for name in self._imports]
                 self._imports = ()
-            found = self._evaluated[annotation] = _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
+            try:
+                meant = eval(annotation, {"__builtins__": {}}, self._scope)  # type: ignore[arg-type]
+            except NameError as error:
+                raise TypeError(
+                    f"{annotation!r}: {error.name} is no type of C that is declared or imported; Python's own types are none"
+                ) from None
+            found = self._evaluated[annotation] = _type_of(meant)
         return found
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
@@ -471,9 +482,13 @@ class Library:
 
     def _make_record(self, declaration: Any, size: int, alignment: int, is_union: bool) -> Any:
         fields: list[tuple[str, Form, int, int, int, Any, bool]] = []
-        for name, annotation in declaration.__annotations__.items():
+        mangled = f"_{declaration.__name__.lstrip('_')}__"  # what Python makes of a name that begins with two underscores
+        for written, annotation in declaration.__annotations__.items():
             placed = self._evaluate(annotation)
-            default = declaration.__dict__.get(name)
+            default = declaration.__dict__.get(written)
+            name = written[len(mangled) - 2 :] if written.startswith(mangled) else written
+            if not isinstance(placed, _Placed):
+                raise TypeError(f"{declaration.__name__}.{name}: a field is a type @ the byte where it begins, as c_int @ 4")
             fields.append((name, placed.form, placed.offset, placed.first_bit, placed.bits, default, False))
             if placed.is_anonymous:
                 inside = _fields[_records[placed.form]]
@@ -484,6 +499,12 @@ class Library:
 
     def _make_callback(self, declaration: Any) -> Any:
         parameters, result = self._parameters(declaration)
+        for name, type in (*parameters.items(), ("return", result)):
+            if not isinstance(type, CType):
+                raise TypeError(
+                    f"{declaration.__name__}, {name}: C calls it, so nothing is taken by In[…], Out[…] and their like; "
+                    f"declare a type by value: Pointer, CStr, At[record]"
+                )
         forms = tuple((name, type.form) for name, type in parameters.items())
         return make_callback(declaration.__name__, result.form, forms, _attributes(declaration))
 

@@ -392,6 +392,8 @@ private:
             }
             if (passing.rule == "default")
                 report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", for want of a rule\n";
+            else if (passing.is_guess)
+                report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", " + passing.rule + "\n";
         }
         const Passing result = rules_.of_value(function.result);
         module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +

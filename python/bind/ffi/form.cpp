@@ -10,6 +10,7 @@
 #include <entrepot/core/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -92,12 +93,19 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
     throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", kind_name(kind));
 }
 
+// Before a refusal of ours: what else was raised (KeyboardInterrupt, MemoryError) is the caller's to see.
+void clear_type_error() {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))
+        throw PythonError{};
+    PyErr_Clear();
+}
+
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
     const Reference index(PyIndex_Check(value) ? PyNumber_Index(value) : nullptr);
     if (!index) {
-        PyErr_Clear();
+        clear_type_error();
         throw Error(ErrorKind::type, subject, ": an int was expected, not a ", Py_TYPE(value)->tp_name);
     }
     put_integer(kind, checked_integer(kind, index.get(), subject), to);
@@ -107,10 +115,14 @@ void store_number(ffi::Kind kind, PyObject *value, void *to, const Subject &subj
     if (ffi::is_floating(kind)) {
         const double number = PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
-            PyErr_Clear();
+            clear_type_error();
             throw Error(ErrorKind::type, subject, ": a number was expected, not a ", Py_TYPE(value)->tp_name);
         }
-        return kind == ffi::Kind::float32 ? put(to, static_cast<float>(number)) : put(to, number);
+        if (kind == ffi::Kind::float64)
+            return put(to, number);
+        if (std::isfinite(number) && !std::isfinite(static_cast<float>(number)))
+            throw Error(ErrorKind::overflow, subject, ": ", number, " does not fit float32");
+        return put(to, static_cast<float>(number));
     }
     if (kind != ffi::Kind::boolean)
         return store_integer(kind, value, to, subject);
@@ -174,11 +186,14 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     // What the class itself would take for fields' values is, as an argument, what Pointer takes.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, access,
                               subject.owner, subject.name);
+    if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
+        check_room(value, layout_of(form.type)->size, subject);
     put(to, taken.address);
     held = std::move(taken.held);
 }
 
-void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
+// What the source's fields point to is the source's to keep, so `held` is the source.
+void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     Reference made;
     if (PyTuple_Check(value) || PyList_Check(value)) {  // its fields
@@ -192,7 +207,8 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
     const void *const address = pointer_of(value)->address;
     if (!address)
         throw Error(ErrorKind::value, subject, ": the ", type->tp_name, " is NULL, and is passed by value");
-    std::memcpy(to, address, layout_of(form.type)->size);
+    std::memmove(to, address, layout_of(form.type)->size);
+    held = Reference::borrow(value);
 }
 
 // ---------------------------------------------------------------- arrays
@@ -257,11 +273,11 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
             is_text(form) ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count))) : form.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
-    Reference list = checked(PyList_New(form.count));
+    Reference tuple = checked(PyTuple_New(form.count));  // of copies, which cannot be assigned to
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i)
-        PyList_SET_ITEM(list.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
-    return list;
+        PyTuple_SET_ITEM(tuple.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
+    return tuple;
 }
 
 // ---------------------------------------------------------------- the type
@@ -286,6 +302,8 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         const bool is_later = chosen_how == How::pointed && of == Py_None;  // the record points to its own kind: complete()
         if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
+        if (chosen_how == How::address && !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
+            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no subclass of Pointer");
         if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later && !layout_of(of))
             throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no record");
         Reference members;
@@ -413,7 +431,7 @@ void store(const FormObject &form, PyObject *value, void *to, const Subject &sub
     case How::pointed:
         return store_address(form, value, to, subject, held, access);
     case How::record:
-        return store_record(form, value, to, subject);
+        return store_record(form, value, to, subject, held);
     case How::array:
         return store_array(form, value, to, subject, held);
     case How::none:
@@ -435,8 +453,10 @@ Reference load(const FormObject &form, const void *from, PyObject *owner) {
         return adapter_at(reinterpret_cast<PyTypeObject *>(form.type), *static_cast<void **>(place));
     case How::pointed: {
         void *const address = *static_cast<void **>(place);
-        return address && form.type ? record_view(reinterpret_cast<PyTypeObject *>(form.type), address, nullptr)
-                                    : Reference::borrow(Py_None);
+        if (!address || !form.type)
+            return Reference::borrow(Py_None);
+        const Reference kept = owner ? kept_at(owner, place, address) : Reference();
+        return record_view(reinterpret_cast<PyTypeObject *>(form.type), address, kept.get());
     }
     case How::record: {
         auto *type = reinterpret_cast<PyTypeObject *>(form.type);
