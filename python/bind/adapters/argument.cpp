@@ -9,7 +9,7 @@ namespace {
 
 // Of a type that another library of adapters derives, what its own constructor makes.
 Reference adapter_from(PyObject *object, PyTypeObject *type) {
-    if (row_of(type).name == type->tp_name)
+    if (is_adapter_type(type))
         return made(type, object);
     Reference result = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(type), object));
     if (!is_adapter(result.get()))
@@ -47,7 +47,7 @@ Argument argument_of(PyObject *object, PyTypeObject *type) {
 Reference pin_of(Argument &&argument, PyObject *object) {
     if (argument.held.get() != object)
         return std::move(argument.held);  // nobody else has it
-    if (!argument.held || !(pointer_of(object)->release || is_device_array(object)))
+    if (!argument.held || !keeps_memory(object))
         return {};
     Reference pin = blank(pointer_type);
     set(pin.get(), {argument.address, depend_on(object), -1, false});

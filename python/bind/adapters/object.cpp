@@ -81,6 +81,10 @@ Owner depend_on(PyObject *adapter) {
 
 bool is_owner(const entrepot_pointer &pointer) noexcept { return is_block(pointer.release); }
 
+bool keeps_memory(PyObject *adapter) noexcept {
+    return pointer_of(adapter)->release || is_device_array(adapter) || !is_adapter_type(Py_TYPE(adapter));
+}
+
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
     if (is_block(pointer.release))
         return static_cast<const Block *>(pointer.handle)->pinned;

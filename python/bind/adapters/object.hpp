@@ -31,7 +31,8 @@ struct AdapterRow {
 
 // type.cpp: of an adapter type, or of a subclass.
 const AdapterRow &row_of(PyTypeObject *type) noexcept;
-const char *short_name(const AdapterRow &row) noexcept;  // without the module
+const char *short_name(const AdapterRow &row) noexcept;   // without the module
+bool is_adapter_type(const PyTypeObject *type) noexcept;  // one of the rows, not derived from one
 extern PyTypeObject *const pointer_type, *const c_string_type, *const device_array_type;
 
 inline bool is_device_array(PyObject *object) noexcept { return PyObject_TypeCheck(object, device_array_type); }
@@ -67,6 +68,9 @@ Owner depend_on(PyObject *adapter);
 
 // Whether the object's memory is such a block.
 bool is_owner(const entrepot_pointer &pointer) noexcept;
+// Whether memory may go, or be freed, with the adapter, whatever it keeps: objects of types derived from ours have storage that
+// nobody here knows of (a closure, a part of another record, a field of a Cython class).
+bool keeps_memory(PyObject *adapter) noexcept;
 // What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 

@@ -128,7 +128,7 @@ PyObject *pointer_subscript(PyObject *self, PyObject *object) {
                         " the address space has ended");
         const entrepot_pointer &pointer = *pointer_of(self);
         Reference result = blank(pointer_type);
-        set(result.get(), {reinterpret_cast<void *>(base + offset), pointer.release ? depend_on(self) : Owner(), -1,
+        set(result.get(), {reinterpret_cast<void *>(base + offset), keeps_memory(self) ? depend_on(self) : Owner(), -1,
                            (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0});
         return result.release();
     });

@@ -41,12 +41,12 @@ Py_ssize_t bytes_of(PyObject *adapter, const AdapterRow &row) noexcept {
     return row.element ? length * row.element->size : PyObject_TypeCheck(adapter, c_string_type) ? length : -1;
 }
 
-// "Copies the address, does not take the buffer handle": an adapter that has memory of its own, or keeps an object, is kept.
+// "Copies the address, does not take the buffer handle": an adapter that keeps anything else, or has memory itself, is kept.
 Target target_of_adapter(PyObject *adapter) {
     make_ready(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     Owner owner(pointer.handle, pointer.release);
-    const bool keeps = is_device_array(adapter) || (pointer.release && !held_view(owner));
+    const bool keeps = keeps_memory(adapter) && !held_view(owner);
     owner.detach();
     Target target;
     target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
