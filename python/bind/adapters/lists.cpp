@@ -115,9 +115,13 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source) {
+// As many elements as the memory is known to have, of which there are at least so many.
+void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source, Py_ssize_t least = 0) {
     Target target = target_of(source);
     const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
+    if (target.address && length >= 0 && length < least)
+        throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(source)->tp_name, " has ", target.bytes, " bytes, and ", least,
+                    " of ", itemsize, " bytes was expected there; pass memory that is large enough");
     set(self, std::move(target), length);
 }
 
@@ -159,6 +163,8 @@ std::byte *cells_of(PyObject *self) {
     void *const cells = pointer_of(self)->address;
     if (!cells)
         throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " is NULL: it has no elements");
+    if (pointer_of(self)->length == 0)
+        throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " has 0 elements");
     return static_cast<std::byte *>(cells);
 }
 
@@ -287,10 +293,12 @@ void fill_numbers(PyObject *self, const AdapterRow &row, PyObject *source) {
 }
 
 void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
-    if (is_list(source) && PySequence_Fast_GET_SIZE(source) != 1)
+    if (!is_list(source))
+        return fill_from_memory(self, row.element->size, source, 1);
+    if (PySequence_Fast_GET_SIZE(source) != 1)
         throw Error(ErrorKind::value, "one element was expected, not ", PySequence_Fast_GET_SIZE(source), "; ", row.element->list,
                     " takes any number");
-    fill_numbers(self, row, source);
+    fill_from_list(self, *row.element, source);
 }
 
 void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {

@@ -89,6 +89,9 @@ struct HexText {
 // The documented conversions of Pointer, in their order. The parts are there for DeviceArray, which looks for more.
 Target target_of(PyObject *object);
 
+// Of host memory that the adapter knows the end of, from its address on; else -1.
+Py_ssize_t bytes_of(PyObject *adapter) noexcept;
+
 // None, an adapter, an int, a ctypes pointer. False where it is none of these.
 bool find_plain(PyObject *object, Target &target);
 // A contiguous buffer, held.

@@ -180,6 +180,23 @@ class TestSingles:
         with pytest.raises(ValueError, match="NULL"):
             PointerToInt(None).value = 1
 
+    @pytest.mark.parametrize("source", [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]], ids=repr)
+    def test_memory_that_is_too_small(self, source):
+        with pytest.raises(ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"):
+            PointerToInt(source)
+
+    def test_memory_behind_the_end(self):
+        with pytest.raises(ValueError, match="has 0 bytes"):
+            PointerToInt(Pointer(bytearray(8))[100])
+        assert PointerToInt(Pointer(bytearray(8))[4]).value == 0
+
+    def test_none_allocated(self):
+        none = PointerToInt.allocate(0)
+        with pytest.raises(ValueError, match="this PointerToInt has 0 elements"):
+            none.value  # noqa: B018
+        with pytest.raises(ValueError, match="0 elements"):
+            none.value = 1
+
     def test_read_only_memory_is_not_written(self):
         with pytest.raises(ValueError, match="read-only"):
             PointerToInt(bytes(4)).value = 1
