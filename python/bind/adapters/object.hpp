@@ -71,6 +71,8 @@ bool is_owner(const entrepot_pointer &pointer) noexcept;
 // Whether memory may go, or be freed, with the adapter, whatever it keeps: objects of types derived from ours have storage that
 // nobody here knows of (a closure, a part of another record, a field of a Cython class).
 bool keeps_memory(PyObject *adapter) noexcept;
+// The adapter whose memory it stands for a part of, borrowed; nullptr where that is no adapter's.
+PyObject *depended_on(const entrepot_pointer &pointer) noexcept;
 // What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 
@@ -185,6 +187,7 @@ int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
 // Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
 void give_address_its_turn(PyObject *device_array);
-PyObject *root_of(PyObject *device_array) noexcept;  // the array that it is a sub-array of, or itself; borrowed
+// The array whose memory a sub-array, or another adapter, stands for a part of, or itself; nullptr where there is none. Borrowed.
+PyObject *root_of(PyObject *adapter) noexcept;
 
 }  // namespace entrepot::python
