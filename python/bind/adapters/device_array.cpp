@@ -499,6 +499,11 @@ void give_address_its_turn(PyObject *self) {
         without_gil([&] { memory.wait_for_host(access); });
 }
 
+bool has_known_memory(PyObject *self) noexcept {
+    const Exclusive exclusive(self);
+    return static_cast<bool>(description_of(self).memory);
+}
+
 PyObject *root_of(PyObject *adapter) noexcept {
     PyObject *root = nullptr;
     for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each)))

@@ -127,12 +127,19 @@ void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source, Py_
 
 // ---------------------------------------------------------------- strings and pointers
 
-// The string's bytes, which live as long as the object.
+// A CStr's bytes, and what keeps them.
+Argument c_string_in(PyObject *object, Py_ssize_t index) {
+    Argument argument = argument_of(object, c_string_type);
+    if (is_unterminated(argument))
+        throw Error(ErrorKind::value, "element ", index,
+                    " has no NUL, and C would read on behind its end; pass bytes, or end it with a NUL");
+    return argument;
+}
+
+// The bytes of a bytes or str object, which live as long as it.
 const char *string_in(PyObject *object, Py_ssize_t index) {
     if (PyBytes_Check(object))
         return PyBytes_AS_STRING(object);
-    if (PyObject_TypeCheck(object, c_string_type))
-        return static_cast<const char *>(pointer_of(object)->address);
     if (!PyUnicode_Check(object))
         throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; bytes, a str or a CStr was expected");
     Py_ssize_t length = 0;
@@ -304,13 +311,25 @@ void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
 void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {
     if (!is_list(source))
         return fill_from_memory(self, sizeof(void *), source);
-    Reference items = checked(items_of(source).release());
-    PyObject *const tuple = items.get();
-    const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
-    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(items));
-    auto *const cells = static_cast<const char **>(block.data);
-    for (Py_ssize_t i = 0; i < length; ++i)
-        cells[i] = string_in(PyTuple_GET_ITEM(tuple, i), i);
+    const Reference items = checked(items_of(source).release());
+    const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
+    Reference pinned = checked(PyTuple_New(length));
+    PyObject *const held = pinned.get();
+    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
+    auto *const cells = static_cast<const void **>(block.data);
+    for (Py_ssize_t i = 0; i < length; ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
+        Reference pin;
+        if (PyObject_TypeCheck(item, c_string_type)) {
+            Argument element = c_string_in(item, i);
+            cells[i] = element.address;
+            pin = pin_of(std::move(element), item);
+        } else {
+            cells[i] = string_in(item, i);
+            pin = Reference::borrow(item);
+        }
+        PyTuple_SET_ITEM(held, i, pin ? pin.release() : Py_NewRef(Py_None));
+    }
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 

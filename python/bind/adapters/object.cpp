@@ -89,6 +89,10 @@ PyObject *depended_on(const entrepot_pointer &pointer) noexcept {
     return pointer.release == release_with_gil<release_dependent> ? static_cast<PyObject *>(pointer.handle) : nullptr;
 }
 
+bool may_lose_memory(PyObject *adapter) noexcept {
+    return pointer_of(adapter)->release || (is_device_array(adapter) && has_known_memory(adapter));
+}
+
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
     if (is_block(pointer.release))
         return static_cast<const Block *>(pointer.handle)->pinned;

@@ -73,6 +73,8 @@ bool is_owner(const entrepot_pointer &pointer) noexcept;
 bool keeps_memory(PyObject *adapter) noexcept;
 // The adapter whose memory it stands for a part of, borrowed; nullptr where that is no adapter's.
 PyObject *depended_on(const entrepot_pointer &pointer) noexcept;
+// Whether its memory goes when it is made to stand for something else.
+bool may_lose_memory(PyObject *adapter) noexcept;
 // What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 
@@ -115,6 +117,9 @@ void make_ready(PyObject *adapter);
 
 // As `argument`, without the names.
 Argument argument_of(PyObject *object, PyTypeObject *type);
+
+// Whether C would read on behind the end of a string that it takes there.
+bool is_unterminated(const Argument &argument) noexcept;
 
 // What keeps the argument's memory for longer than a call: the caller's own adapter may stand for something else by then.
 Reference pin_of(Argument &&argument, PyObject *object);
@@ -187,6 +192,7 @@ int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
 // Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
 void give_address_its_turn(PyObject *device_array);
+bool has_known_memory(PyObject *device_array) noexcept;
 // The array whose memory a sub-array, or another adapter, stands for a part of, or itself; nullptr where there is none. Borrowed.
 PyObject *root_of(PyObject *adapter) noexcept;
 

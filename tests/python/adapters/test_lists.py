@@ -235,6 +235,22 @@ class TestStrings:
         gc.collect()
         assert gone() is None
 
+    def test_a_string_is_not_freed_while_a_list_has_it(self):
+        text = CStr(None)
+        text.malloc(8)
+        ctypes.memmove(int(text), b"goods", 5)
+        strings = ListOfBytes([text])
+        for free in (text.free, lambda: text.__init__("other")):
+            with pytest.raises(BufferError):
+                free()
+        assert strings.to_list() == [b"goods"]
+        del strings
+        text.free()
+
+    def test_a_string_that_does_not_end(self):
+        with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read on behind its end"):
+            ListOfBytes([b"", CStr(array.array("B", b"four"))])
+
     @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=repr)
     def test_what_is_no_string_names_its_index(self, bad):
         with pytest.raises(TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"):
