@@ -8,6 +8,7 @@
 #include "ctypes_data.hpp"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace entrepot::python {
@@ -115,9 +116,38 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
+Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
+    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
+}
+
+bool is_floating(const char *format) noexcept {
+    const char code = format ? format[std::strspn(format, "@=<>!")] : 'B';
+    return code != '\0' && std::strchr("efdgZ", code);
+}
+
+// Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
+void check_elements(const AdapterRow &row, PyObject *source) {
+    if (is_adapter(source) || ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer || !PyObject_CheckBuffer(source))
+        return;  // the address is no buffer's
+    Py_buffer view;
+    if (PyObject_GetBuffer(source, &view, PyBUF_ND | PyBUF_FORMAT) != 0)
+        return PyErr_Clear();  // target_of says what is wrong with it
+    const Py_ssize_t itemsize = view.itemsize, size = size_of_element(row);
+    const bool is_refused = view.len != 0 && ((itemsize != size && itemsize != 1) || (row.element && is_floating(view.format)));
+    const std::string format = view.format ? view.format : "B";
+    PyBuffer_Release(&view);
+    if (is_refused)
+        throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", itemsize,
+                    " bytes and the format '", format, "', those of a ", short_name(row), " are ",
+                    row.element ? row.element->c_name : "pointers", " of ", size,
+                    " bytes; convert them, or pass Pointer(…) where the address is meant");
+}
+
 // As many elements as the memory is known to have, of which there are at least so many.
-void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source, Py_ssize_t least = 0) {
+void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
+    check_elements(row, source);
     Target target = target_of(source);
+    const Py_ssize_t itemsize = size_of_element(row);
     const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
     if (target.address && length >= 0 && length < least)
         throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(source)->tp_name, " has ", target.bytes, " bytes, and ", least,
@@ -161,10 +191,6 @@ PyObject *pointer_at(PyObject *self, void *cell) {
 PyObject *string_at(const void *cell) { return cell ? PyBytes_FromString(static_cast<const char *>(cell)) : Py_NewRef(Py_None); }
 
 // ---------------------------------------------------------------- reading
-
-Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
-    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
-}
 
 std::byte *cells_of(PyObject *self) {
     void *const cells = pointer_of(self)->address;
@@ -296,21 +322,21 @@ void fill_numbers(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (is_list(source))
         fill_from_list(self, *row.element, source);
     else
-        fill_from_memory(self, row.element->size, source);
+        fill_from_memory(self, row, source);
 }
 
 void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, row.element->size, source, 1);
+        return fill_from_memory(self, row, source, 1);
     if (PySequence_Fast_GET_SIZE(source) != 1)
         throw Error(ErrorKind::value, "one element was expected, not ", PySequence_Fast_GET_SIZE(source), "; ", row.element->list,
                     " takes any number");
     fill_from_list(self, *row.element, source);
 }
 
-void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {
+void fill_strings(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, sizeof(void *), source);
+        return fill_from_memory(self, row, source);
     const Reference items = checked(items_of(source).release());
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));
@@ -333,9 +359,9 @@ void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-void fill_pointers(PyObject *self, const AdapterRow &, PyObject *source) {
+void fill_pointers(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, sizeof(void *), source);
+        return fill_from_memory(self, row, source);
     const Reference items = checked(items_of(source).release());
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));

@@ -94,6 +94,30 @@ class TestNumbers:
         with pytest.raises(BufferError):
             numbers.append(4)
 
+    @pytest.mark.parametrize("code", "qdfhH")
+    def test_elements_of_another_type_are_not_read_as_ints(self, code):
+        numbers = array.array(code, [1, 2])
+        with pytest.raises(ValueError, match=rf"ListOfInt: the elements of a array.array have {numbers.itemsize} bytes"):
+            ListOfInt(numbers)
+        assert int(ListOfInt(Pointer(numbers))) == numbers.buffer_info()[0]
+
+    def test_elements_that_are_no_pointers(self):
+        with pytest.raises(ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"):
+            ListOfPointer(array.array("i", [1, 2]))
+
+    def test_elements_that_may_be_ints(self):
+        for numbers in (array.array("I", [1, 2]), bytearray(b"\1\0\0\0\2\0\0\0"), (ctypes.c_int32 * 2)(1, 2)):
+            assert ListOfInt(numbers).to_list() == [1, 2]
+        assert ListOfInt(array.array("d")).to_list() == []
+
+    @pytest.mark.numpy
+    def test_numpy_s_own_ints(self):
+        import numpy as np
+
+        with pytest.raises(ValueError, match="have 8 bytes and the format 'l', those of a ListOfInt are int of 4 bytes; convert"):
+            ListOfInt(np.array([1, 2]))
+        assert ListOfInt(np.array([1, 2], "int32")).to_list() == [1, 2]
+
     def test_of_an_address_the_length_is_not_known(self):
         made = ListOfInt(5)
         assert not made.is_owner
