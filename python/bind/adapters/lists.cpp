@@ -182,9 +182,9 @@ const char *string_in(PyObject *object, Py_ssize_t index) {
 }
 
 // A cell of an array of pointers, by the class of the array.
-PyObject *pointer_at(PyObject *self, void *cell) {
+PyObject *pointer_at(void *cell, Owner list) {
     Reference result = blank(pointer_type);
-    set(result.get(), {cell, depend_on(self), -1, false});  // what the list pins
+    set(result.get(), {cell, std::move(list), -1, false});  // what the list pins
     return result.release();
 }
 
@@ -209,13 +209,28 @@ Py_ssize_t length_of(PyObject *self) {
     return length;
 }
 
-PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
-    std::byte *const cell = cells_of(self) + index * size_of_element(row);
-    if (row.element)
-        return number_at(*row.element, cell).release();
+std::byte *cell_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
+    std::byte *const cells = cells_of(self);
+    const Py_ssize_t length = pointer_of(self)->length;
+    if (length >= 0 && index >= length)
+        throw Error(ErrorKind::index, "index ", index, " is outside of the ", length, " elements");
+    return cells + index * size_of_element(row);
+}
+
+void *pointer_in(PyObject *self, Py_ssize_t index) {
     void *value = nullptr;
-    std::memcpy(&value, cell, sizeof value);
-    return row.fill == fill_strings ? string_at(value) : pointer_at(self, value);
+    std::memcpy(&value, cell_at(self, row_of(Py_TYPE(self)), index), sizeof value);
+    return value;
+}
+
+// Meanwhile the list stands for nothing else, whatever other threads ask of it.
+PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
+    if (row.fill == fill_pointers) {
+        Owner list = depend_on(self);
+        return pointer_at(pointer_in(self, index), std::move(list));
+    }
+    const Exclusive exclusive(self);
+    return row.element ? number_at(*row.element, cell_at(self, row, index)).release() : string_at(pointer_in(self, index));
 }
 
 Reference elements_of(PyObject *self) {
@@ -278,7 +293,11 @@ const ElementType &element_type_of(PyObject *self) {
 }
 
 PyObject *get_value(PyObject *self, void *) {
-    return guarded([&] { return number_at(element_type_of(self), cells_of(self)).release(); });
+    return guarded([&] {
+        const ElementType &type = element_type_of(self);
+        const Exclusive exclusive(self);
+        return number_at(type, cells_of(self)).release();
+    });
 }
 
 int set_value(PyObject *self, PyObject *value, void *) {
@@ -286,9 +305,12 @@ int set_value(PyObject *self, PyObject *value, void *) {
         if (!value)
             throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
         const ElementType &type = element_type_of(self);
+        std::byte number[sizeof(std::uint64_t)];
+        store(type, number, 0, value);  // may run code of Python's, and that give the adapter other memory
+        const Exclusive exclusive(self);
         if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
             throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
-        store(type, cells_of(self), 0, value);
+        std::memcpy(cells_of(self), number, type.size);
         return 0;
     } catch (...) {
         return raise_current();

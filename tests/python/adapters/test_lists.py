@@ -225,6 +225,17 @@ class TestSingles:
         with pytest.raises(ValueError, match="read-only"):
             PointerToInt(bytes(4)).value = 1
 
+    def test_memory_that_goes_while_the_number_is_asked_for_is_not_written(self):
+        made = PointerToInt([1])
+
+        class Number:
+            def __index__(self):
+                made.__init__(None)
+                return 5
+
+        with pytest.raises(ValueError, match="this PointerToInt is NULL"):
+            made.value = Number()
+
     def test_the_value_is_not_deleted(self):
         with pytest.raises(TypeError, match="cannot be deleted"):
             del PointerToInt([1]).value
