@@ -499,9 +499,17 @@ void give_address_its_turn(PyObject *self) {
         without_gil([&] { memory.wait_for_host(access); });
 }
 
-PyObject *root_of(PyObject *self) noexcept {
-    PyObject *const kept = kept_by(*pointer_of(self));
-    return kept && is_device_array(kept) ? kept : self;
+bool has_known_memory(PyObject *self) noexcept {
+    const Exclusive exclusive(self);
+    return static_cast<bool>(description_of(self).memory);
+}
+
+PyObject *root_of(PyObject *adapter) noexcept {
+    PyObject *root = nullptr;
+    for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each)))
+        if (is_device_array(each))
+            root = each;
+    return root;
 }
 
 Reference device_array(void *address, std::size_t bytes) {
@@ -512,9 +520,9 @@ Reference device_array(void *address, std::size_t bytes) {
 }
 
 void mark_freed(PyObject *object) noexcept {
-    if (!is_adapter(object) || !is_device_array(object))
+    PyObject *const root = is_adapter(object) ? root_of(object) : nullptr;
+    if (!root)
         return;
-    PyObject *const root = root_of(object);
     const Exclusive exclusive(root);
     pointer_of(root)->flags |= ENTREPOT_ADAPTER_FREED;
     description_of(root).memory = Memory();

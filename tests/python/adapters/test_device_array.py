@@ -454,6 +454,29 @@ class TestFreed:
         _mark_freed(array[:])
         assert array.is_freed
 
+    @pytest.mark.parametrize(
+        "way",
+        [
+            Pointer,
+            lambda array: Pointer(Pointer(array)),
+            lambda array: Pointer(array)[0],
+            ListOfInt,
+            lambda array: Pointer(array[:]),
+            lambda array: DeviceArray(Pointer(array)),
+            lambda array: type("Handle", (Pointer,), {})(array),
+        ],
+    )
+    def test_it_is_freed_with_another_adapter_of_its_memory(self, way):
+        array = allocated(24)
+        other = way(array)
+        _mark_freed(other)
+        assert array.is_freed
+
+    def test_it_is_not_freed_with_a_pointer_to_its_address(self):
+        array = allocated(24)
+        _mark_freed(array.createRef())
+        assert not array.is_freed
+
     def test_a_new_allocation_at_the_address_is_another(self):
         self.freed()
         assert not allocated(24).is_freed
