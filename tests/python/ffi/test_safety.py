@@ -63,10 +63,6 @@ class bits:
     SOME = 3
 
 
-@_library.function
-def text_length(a: text_and_memory) -> c_int: ...
-
-
 __getattr__, _, _ = _library.declared(globals())
 
 
@@ -105,9 +101,6 @@ class TestRecordsByValue:
         del whole
         assert is_gone(gone[0])
         assert is_gone(gone[1])
-
-    def test_what_an_argument_is_made_of_is_kept_until_c_returns(self):
-        assert text_length(("x" * 10_000_000, None)) == 10_000_000
 
     def test_a_record_assigned_to_itself_keeps_it(self):
         memory = Held(b"memory")
