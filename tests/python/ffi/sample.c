@@ -27,17 +27,11 @@ typedef struct {
 typedef int (*binary)(int, int);
 typedef void (*visitor)(void *context, point *at, int64_t count);
 
-typedef struct {
-    const char *text;
-    void *memory;
-} text_and_memory;
-
 int8_t add_int8(int8_t a, int8_t b) { return (int8_t)(a + b); }
 uint64_t same_uint64(uint64_t a) { return a; }
 double halved(float a) { return a / 2; }
 bool negated(bool a) { return !a; }
 int32_t sum_of_points(point a, point b) { return a.x + a.y + b.x + b.y; }
-int called_beside(text_and_memory a, binary function) { return function(1, 2); }
 point swapped(point a) { return (point){a.y, a.x}; }
 large scaled(large a, double by) {
     for (int i = 0; i < 4; ++i)

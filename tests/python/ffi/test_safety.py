@@ -63,14 +63,6 @@ class bits:
     SOME = 3
 
 
-@_library.function
-def called_beside(a: text_and_memory, function: ffi.Sync[binary]) -> c_int: ...
-
-
-@_library.callback
-def binary(a: c_int, b: c_int) -> c_int: ...
-
-
 __getattr__, _, _ = _library.declared(globals())
 
 
@@ -109,12 +101,6 @@ class TestRecordsByValue:
         del whole
         assert is_gone(gone[0])
         assert is_gone(gone[1])
-
-    def test_an_argument_is_kept_until_c_returns(self):
-        memory = [Held(b"memory")]
-        gone = weakref.ref(memory[0])
-        assert called_beside((None, memory.pop()), lambda a, b: 0 if is_gone(gone) else a + b) == 3
-        assert is_gone(gone)
 
     def test_a_record_assigned_to_itself_keeps_it(self):
         memory = Held(b"memory")
