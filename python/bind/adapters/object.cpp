@@ -98,10 +98,7 @@ PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
         return static_cast<const Block *>(pointer.handle)->pinned;
     if (PyObject *const adapter = depended_on(pointer))
         return adapter;
-    Owner owner(pointer.handle, pointer.release);
-    PyObject *const kept = kept_object(owner);
-    owner.detach();
-    return kept;
+    return kept_object(pointer.release, pointer.handle);
 }
 
 // ---------------------------------------------------------------- for record types

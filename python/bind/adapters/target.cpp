@@ -37,9 +37,7 @@ constexpr const char *what_stands_for_one = " stands for no address: None, an in
 Target target_of_adapter(PyObject *adapter) {
     make_ready(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
-    Owner owner(pointer.handle, pointer.release);
-    const bool keeps = keeps_memory(adapter) && !held_view(owner);
-    owner.detach();
+    const bool keeps = keeps_memory(adapter) && !held_view(pointer.release, pointer.handle);
     Target target;
     target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
     target.address = pointer.address;
