@@ -2,6 +2,7 @@
 #pragma once
 #include "adapters.hpp"
 
+#include "../guarded.hpp"
 #include "../interned.hpp"
 #include "../parameters.hpp"
 
@@ -130,15 +131,6 @@ template <class Body, class... Subject> auto with_subject(Body body, const Subje
         return body();
     } catch (const Error &error) {
         throw Error(error.kind(), subject..., ": ", error.what());
-    }
-}
-
-template <class Body> PyObject *guarded(Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
     }
 }
 

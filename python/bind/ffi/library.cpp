@@ -3,6 +3,7 @@
 
 #include "../errors.hpp"
 #include "../gil.hpp"
+#include "../guarded.hpp"
 #include "../reference.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -18,15 +19,6 @@ struct LibraryObject {
 PyTypeObject *library_type = nullptr;
 
 ffi::Library &library_of(PyObject *self) { return *reinterpret_cast<LibraryObject *>(self)->library; }
-
-template <class Body> PyObject *guarded(Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
 
 std::vector<std::string> texts(PyObject *list) {
     const Reference items = checked(PySequence_Tuple(list));
