@@ -78,6 +78,11 @@ static void at_exit(void) {
         kept(1, 2);
 }
 void call_at_exit(void) { atexit(at_exit); }
+typedef struct door_s *door;
+typedef struct key_s *key;
+door open_door(int number) { return (door)(intptr_t)number; }
+key cut_key(int number) { return (key)(intptr_t)number; }
+int number_of(door it) { return (int)(intptr_t)it; }
 static int multiply(int a, int b) { return a * b; }
 binary multiplier(void) { return multiply; }
 void visit(visitor function, void *context, point *points, int64_t count) {

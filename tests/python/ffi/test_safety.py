@@ -165,6 +165,20 @@ class TestDeclarations:
         with pytest.raises(TypeError, match="C passes no arrays"):
             _library.function(length)(list(range(8)))
 
+    @pytest.mark.parametrize("declare", [_library.function, _library.function_or("later"), _library.callback])
+    def test_every_parameter_says_its_type(self, declare):
+        def length(text: ffi.In[CStr], most) -> c_int: ...
+
+        def any_number(first: c_int, *rest: c_int) -> c_int: ...
+
+        def by_name(first: c_int, *, second: c_int) -> c_int: ...
+
+        with pytest.raises(TypeError, match="length, most: no type is said; annotate it, as most: c_int"):
+            declare(length)
+        for declaration in (any_number, by_name):
+            with pytest.raises(TypeError, match=rf"{declaration.__name__}: C has neither \*args nor keyword-only"):
+                declare(declaration)
+
     def test_a_name_with_two_underscores(self):
         assert named("padded").PROPERTIES() == ["first", "__pad"]
         assert list(named("padded")(1)) == [1, 7]
