@@ -47,7 +47,9 @@ _library = Library(
     sonames=["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"],
     directories=["$ROCM_PATH/lib", "$HIP_PATH/lib", "/opt/rocm/lib"],
     variable="ENTREPOT_HIP_LIBRARY",
-    advice="Install ROCm's HIP runtime (Debian: apt-get install libamdhip64-5), or set ENTREPOT_HIP_LIBRARY to its path.",
+    advice=(
+        "Install ROCm's HIP runtime (Debian: apt-get install libamdhip64-5), or set ENTREPOT_HIP_LIBRARY to its path."
+    ),
     status=("hipError_t", "hipSuccess"),
 )
 
@@ -201,7 +203,8 @@ class hipJitOption:
     hipJitOptionInfoLogBufferSizeBytes = 4  # CUDA Only Size of the buffer in bytes for logged info
     hipJitOptionErrorLogBuffer = 5  # CUDA Only Pointer to the buffer with logged error(s)
     hipJitOptionErrorLogBufferSizeBytes = 6  # CUDA Only Size of the buffer in bytes for logged error(s)
-    hipJitOptionOptimizationLevel = 7  # Value of optimization level for generated codes, acceptable options -O0, -O1, -O2, -O3
+    # Value of optimization level for generated codes, acceptable options -O0, -O1, -O2, -O3
+    hipJitOptionOptimizationLevel = 7
     hipJitOptionTargetFromContext = 8  # CUDA Only The target context, which is the default
     hipJitOptionTarget = 9  # CUDA Only JIT target
     hipJitOptionFallbackStrategy = 10  # CUDA Only Fallback strategy
@@ -220,7 +223,8 @@ class hipJitOption:
     hipJitOptionPrecSqrt = 23  # Deprecated: CUDA Only Set single-precision floating-point square root
     hipJitOptionFma = 24  # Deprecated: CUDA Only Enable floating-point multiplies and adds/subtracts operations
     hipJitOptionPositionIndependentCode = 25  # CUDA Only Generates Position Independent code
-    hipJitOptionMinCTAPerSM = 26  # CUDA Only Hints to JIT compiler the minimum number of CTAs frin kernel's grid to be mapped to SM
+    # CUDA Only Hints to JIT compiler the minimum number of CTAs frin kernel's grid to be mapped to SM
+    hipJitOptionMinCTAPerSM = 26
     hipJitOptionMaxThreadsPerBlock = 27  # CUDA only Maximum number of threads in a thread block
     hipJitOptionOverrideDirectiveValues = 28  # Cuda only Override Directive values
     hipJitOptionNumOptions = 29  # Number of options
@@ -280,7 +284,8 @@ class hipMemoryType:
     hipMemoryTypeUnregistered = 0  # Unregistered memory
     hipMemoryTypeHost = 1  # Memory is physically located on host
     hipMemoryTypeDevice = 2  # Memory is physically located on device. (see deviceId for specific device)
-    hipMemoryTypeManaged = 3  # Managed memory, automaticallly managed by the unified memory system place holder for new values.
+    # Managed memory, automaticallly managed by the unified memory system place holder for new values.
+    hipMemoryTypeManaged = 3
     hipMemoryTypeArray = 10  # Array memory, physically located on device. (see deviceId for specific device)
     hipMemoryTypeUnified = 11  # unified address space
 
@@ -290,7 +295,8 @@ class hipError_t:
     """HIP error type"""
 
     hipSuccess = 0  # Successful completion.
-    hipErrorInvalidValue = 1  # One or more of the parameters passed to the API call is NULL or not in an acceptable range.
+    # One or more of the parameters passed to the API call is NULL or not in an acceptable range.
+    hipErrorInvalidValue = 1
     hipErrorOutOfMemory = 2  # out of memory range.
     hipErrorMemoryAllocation = 2  # Memory allocation error.
     hipErrorNotInitialized = 3  # Invalid not initialized
@@ -339,7 +345,10 @@ class hipError_t:
     hipErrorInvalidResourceHandle = 400  # Resource handle (hipEvent_t or hipStream_t) invalid.
     hipErrorIllegalState = 401  # Resource required is not in a valid state to perform operation.
     hipErrorNotFound = 500  # Not found
-    hipErrorNotReady = 600  # Indicates that asynchronous operations enqueued earlier are not ready. This is not actually an error, but is used to distinguish from hipSuccess (which indicates completion). APIs that return this error include hipEventQuery and hipStreamQuery.
+    # Indicates that asynchronous operations enqueued earlier are not ready. This is not actually an error, but is used
+    # to distinguish from hipSuccess (which indicates completion). APIs that return this error include hipEventQuery and
+    # hipStreamQuery.
+    hipErrorNotReady = 600
     hipErrorIllegalAddress = 700
     hipErrorLaunchOutOfResources = 701  # Out of resources error.
     hipErrorLaunchTimeOut = 702  # Timeout for the launch.
@@ -351,23 +360,38 @@ class hipError_t:
     hipErrorHostMemoryAlreadyRegistered = 712  # Produced when trying to lock a page-locked memory.
     hipErrorHostMemoryNotRegistered = 713  # Produced when trying to unlock a non-page-locked memory.
     hipErrorLaunchFailure = 719  # An exception occurred on the device while executing a kernel.
-    hipErrorCooperativeLaunchTooLarge = 720  # This error indicates that the number of blocks launched per grid for a kernel that was launched via cooperative launch APIs exceeds the maximum number of allowed blocks for the current device.
+    # This error indicates that the number of blocks launched per grid for a kernel that was launched via cooperative
+    # launch APIs exceeds the maximum number of allowed blocks for the current device.
+    hipErrorCooperativeLaunchTooLarge = 720
     hipErrorNotSupported = 801  # Produced when the hip API is not supported/implemented
     hipErrorStreamCaptureUnsupported = 900  # The operation is not permitted when the stream is capturing.
-    hipErrorStreamCaptureInvalidated = 901  # The current capture sequence on the stream has been invalidated due to a previous error.
-    hipErrorStreamCaptureMerge = 902  # The operation would have resulted in a merge of two independent capture sequences.
+    # The current capture sequence on the stream has been invalidated due to a previous error.
+    hipErrorStreamCaptureInvalidated = 901
+    # The operation would have resulted in a merge of two independent capture sequences.
+    hipErrorStreamCaptureMerge = 902
     hipErrorStreamCaptureUnmatched = 903  # The capture was not initiated in this stream.
-    hipErrorStreamCaptureUnjoined = 904  # The capture sequence contains a fork that was not joined to the primary stream.
-    hipErrorStreamCaptureIsolation = 905  # A dependency would have been created which crosses the capture sequence boundary. Only implicit in-stream ordering dependencies are allowed to cross the boundary
-    hipErrorStreamCaptureImplicit = 906  # The operation would have resulted in a disallowed implicit dependency on a current capture sequence from hipStreamLegacy.
-    hipErrorCapturedEvent = 907  # The operation is not permitted on an event which was last recorded in a capturing stream.
-    hipErrorStreamCaptureWrongThread = 908  # A stream capture sequence not initiated with the hipStreamCaptureModeRelaxed argument to hipStreamBeginCapture was passed to hipStreamEndCapture in a different thread.
-    hipErrorGraphExecUpdateFailure = 910  # This error indicates that the graph update not performed because it included changes which violated constraintsspecific to instantiated graph update.
+    # The capture sequence contains a fork that was not joined to the primary stream.
+    hipErrorStreamCaptureUnjoined = 904
+    # A dependency would have been created which crosses the capture sequence boundary. Only implicit in-stream ordering
+    # dependencies are allowed to cross the boundary
+    hipErrorStreamCaptureIsolation = 905
+    # The operation would have resulted in a disallowed implicit dependency on a current capture sequence from
+    # hipStreamLegacy.
+    hipErrorStreamCaptureImplicit = 906
+    # The operation is not permitted on an event which was last recorded in a capturing stream.
+    hipErrorCapturedEvent = 907
+    # A stream capture sequence not initiated with the hipStreamCaptureModeRelaxed argument to hipStreamBeginCapture was
+    # passed to hipStreamEndCapture in a different thread.
+    hipErrorStreamCaptureWrongThread = 908
+    # This error indicates that the graph update not performed because it included changes which violated
+    # constraintsspecific to instantiated graph update.
+    hipErrorGraphExecUpdateFailure = 910
     hipErrorInvalidChannelDescriptor = 911  # Invalid channel descriptor.
     hipErrorInvalidTexture = 912  # Invalid texture.
     hipErrorUnknown = 999  # Unknown error.
     hipErrorRuntimeMemory = 1052  # HSA runtime memory call returned error. Typically not seen in production systems.
-    hipErrorRuntimeOther = 1053  # HSA runtime call other than memory returned error. Typically not seen in production systems.
+    # HSA runtime call other than memory returned error. Typically not seen in production systems.
+    hipErrorRuntimeOther = 1053
     hipErrorTbd = 1054  # Marker that more error codes are needed.
 
 
@@ -380,24 +404,30 @@ class hipDeviceAttribute_t:
     hipDeviceAttributeAccessPolicyMaxWindowSize = 1  # Cuda only. The maximum size of the window policy in bytes.
     hipDeviceAttributeAsyncEngineCount = 2  # Asynchronous engines number.
     hipDeviceAttributeCanMapHostMemory = 3  # Whether host memory can be mapped into device address space
-    hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4  # Device can access host registered memory at the same virtual address as the CPU
+    # Device can access host registered memory at the same virtual address as the CPU
+    hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4
     hipDeviceAttributeClockRate = 5  # Peak clock frequency in kilohertz.
     hipDeviceAttributeComputeMode = 6  # Compute mode that device is currently in.
     hipDeviceAttributeComputePreemptionSupported = 7  # Device supports Compute Preemption.
     hipDeviceAttributeConcurrentKernels = 8  # Device can possibly execute multiple kernels concurrently.
-    hipDeviceAttributeConcurrentManagedAccess = 9  # Device can coherently access managed memory concurrently with the CPU
+    # Device can coherently access managed memory concurrently with the CPU
+    hipDeviceAttributeConcurrentManagedAccess = 9
     hipDeviceAttributeCooperativeLaunch = 10  # Support cooperative launch
     hipDeviceAttributeCooperativeMultiDeviceLaunch = 11  # Support cooperative launch on multiple devices
-    hipDeviceAttributeDeviceOverlap = 12  # Device can concurrently copy memory and execute a kernel. Deprecated. Use instead asyncEngineCount.
-    hipDeviceAttributeDirectManagedMemAccessFromHost = 13  # Host can directly access managed memory on the device without migration
+    # Device can concurrently copy memory and execute a kernel. Deprecated. Use instead asyncEngineCount.
+    hipDeviceAttributeDeviceOverlap = 12
+    # Host can directly access managed memory on the device without migration
+    hipDeviceAttributeDirectManagedMemAccessFromHost = 13
     hipDeviceAttributeGlobalL1CacheSupported = 14  # Device supports caching globals in L1
-    hipDeviceAttributeHostNativeAtomicSupported = 15  # Link between the device and the host supports native atomic operations
+    # Link between the device and the host supports native atomic operations
+    hipDeviceAttributeHostNativeAtomicSupported = 15
     hipDeviceAttributeIntegrated = 16  # Device is integrated GPU
     hipDeviceAttributeIsMultiGpuBoard = 17  # Multiple GPU devices.
     hipDeviceAttributeKernelExecTimeout = 18  # Run time limit for kernels executed on the device
     hipDeviceAttributeL2CacheSize = 19  # Size of L2 cache in bytes. 0 if the device doesn't have L2 cache.
     hipDeviceAttributeLocalL1CacheSupported = 20  # caching locals in L1 is supported
-    hipDeviceAttributeLuid = 21  # 8-byte locally unique identifier in 8 bytes. Undefined on TCC and non-Windows platforms
+    # 8-byte locally unique identifier in 8 bytes. Undefined on TCC and non-Windows platforms
+    hipDeviceAttributeLuid = 21
     hipDeviceAttributeLuidDeviceNodeMask = 22  # Luid device node mask. Undefined on TCC and non-Windows platforms
     hipDeviceAttributeComputeCapabilityMajor = 23  # Major compute capability version number.
     hipDeviceAttributeManagedMemory = 24  # Device supports allocating managed memory on this system
@@ -417,13 +447,16 @@ class hipDeviceAttribute_t:
     hipDeviceAttributeMaxSurfaceCubemapLayered = 38  # Cuda only. Maximum dimension of Cubemap layered surface.
     hipDeviceAttributeMaxTexture1DWidth = 39  # Maximum size of 1D texture.
     hipDeviceAttributeMaxTexture1DLayered = 40  # Maximum dimensions of 1D layered texture.
-    hipDeviceAttributeMaxTexture1DLinear = 41  # Maximum number of elements allocatable in a 1D linear texture. Use cudaDeviceGetTexture1DLinearMaxWidth() instead on Cuda.
+    # Maximum number of elements allocatable in a 1D linear texture. Use cudaDeviceGetTexture1DLinearMaxWidth() instead
+    # on Cuda.
+    hipDeviceAttributeMaxTexture1DLinear = 41
     hipDeviceAttributeMaxTexture1DMipmap = 42  # Maximum size of 1D mipmapped texture.
     hipDeviceAttributeMaxTexture2DWidth = 43  # Maximum dimension width of 2D texture.
     hipDeviceAttributeMaxTexture2DHeight = 44  # Maximum dimension hight of 2D texture.
     hipDeviceAttributeMaxTexture2DGather = 45  # Maximum dimensions of 2D texture if gather operations performed.
     hipDeviceAttributeMaxTexture2DLayered = 46  # Maximum dimensions of 2D layered texture.
-    hipDeviceAttributeMaxTexture2DLinear = 47  # Maximum dimensions (width, height, pitch) of 2D textures bound to pitched memory.
+    # Maximum dimensions (width, height, pitch) of 2D textures bound to pitched memory.
+    hipDeviceAttributeMaxTexture2DLinear = 47
     hipDeviceAttributeMaxTexture2DMipmap = 48  # Maximum dimensions of 2D mipmapped texture.
     hipDeviceAttributeMaxTexture3DWidth = 49  # Maximum dimension width of 3D texture.
     hipDeviceAttributeMaxTexture3DHeight = 50  # Maximum dimension height of 3D texture.
@@ -439,27 +472,35 @@ class hipDeviceAttribute_t:
     hipDeviceAttributeMemoryClockRate = 60  # Peak memory clock frequency in kilohertz.
     hipDeviceAttributeComputeCapabilityMinor = 61  # Minor compute capability version number.
     hipDeviceAttributeMultiGpuBoardGroupID = 62  # Unique ID of device group on the same multi-GPU board
-    hipDeviceAttributeMultiprocessorCount = 63  # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs; when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs;
+    # when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    hipDeviceAttributeMultiprocessorCount = 63
     hipDeviceAttributeUnused1 = 64  # Previously hipDeviceAttributeName
-    hipDeviceAttributePageableMemoryAccess = 65  # Device supports coherently accessing pageable memory without calling hipHostRegister on it
-    hipDeviceAttributePageableMemoryAccessUsesHostPageTables = 66  # Device accesses pageable memory via the host's page tables
+    # Device supports coherently accessing pageable memory without calling hipHostRegister on it
+    hipDeviceAttributePageableMemoryAccess = 65
+    # Device accesses pageable memory via the host's page tables
+    hipDeviceAttributePageableMemoryAccessUsesHostPageTables = 66
     hipDeviceAttributePciBusId = 67  # PCI Bus ID.
     hipDeviceAttributePciDeviceId = 68  # PCI Device ID. Returns pcie slot id
     hipDeviceAttributePciDomainId = 69  # PCI Domain Id.
     hipDeviceAttributePciDomainID = 69
     hipDeviceAttributePersistingL2CacheMaxSize = 70  # Maximum l2 persisting lines capacity in bytes
-    hipDeviceAttributeMaxRegistersPerBlock = 71  # 32-bit registers available to a thread block. This number is shared by all thread blocks simultaneously resident on a multiprocessor.
+    # 32-bit registers available to a thread block. This number is shared by all thread blocks simultaneously resident
+    # on a multiprocessor.
+    hipDeviceAttributeMaxRegistersPerBlock = 71
     hipDeviceAttributeMaxRegistersPerMultiprocessor = 72  # 32-bit registers available per block.
     hipDeviceAttributeReservedSharedMemPerBlock = 73  # Shared memory reserved by CUDA driver per block.
     hipDeviceAttributeMaxSharedMemoryPerBlock = 74  # Maximum shared memory available per block in bytes.
     hipDeviceAttributeSharedMemPerBlockOptin = 75  # Maximum shared memory per block usable by special opt in.
     hipDeviceAttributeSharedMemPerMultiprocessor = 76  # Shared memory available per multiprocessor.
-    hipDeviceAttributeSingleToDoublePrecisionPerfRatio = 77  # Cuda only. Performance ratio of single precision to double precision.
+    # Cuda only. Performance ratio of single precision to double precision.
+    hipDeviceAttributeSingleToDoublePrecisionPerfRatio = 77
     hipDeviceAttributeStreamPrioritiesSupported = 78  # Whether to support stream priorities.
     hipDeviceAttributeSurfaceAlignment = 79  # Alignment requirement for surfaces
     hipDeviceAttributeTccDriver = 80  # Cuda only. Whether device is a Tesla device using TCC driver
     hipDeviceAttributeTextureAlignment = 81  # Alignment requirement for textures
-    hipDeviceAttributeTexturePitchAlignment = 82  # Pitch alignment requirement for 2D texture references bound to pitched memory;
+    # Pitch alignment requirement for 2D texture references bound to pitched memory;
+    hipDeviceAttributeTexturePitchAlignment = 82
     hipDeviceAttributeTotalConstantMemory = 83  # Constant memory size in bytes.
     hipDeviceAttributeTotalGlobalMem = 84  # Global memory available on devicice.
     hipDeviceAttributeUnifiedAddressing = 85  # Cuda only. An unified address space shared with the host.
@@ -468,7 +509,8 @@ class hipDeviceAttribute_t:
     hipDeviceAttributeMemoryPoolsSupported = 88  # Device supports HIP Stream Ordered Memory Allocator
     hipDeviceAttributeVirtualMemoryManagementSupported = 89  # Device supports HIP virtual memory management
     hipDeviceAttributeHostRegisterSupported = 90  # Can device support host memory registration via hipHostRegister
-    hipDeviceAttributeMemoryPoolSupportedHandleTypes = 91  # Supported handle mask for HIP Stream Ordered Memory Allocator
+    # Supported handle mask for HIP Stream Ordered Memory Allocator
+    hipDeviceAttributeMemoryPoolSupportedHandleTypes = 91
     hipDeviceAttributeCudaCompatibleEnd = 9999
     hipDeviceAttributeAmdSpecificBegin = 10000
     hipDeviceAttributeClockInstructionRate = 10000
@@ -478,19 +520,25 @@ class hipDeviceAttribute_t:
     hipDeviceAttributeUnused5 = 10004  # Previously hipDeviceAttributeGcnArchName
     hipDeviceAttributeHdpMemFlushCntl = 10005  # Address of the HDP_MEM_COHERENCY_FLUSH_CNTL register
     hipDeviceAttributeHdpRegFlushCntl = 10006  # Address of the HDP_REG_COHERENCY_FLUSH_CNTL register
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc = 10007  # Supports cooperative launch on multiple devices with unmatched functions
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim = 10008  # Supports cooperative launch on multiple devices with unmatched grid dimensions
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim = 10009  # Supports cooperative launch on multiple devices with unmatched block dimensions
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem = 10010  # Supports cooperative launch on multiple devices with unmatched shared memories
+    # Supports cooperative launch on multiple devices with unmatched functions
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc = 10007
+    # Supports cooperative launch on multiple devices with unmatched grid dimensions
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim = 10008
+    # Supports cooperative launch on multiple devices with unmatched block dimensions
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim = 10009
+    # Supports cooperative launch on multiple devices with unmatched shared memories
+    hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem = 10010
     hipDeviceAttributeIsLargeBar = 10011  # Whether it is LargeBar
     hipDeviceAttributeAsicRevision = 10012  # Revision of the GPU in this device
-    hipDeviceAttributeCanUseStreamWaitValue = 10013  # '1' if Device supports hipStreamWaitValue32() and hipStreamWaitValue64(), '0' otherwise.
+    # '1' if Device supports hipStreamWaitValue32() and hipStreamWaitValue64(), '0' otherwise.
+    hipDeviceAttributeCanUseStreamWaitValue = 10013
     hipDeviceAttributeImageSupport = 10014  # '1' if Device supports image, '0' otherwise.
     hipDeviceAttributePhysicalMultiProcessorCount = 10015  # All available physical compute units for the device
     hipDeviceAttributeFineGrainSupport = 10016  # '1' if Device supports fine grain, '0' otherwise
     hipDeviceAttributeWallClockRate = 10017  # Constant frequency of wall clock in kilohertz.
     hipDeviceAttributeNumberOfXccs = 10018  # The number of XCC(s) on the device
-    hipDeviceAttributeMaxAvailableVgprsPerThread = 10019  # Max number of available (directly or indirectly addressable) VGPRs per thread in DWORDs.
+    # Max number of available (directly or indirectly addressable) VGPRs per thread in DWORDs.
+    hipDeviceAttributeMaxAvailableVgprsPerThread = 10019
     hipDeviceAttributePciChipId = 10020  # GPU Manufacturer device id
     hipDeviceAttributeAmdSpecificEnd = 19999
     hipDeviceAttributeVendorSpecificBegin = 20000
@@ -723,38 +771,54 @@ class hipMemcpy3DOperandType:
 
 @_library.enum(c_uint)
 class hipFunction_attribute:
-    HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0  # The maximum number of threads per block. Depends on function and device.
-    HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1  # The statically allocated shared memory size in bytes per block required by the function.
+    # The maximum number of threads per block. Depends on function and device.
+    HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0
+    # The statically allocated shared memory size in bytes per block required by the function.
+    HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1
     HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2  # The user-allocated constant memory by the function in bytes.
     HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3  # The local memory usage of each thread by this function in bytes.
     HIP_FUNC_ATTRIBUTE_NUM_REGS = 4  # The number of registers used by each thread of this function.
     HIP_FUNC_ATTRIBUTE_PTX_VERSION = 5  # PTX version
     HIP_FUNC_ATTRIBUTE_BINARY_VERSION = 6  # Binary version
     HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7  # Cache mode
-    HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # The maximum dynamic shared memory per block for this function in bytes.
-    HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9  # The shared memory carveout preference in percent of the maximum shared memory.
+    # The maximum dynamic shared memory per block for this function in bytes.
+    HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+    # The shared memory carveout preference in percent of the maximum shared memory.
+    HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9
     HIP_FUNC_ATTRIBUTE_MAX = 10
 
 
 @_library.enum(c_uint)
 class hipPointer_attribute:
-    HIP_POINTER_ATTRIBUTE_CONTEXT = 1  # The context on which a pointer was allocated  Warning: This attribute is not supported in HIP
+    # The context on which a pointer was allocated Warning: This attribute is not supported in HIP
+    HIP_POINTER_ATTRIBUTE_CONTEXT = 1
     HIP_POINTER_ATTRIBUTE_MEMORY_TYPE = 2  # memory type describing the location of a pointer
     HIP_POINTER_ATTRIBUTE_DEVICE_POINTER = 3  # address at which the pointer is allocated on the device
     HIP_POINTER_ATTRIBUTE_HOST_POINTER = 4  # address at which the pointer is allocated on the host
-    HIP_POINTER_ATTRIBUTE_P2P_TOKENS = 5  # A pair of tokens for use with Linux kernel interface  Warning: This attribute is not supported in HIP
+    # A pair of tokens for use with Linux kernel interface Warning: This attribute is not supported in HIP
+    HIP_POINTER_ATTRIBUTE_P2P_TOKENS = 5
     HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6  # Synchronize every synchronous memory operation initiated on this region
     HIP_POINTER_ATTRIBUTE_BUFFER_ID = 7  # Unique ID for an allocated memory region
     HIP_POINTER_ATTRIBUTE_IS_MANAGED = 8  # Indicates if the pointer points to managed memory
-    HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9  # device ordinal of a device on which a pointer was allocated or registered
-    HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE = 10  # if this pointer maps to an allocation that is suitable for hipIpcGetMemHandle  Warning: This attribute is not supported in HIP
+    # device ordinal of a device on which a pointer was allocated or registered
+    HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9
+    # if this pointer maps to an allocation that is suitable for hipIpcGetMemHandle Warning: This attribute is not
+    # supported in HIP
+    HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE = 10
     HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11  # Starting address for this requested pointer
     HIP_POINTER_ATTRIBUTE_RANGE_SIZE = 12  # Size of the address range for this requested pointer
-    HIP_POINTER_ATTRIBUTE_MAPPED = 13  # tells if this pointer is in a valid address range that is mapped to a backing allocation
-    HIP_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14  # Bitmask of allowed hipmemAllocationHandleType for this allocation  Warning: This attribute is not supported in HIP
-    HIP_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15  # returns if the memory referenced by this pointer can be used with the GPUDirect RDMA API  Warning: This attribute is not supported in HIP
-    HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16  # Returns the access flags the device associated with for the corresponding memory referenced by the ptr
-    HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17  # Returns the mempool handle for the allocation if it was allocated from a mempool  Warning: This attribute is not supported in HIP
+    # tells if this pointer is in a valid address range that is mapped to a backing allocation
+    HIP_POINTER_ATTRIBUTE_MAPPED = 13
+    # Bitmask of allowed hipmemAllocationHandleType for this allocation Warning: This attribute is not supported in HIP
+    HIP_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES = 14
+    # returns if the memory referenced by this pointer can be used with the GPUDirect RDMA API Warning: This attribute
+    # is not supported in HIP
+    HIP_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15
+    # Returns the access flags the device associated with for the corresponding memory referenced by the ptr
+    HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS = 16
+    # Returns the mempool handle for the allocation if it was allocated from a mempool Warning: This attribute is not
+    # supported in HIP
+    HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17
 
 
 @_library.enum(c_uint)
@@ -815,12 +879,19 @@ class hipLimit_t:
     "UnsupportedLimit" by default.
     """
 
-    hipLimitStackSize = 0  # Limit of stack size in bytes on the current device, per thread. The size is in units of 256 dwords, up to the limit of (128K - 16)
+    # Limit of stack size in bytes on the current device, per thread. The size is in units of 256 dwords, up to the
+    # limit of (128K - 16)
+    hipLimitStackSize = 0
     hipLimitPrintfFifoSize = 1  # Size limit in bytes of fifo used by printf call on the device. Currently not supported
-    hipLimitMallocHeapSize = 2  # Limit of heap size in bytes on the current device, should be less than the global memory size on the device
-    hipExtLimitScratchMin = 4096  # Minimum allowed value in bytes for scratch limit on this device. Valid only on Rocm device. This is read only.
-    hipExtLimitScratchMax = 4097  # Maximum allowed value in bytes for scratch limit on this device. Valid only on Rocm device. This is read only.
-    hipExtLimitScratchCurrent = 4098  # Current scratch limit threshold in bytes on this device. Must be between hipExtLimitScratchMin and hipExtLimitScratchMaxValid values. Valid only on Rocm device. This can be modified.
+    # Limit of heap size in bytes on the current device, should be less than the global memory size on the device
+    hipLimitMallocHeapSize = 2
+    # Minimum allowed value in bytes for scratch limit on this device. Valid only on Rocm device. This is read only.
+    hipExtLimitScratchMin = 4096
+    # Maximum allowed value in bytes for scratch limit on this device. Valid only on Rocm device. This is read only.
+    hipExtLimitScratchMax = 4097
+    # Current scratch limit threshold in bytes on this device. Must be between hipExtLimitScratchMin and
+    # hipExtLimitScratchMaxValid values. Valid only on Rocm device. This can be modified.
+    hipExtLimitScratchCurrent = 4098
     hipLimitRange = 4099  # Supported limit range
 
 
@@ -847,9 +918,13 @@ class hipMemoryAdvise:
     hipMemAdviseUnsetReadMostly = 2  # Undo the effect of hipMemAdviseSetReadMostly
     hipMemAdviseSetPreferredLocation = 3  # Set the preferred location for the data as the specified device
     hipMemAdviseUnsetPreferredLocation = 4  # Clear the preferred location for the data
-    hipMemAdviseSetAccessedBy = 5  # Data will be accessed by the specified device so prevent page faults as much as possible
+    # Data will be accessed by the specified device so prevent page faults as much as possible
+    hipMemAdviseSetAccessedBy = 5
     hipMemAdviseUnsetAccessedBy = 6  # Let HIP to decide on the page faulting policy for the specified device
-    hipMemAdviseSetCoarseGrain = 100  # The default memory model is fine-grain. That allows coherent operations between host and device, while executing kernels. The coarse-grain can be used for data that only needs to be coherent at dispatch boundaries for better performance
+    # The default memory model is fine-grain. That allows coherent operations between host and device, while executing
+    # kernels. The coarse-grain can be used for data that only needs to be coherent at dispatch boundaries for better
+    # performance
+    hipMemAdviseSetCoarseGrain = 100
     hipMemAdviseUnsetCoarseGrain = 101  # Restores cache coherency policy back to fine-grain
 
 
@@ -857,9 +932,13 @@ class hipMemoryAdvise:
 class hipMemRangeCoherencyMode:
     """HIP Coherency Mode"""
 
-    hipMemRangeCoherencyModeFineGrain = 0  # Updates to memory with this attribute can be done coherently from all devices
-    hipMemRangeCoherencyModeCoarseGrain = 1  # Writes to memory with this attribute can be performed by a single device at a time
-    hipMemRangeCoherencyModeIndeterminate = 2  # Memory region queried contains subregions with both hipMemRangeCoherencyModeFineGrain and hipMemRangeCoherencyModeCoarseGrain attributes
+    # Updates to memory with this attribute can be done coherently from all devices
+    hipMemRangeCoherencyModeFineGrain = 0
+    # Writes to memory with this attribute can be performed by a single device at a time
+    hipMemRangeCoherencyModeCoarseGrain = 1
+    # Memory region queried contains subregions with both hipMemRangeCoherencyModeFineGrain and
+    # hipMemRangeCoherencyModeCoarseGrain attributes
+    hipMemRangeCoherencyModeIndeterminate = 2
 
 
 @_library.enum(c_uint)
@@ -877,14 +956,30 @@ class hipMemRangeAttribute:
 class hipMemPoolAttr:
     """HIP memory pool attributes"""
 
-    hipMemPoolReuseFollowEventDependencies = 1  # (value type = int) Allow hipMemAllocAsync to use memory asynchronously freed in another streams as long as a stream ordering dependency of the allocating stream on the free action exists. hip events and null stream interactions can create the required stream ordered dependencies. (default enabled)
-    hipMemPoolReuseAllowOpportunistic = 2  # (value type = int) Allow reuse of already completed frees when there is no dependency between the free and allocation. (default enabled)
-    hipMemPoolReuseAllowInternalDependencies = 3  # (value type = int) Allow hipMemAllocAsync to insert new stream dependencies in order to establish the stream ordering required to reuse a piece of memory released by cuFreeAsync (default enabled).
-    hipMemPoolAttrReleaseThreshold = 4  # (value type = uint64_t) Amount of reserved memory in bytes to hold onto before trying to release memory back to the OS. When more than the release threshold bytes of memory are held by the memory pool, the allocator will try to release memory back to the OS on the next call to stream, event or context synchronize. (default 0)
-    hipMemPoolAttrReservedMemCurrent = 5  # (value type = uint64_t) Amount of backing memory currently allocated for the mempool.
-    hipMemPoolAttrReservedMemHigh = 6  # (value type = uint64_t) High watermark of backing memory allocated for the mempool since the last time it was reset. High watermark can only be reset to zero.
-    hipMemPoolAttrUsedMemCurrent = 7  # (value type = uint64_t) Amount of memory from the pool that is currently in use by the application.
-    hipMemPoolAttrUsedMemHigh = 8  # (value type = uint64_t) High watermark of the amount of memory from the pool that was in use by the application since the last time it was reset. High watermark can only be reset to zero.
+    # (value type = int) Allow hipMemAllocAsync to use memory asynchronously freed in another streams as long as a
+    # stream ordering dependency of the allocating stream on the free action exists. hip events and null stream
+    # interactions can create the required stream ordered dependencies. (default enabled)
+    hipMemPoolReuseFollowEventDependencies = 1
+    # (value type = int) Allow reuse of already completed frees when there is no dependency between the free and
+    # allocation. (default enabled)
+    hipMemPoolReuseAllowOpportunistic = 2
+    # (value type = int) Allow hipMemAllocAsync to insert new stream dependencies in order to establish the stream
+    # ordering required to reuse a piece of memory released by cuFreeAsync (default enabled).
+    hipMemPoolReuseAllowInternalDependencies = 3
+    # (value type = uint64_t) Amount of reserved memory in bytes to hold onto before trying to release memory back to
+    # the OS. When more than the release threshold bytes of memory are held by the memory pool, the allocator will try
+    # to release memory back to the OS on the next call to stream, event or context synchronize. (default 0)
+    hipMemPoolAttrReleaseThreshold = 4
+    # (value type = uint64_t) Amount of backing memory currently allocated for the mempool.
+    hipMemPoolAttrReservedMemCurrent = 5
+    # (value type = uint64_t) High watermark of backing memory allocated for the mempool since the last time it was
+    # reset. High watermark can only be reset to zero.
+    hipMemPoolAttrReservedMemHigh = 6
+    # (value type = uint64_t) Amount of memory from the pool that is currently in use by the application.
+    hipMemPoolAttrUsedMemCurrent = 7
+    # (value type = uint64_t) High watermark of the amount of memory from the pool that was in use by the application
+    # since the last time it was reset. High watermark can only be reset to zero.
+    hipMemPoolAttrUsedMemHigh = 8
 
 
 @_library.enum(c_uint)
@@ -901,9 +996,15 @@ class hipMemAllocationType:
     """Defines the allocation types"""
 
     hipMemAllocationTypeInvalid = 0
-    hipMemAllocationTypePinned = 1  # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively using it
-    hipMemAllocationTypeUncached = 1073741824  # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively using it
-    hipMemAllocationTypeMax = 2147483647  # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively using it
+    # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively
+    # using it
+    hipMemAllocationTypePinned = 1
+    # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively
+    # using it
+    hipMemAllocationTypeUncached = 1073741824
+    # This allocation type is 'pinned', i.e. cannot migrate from its current location while the application is actively
+    # using it
+    hipMemAllocationTypeMax = 2147483647
 
 
 @_library.enum(c_uint)
@@ -940,8 +1041,10 @@ class hipSharedMemConfig:
     """Warning: On AMD devices and some Nvidia devices, these hints and controls are ignored."""
 
     hipSharedMemBankSizeDefault = 0  # The compiler selects a device-specific value for the banking.
-    hipSharedMemBankSizeFourByte = 1  # Shared mem is banked at 4-bytes intervals and performs best when adjacent threads access data 4 bytes apart.
-    hipSharedMemBankSizeEightByte = 2  # Shared mem is banked at 8-byte intervals and performs best when adjacent threads access data 4 bytes apart.
+    # Shared mem is banked at 4-bytes intervals and performs best when adjacent threads access data 4 bytes apart.
+    hipSharedMemBankSizeFourByte = 1
+    # Shared mem is banked at 8-byte intervals and performs best when adjacent threads access data 4 bytes apart.
+    hipSharedMemBankSizeEightByte = 2
 
 
 @_library.enum(c_uint)
@@ -1053,7 +1156,8 @@ class hipGraphExecUpdateResult:
     """Graph execution update result"""
 
     hipGraphExecUpdateSuccess = 0  # The update succeeded
-    hipGraphExecUpdateError = 1  # The update failed for an unexpected reason which is described in the return value of the function
+    # The update failed for an unexpected reason which is described in the return value of the function
+    hipGraphExecUpdateError = 1
     hipGraphExecUpdateErrorTopologyChanged = 2  # The update failed because the topology changed
     hipGraphExecUpdateErrorNodeTypeChanged = 3  # The update failed because a node type changed
     hipGraphExecUpdateErrorFunctionChanged = 4
@@ -1073,7 +1177,8 @@ class hipStreamCaptureMode:
 class hipStreamCaptureStatus:
     hipStreamCaptureStatusNone = 0  # Stream is not capturing
     hipStreamCaptureStatusActive = 1  # Stream is actively capturing
-    hipStreamCaptureStatusInvalidated = 2  # Stream is part of a capture sequence that has been invalidated, but not terminated
+    # Stream is part of a capture sequence that has been invalidated, but not terminated
+    hipStreamCaptureStatusInvalidated = 2
 
 
 @_library.enum(c_uint)
@@ -1127,10 +1232,13 @@ class hipGraphInstantiateResult:
     """hipGraphInstantiateWithParams results"""
 
     hipGraphInstantiateSuccess = 0  # Instantiation Success
-    hipGraphInstantiateError = 1  # Instantiation failed for an unexpected reason which is described in the return value of the function
+    # Instantiation failed for an unexpected reason which is described in the return value of the function
+    hipGraphInstantiateError = 1
     hipGraphInstantiateInvalidStructure = 2  # Instantiation failed due to invalid structure, such as cycles
-    hipGraphInstantiateNodeOperationNotSupported = 3  # Instantiation for device launch failed because the graph contained an unsupported operation
-    hipGraphInstantiateMultipleDevicesNotSupported = 4  # Instantiation for device launch failed due to the nodes belonging to different contexts
+    # Instantiation for device launch failed because the graph contained an unsupported operation
+    hipGraphInstantiateNodeOperationNotSupported = 3
+    # Instantiation for device launch failed due to the nodes belonging to different contexts
+    hipGraphInstantiateMultipleDevicesNotSupported = 4
 
 
 @_library.enum(c_uint)
@@ -1383,10 +1491,7 @@ hipStream_t = ihipStream_t
 
 @_library.struct(size=4, alignment=4)
 class hipDeviceArch_t:
-    """@ {
-
-    hipDeviceArch_t
-    """
+    """hipDeviceArch_t"""
 
     hasGlobalInt32Atomics: bits(c_uint, 0, 1) @ 0  # 32-bit integer atomics for global memory.
     hasGlobalFloatAtomicExch: bits(c_uint, 1, 1) @ 0  # 32-bit float atomic exch for global memory.
@@ -1429,12 +1534,21 @@ class hipDeviceProp_tR0600:
     maxGridSize: c_int * 3 @ 336  # Max grid dimensions (XYZ).
     clockRate: c_int @ 348  # Max clock frequency of the multiProcessors in khz.
     totalConstMem: c_size_t @ 352  # Size of shared constant memory region on the device (in bytes).
-    major: c_int @ 360  # Major compute capability version. This indicates the core instruction set of the GPU architecture. For example, a value of 11 would correspond to Navi III (RDNA3). See the arch feature flags for portable ways to query feature caps.
-    minor: c_int @ 364  # Minor compute capability version. This indicates a particular configuration, feature set, or variation within the group represented by the major compute capability version. For example, different models within the same major version might have varying levels of support for certain features or optimizations. See the arch feature flags for portable ways to query feature caps.
+    # Major compute capability version. This indicates the core instruction set of the GPU architecture. For example, a
+    # value of 11 would correspond to Navi III (RDNA3). See the arch feature flags for portable ways to query feature
+    # caps.
+    major: c_int @ 360
+    # Minor compute capability version. This indicates a particular configuration, feature set, or variation within the
+    # group represented by the major compute capability version. For example, different models within the same major
+    # version might have varying levels of support for certain features or optimizations. See the arch feature flags for
+    # portable ways to query feature caps.
+    minor: c_int @ 364
     textureAlignment: c_size_t @ 368  # Alignment requirement for textures
     texturePitchAlignment: c_size_t @ 376  # Pitch alignment requirement for texture references bound to
     deviceOverlap: c_int @ 384  # Deprecated. Use asyncEngineCount instead
-    multiProcessorCount: c_int @ 388  # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs; when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs;
+    # when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    multiProcessorCount: c_int @ 388
     kernelExecTimeoutEnabled: c_int @ 392  # Run time limit for kernels executed on the device
     integrated: c_int @ 396  # APU vs dGPU
     canMapHostMemory: c_int @ 400  # Check whether HIP can map host memory
@@ -1483,28 +1597,34 @@ class hipDeviceProp_tR0600:
     multiGpuBoardGroupID: c_int @ 660  # Unique identifier for a group of devices on same multiboard GPU
     hostNativeAtomicSupported: c_int @ 664  # Link between host and device supports native atomics
     singleToDoublePrecisionPerfRatio: c_int @ 668  # Deprecated. CUDA only.
-    pageableMemoryAccess: c_int @ 672  # Device supports coherently accessing pageable memory without calling hipHostRegister on it
+    # Device supports coherently accessing pageable memory without calling hipHostRegister on it
+    pageableMemoryAccess: c_int @ 672
     concurrentManagedAccess: c_int @ 676  # Device can coherently access managed memory concurrently with the CPU
     computePreemptionSupported: c_int @ 680  # Is compute preemption supported on the device
-    canUseHostPointerForRegisteredMem: c_int @ 684  # Device can access host registered memory with same address as the host
+    # Device can access host registered memory with same address as the host
+    canUseHostPointerForRegisteredMem: c_int @ 684
     cooperativeLaunch: c_int @ 688  # HIP device supports cooperative launch
     cooperativeMultiDeviceLaunch: c_int @ 692  # HIP device supports cooperative launch on multiple devices
     sharedMemPerBlockOptin: c_size_t @ 696  # Per device m ax shared mem per block usable by special opt in
     pageableMemoryAccessUsesHostPageTables: c_int @ 704  # Device accesses pageable memory via the host's page tables
-    directManagedMemAccessFromHost: c_int @ 708  # Host can directly access managed memory on the device without migration
+    # Host can directly access managed memory on the device without migration
+    directManagedMemAccessFromHost: c_int @ 708
     maxBlocksPerMultiProcessor: c_int @ 712  # Max number of blocks on CU
     accessPolicyMaxWindowSize: c_int @ 716  # Max value of access policy window
     reservedSharedMemPerBlock: c_size_t @ 720  # Shared memory reserved by driver per block
     hostRegisterSupported: c_int @ 728  # Device supports hipHostRegister
     sparseHipArraySupported: c_int @ 732  # Indicates if device supports sparse hip arrays
-    hostRegisterReadOnlySupported: c_int @ 736  # Device supports using the hipHostRegisterReadOnly flag with hipHostRegistger
+    # Device supports using the hipHostRegisterReadOnly flag with hipHostRegistger
+    hostRegisterReadOnlySupported: c_int @ 736
     timelineSemaphoreInteropSupported: c_int @ 740  # Indicates external timeline semaphore support
     memoryPoolsSupported: c_int @ 744  # Indicates if device supports hipMallocAsync and hipMemPool APIs
     gpuDirectRDMASupported: c_int @ 748  # Indicates device support of RDMA APIs
-    gpuDirectRDMAFlushWritesOptions: c_uint @ 752  # Bitmask to be interpreted according to hipFlushGPUDirectRDMAWritesOptions
+    # Bitmask to be interpreted according to hipFlushGPUDirectRDMAWritesOptions
+    gpuDirectRDMAFlushWritesOptions: c_uint @ 752
     gpuDirectRDMAWritesOrdering: c_int @ 756  # value of hipGPUDirectRDMAWritesOrdering
     memoryPoolSupportedHandleTypes: c_uint @ 760  # Bitmask of handle types support with mempool based IPC
-    deferredMappingHipArraySupported: c_int @ 764  # Device supports deferred mapping HIP arrays and HIP mipmapped arrays
+    # Device supports deferred mapping HIP arrays and HIP mipmapped arrays
+    deferredMappingHipArraySupported: c_int @ 764
     ipcEventSupported: c_int @ 768  # Device supports IPC events
     clusterLaunch: c_int @ 772  # Device supports cluster launch
     unifiedFunctionPointers: c_int @ 776  # Indicates device supports unified function pointers
@@ -1512,7 +1632,8 @@ class hipDeviceProp_tR0600:
     hipReserved: c_int * 32 @ 1032  # Reserved for adding new entries for HIP/CUDA.
     gcnArchName: c_char * 256 @ 1160  # AMD GCN Arch Name. HIP Only.
     maxSharedMemoryPerMultiProcessor: c_size_t @ 1416  # Maximum Shared Memory Per CU. HIP Only.
-    clockInstructionRate: c_int @ 1424  # Frequency in khz of the timer used by the device-side "clock*" instructions. New for HIP.
+    # Frequency in khz of the timer used by the device-side "clock*" instructions. New for HIP.
+    clockInstructionRate: c_int @ 1424
     arch: hipDeviceArch_t @ 1428  # Architectural feature flags. New for HIP.
     hdpMemFlushCntl: Pointer @ 1432  # Addres of HDP_MEM_COHERENCY_FLUSH_CNTL register
     hdpRegFlushCntl: Pointer @ 1440  # Addres of HDP_REG_COHERENCY_FLUSH_CNTL register
@@ -2364,8 +2485,10 @@ class hipStreamBatchMemOpParams_union:
     operation: hipStreamBatchMemOpType @ 0
     waitValue: hipStreamBatchMemOpParams_union_hipStreamMemOpWaitValueParams_t @ 0
     writeValue: hipStreamBatchMemOpParams_union_hipStreamMemOpWriteValueParams_t @ 0
-    flushRemoteWrites: hipStreamBatchMemOpParams_union_hipStreamMemOpFlushRemoteWritesParams_t @ 0  # Currently not supported on AMD
-    memoryBarrier: hipStreamBatchMemOpParams_union_hipStreamMemOpMemoryBarrierParams_t @ 0  # Currently not supported on AMD
+    # Currently not supported on AMD
+    flushRemoteWrites: hipStreamBatchMemOpParams_union_hipStreamMemOpFlushRemoteWritesParams_t @ 0
+    # Currently not supported on AMD
+    memoryBarrier: hipStreamBatchMemOpParams_union_hipStreamMemOpMemoryBarrierParams_t @ 0
     pad: c_uint64 * 6 @ 0
 
 hipStreamBatchMemOpParams = hipStreamBatchMemOpParams_union
@@ -2417,7 +2540,8 @@ class hipMemPoolProps:
     allocType: hipMemAllocationType @ 0  # Allocation type. Currently must be specified as hipMemAllocationTypePinned
     handleTypes: hipMemAllocationHandleType @ 4  # Handle types that will be supported by allocations from the pool
     location: hipMemLocation @ 8  # Location where allocations should reside
-    win32SecurityAttributes: Pointer @ 16  # Windows-specific LPSECURITYATTRIBUTES required when hipMemHandleTypeWin32 is specified
+    # Windows-specific LPSECURITYATTRIBUTES required when hipMemHandleTypeWin32 is specified
+    win32SecurityAttributes: Pointer @ 16
     maxSize: c_size_t @ 24  # Maximum pool size. When set to 0, defaults to a system dependent value
     reserved: c_ubyte * 56 @ 32  # Reserved for future use, must be 0
 
@@ -2636,8 +2760,8 @@ class hipMemAllocNodeParams:
 
 @_library.struct(size=32, alignment=8)
 class hipAccessPolicyWindow:
-    """* Specifies access policy for a window, a contiguous extent of memory beginning at base_ptr and ending at base_ptr +
-    num_bytes.
+    """Specifies access policy for a window, a contiguous extent of memory beginning at base_ptr and ending at base_ptr
+    + num_bytes.
     """
 
     base_ptr: Pointer @ 0  # Starting address of the access policy window
@@ -2661,9 +2785,11 @@ class hipLaunchAttributeValue:
 
     pad: c_char * 64 @ 0  # 64 byte padding
     accessPolicyWindow: hipAccessPolicyWindow @ 0  # Value of launch attribute ::hipLaunchAttributeAccessPolicyWindow.
-    cooperative: c_int @ 0  # Value of launch attribute ::hipLaunchAttributeCooperative. Indicates whether the kernel is cooperative.
+    # Value of launch attribute ::hipLaunchAttributeCooperative. Indicates whether the kernel is cooperative.
+    cooperative: c_int @ 0
     priority: c_int @ 0  # Value of launch attribute :: hipLaunchAttributePriority. Execution priority of kernel
-    syncPolicy: hipSynchronizationPolicy @ 0  # Value of launch attribute :: hipLaunchAttributeSynchronizationPolicy. Used to work queued up in stream
+    # Value of launch attribute :: hipLaunchAttributeSynchronizationPolicy. Used to work queued up in stream
+    syncPolicy: hipSynchronizationPolicy @ 0
     memSyncDomainMap: hipLaunchMemSyncDomainMap @ 0  # Value of launch attribute hipLaunchAttributeMemSyncDomainMap
     memSyncDomain: hipLaunchMemSyncDomain @ 0  # Value of launch attribute hipLaunchAttributeMemSyncDomain
 
@@ -2789,7 +2915,8 @@ class hipMemcpyNodeParams:
 class hipChildGraphNodeParams:
     """Child graph node params"""
 
-    graph: hipGraph_t @ 0  # Either the child graph to clone into the node, or a handle to the graph possesed by the node used during query
+    # Either the child graph to clone into the node, or a handle to the graph possesed by the node used during query
+    graph: hipGraph_t @ 0
 
 
 @_library.struct(size=8, alignment=8)
@@ -2841,7 +2968,12 @@ class hipGraphNodeParams:
 
 @_library.struct(size=8, alignment=1)
 class hipGraphEdgeData:
-    from_port: c_ubyte @ 0  # This indicates when the dependency is triggered from the upstream node on the edge. The meaning is specfic to the node type. A value of 0 in all cases means full completion of the upstream node, with memory visibility to the downstream node or portion thereof (indicated by to_port). Only kernel nodes define non-zero ports. A kernel node can use the following output port types: hipGraphKernelNodePortDefault, hipGraphKernelNodePortProgrammatic, or hipGraphKernelNodePortLaunchCompletion.
+    # This indicates when the dependency is triggered from the upstream node on the edge. The meaning is specfic to the
+    # node type. A value of 0 in all cases means full completion of the upstream node, with memory visibility to the
+    # downstream node or portion thereof (indicated by to_port). Only kernel nodes define non-zero ports. A kernel node
+    # can use the following output port types: hipGraphKernelNodePortDefault, hipGraphKernelNodePortProgrammatic, or
+    # hipGraphKernelNodePortLaunchCompletion.
+    from_port: c_ubyte @ 0
     reserved: c_ubyte * 5 @ 1  # These bytes are unused and must be zeroed
     to_port: c_ubyte @ 6  # Currently no node types define non-zero ports. This field must be set to zero.
     type: c_ubyte @ 7  # This should be populated with a value from hipGraphDependencyType
@@ -2908,13 +3040,20 @@ class hipDeviceProp_tR0000:
     memoryClockRate: c_int @ 312  # Max global memory clock frequency in khz.
     memoryBusWidth: c_int @ 316  # Global memory bus width in bits.
     totalConstMem: c_size_t @ 320  # Size of shared memory region (in bytes).
-    major: c_int @ 328  # Major compute capability. On HCC, this is an approximation and features may differ from CUDA CC. See the arch feature flags for portable ways to query feature caps.
-    minor: c_int @ 332  # Minor compute capability. On HCC, this is an approximation and features may differ from CUDA CC. See the arch feature flags for portable ways to query feature caps.
-    multiProcessorCount: c_int @ 336  # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs; when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    # Major compute capability. On HCC, this is an approximation and features may differ from CUDA CC. See the arch
+    # feature flags for portable ways to query feature caps.
+    major: c_int @ 328
+    # Minor compute capability. On HCC, this is an approximation and features may differ from CUDA CC. See the arch
+    # feature flags for portable ways to query feature caps.
+    minor: c_int @ 332
+    # Number of multi-processors. When the GPU works in Compute Unit (CU) mode, this value equals the number of CUs;
+    # when in Workgroup Processor (WGP) mode, this value equels half of CUs, because a single WGP contains two CUs.
+    multiProcessorCount: c_int @ 336
     l2CacheSize: c_int @ 340  # L2 cache size.
     maxThreadsPerMultiProcessor: c_int @ 344  # Maximum resident threads per multi-processor.
     computeMode: c_int @ 348  # Compute mode.
-    clockInstructionRate: c_int @ 352  # Frequency in khz of the timer used by the device-side "clock*" instructions. New for HIP.
+    # Frequency in khz of the timer used by the device-side "clock*" instructions. New for HIP.
+    clockInstructionRate: c_int @ 352
     arch: hipDeviceArch_t @ 356  # Architectural feature flags. New for HIP.
     concurrentKernels: c_int @ 360  # Device can possibly execute multiple kernels concurrently.
     pciDomainID: c_int @ 364  # PCI Domain ID
@@ -2947,9 +3086,11 @@ class hipDeviceProp_tR0000:
     isLargeBar: c_int @ 764  # 1: if it is a large PCI bar device, else 0
     asicRevision: c_int @ 768  # Revision of the GPU in this device
     managedMemory: c_int @ 772  # Device supports allocating managed memory on this system
-    directManagedMemAccessFromHost: c_int @ 776  # Host can directly access managed memory on the device without migration
+    # Host can directly access managed memory on the device without migration
+    directManagedMemAccessFromHost: c_int @ 776
     concurrentManagedAccess: c_int @ 780  # Device can coherently access managed memory concurrently with the CPU
-    pageableMemoryAccess: c_int @ 784  # Device supports coherently accessing pageable memory without calling hipHostRegister on it
+    # Device supports coherently accessing pageable memory without calling hipHostRegister on it
+    pageableMemoryAccess: c_int @ 784
     pageableMemoryAccessUsesHostPageTables: c_int @ 788  # Device accesses pageable memory via the host's page tables
 
 
@@ -2976,15 +3117,7 @@ def hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, f: hipChannelFo
 
 @_library.function
 def hipInit(flags: c_uint) -> hipError_t:
-    """@ }
-
-    @ {
-
-    Defines the HIP API. See the individual sections for more information.
-
-    @ { This section describes the initializtion and version functions of HIP runtime API.
-
-    Explicitly initializes the HIP runtime.
+    """Explicitly initializes the HIP runtime.
 
     Most HIP APIs implicitly initialize the HIP runtime. This API provides control over the timing of the
     initialization.
@@ -3173,11 +3306,7 @@ def hipDeviceTotalMem(bytes: Returned[c_size_t], device: c_int) -> hipError_t:
 
 @_library.function
 def hipDeviceSynchronize() -> hipError_t:
-    """@ }
-
-    @ { This section describes the device management functions of HIP runtime API.
-
-    Waits on all active streams on current device
+    """Waits on all active streams on current device
 
     When this command is invoked, the host thread gets blocked until all the commands associated with streams associated
     with the device. HIP does not support multiple blocking modes (yet!).
@@ -3624,8 +3753,8 @@ def hipIpcGetMemHandle(handle: Returned[hipIpcMemHandle_st], devPtr: In[Pointer]
 
 @_library.function
 def hipIpcOpenMemHandle(devPtr: Returned[Pointer], handle: hipIpcMemHandle_st, flags: c_uint) -> hipError_t:
-    """Opens an interprocess memory handle exported from another process and returns a device pointer usable in the local
-    process.
+    """Opens an interprocess memory handle exported from another process and returns a device pointer usable in the
+    local process.
 
     Maps memory exported from another process with hipIpcGetMemHandle into the current device address space. For
     contexts on different devices hipIpcOpenMemHandle can attempt to enable peer access between the devices as if the
@@ -3724,11 +3853,7 @@ def hipIpcOpenEventHandle(event: Returned[hipEvent_t], handle: hipIpcEventHandle
 
 @_library.function
 def hipFuncSetAttribute(func: In[Pointer], attr: hipFuncAttribute, value: c_int) -> hipError_t:
-    """@ }
-
-    @ { This section describes the execution control functions of HIP runtime API.
-
-    Set attribute for a specific function
+    """Set attribute for a specific function
 
     Note: AMD devices and some Nvidia GPUS do not support shared cache banking, and the hint is ignored on those
     architectures.
@@ -3781,14 +3906,7 @@ def hipFuncSetSharedMemConfig(func: In[Pointer], config: hipSharedMemConfig) -> 
 
 @_library.function
 def hipGetLastError() -> hipError_t:
-    """@ }
-
-    -------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ { This section describes the error handling functions of HIP runtime API.
-
-    Return last error returned by any HIP runtime API call and resets the stored error code to hipSuccess
+    """Return last error returned by any HIP runtime API call and resets the stored error code to hipSuccess
 
     Returns the last error that has been returned by any of the runtime calls in the same host thread, and then resets
     the saved error to hipSuccess.
@@ -4213,8 +4331,8 @@ def hipStreamAddCallback(
     userData: In[Pointer],
     flags: c_uint,
 ) -> hipError_t:
-    """Adds a callback to be called on the host after all currently enqueued items in the stream have completed. For each
-    hipStreamAddCallback call, a callback will be executed exactly once. The callback will block later work in the
+    """Adds a callback to be called on the host after all currently enqueued items in the stream have completed. For
+    each hipStreamAddCallback call, a callback will be executed exactly once. The callback will block later work in the
     stream until it is finished.
 
     See: hipStreamCreate, hipStreamCreateWithFlags, hipStreamQuery, hipStreamSynchronize, hipStreamWaitEvent,
@@ -4561,14 +4679,7 @@ def hipGraphExecBatchMemOpNodeSetParams(
 
 @_library.function
 def hipEventCreateWithFlags(event: Returned[hipEvent_t], flags: c_uint) -> hipError_t:
-    """@ }
-
-    -------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ { This section describes the event management functions of HIP runtime API.
-
-    Create an event with the specified flags
+    """Create an event with the specified flags
 
     See: hipEventCreate, hipEventSynchronize, hipEventDestroy, hipEventElapsedTime
 
@@ -4849,14 +4960,7 @@ def hipImportExternalSemaphore(
     extSem_out: Returned[Pointer],
     semHandleDesc: In[hipExternalSemaphoreHandleDesc_st],
 ) -> hipError_t:
-    """-------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ {
-
-    This section describes the external resource interoperability functions of HIP runtime API.
-
-    Imports an external semaphore.
+    """Imports an external semaphore.
 
     Note: This API is currently not supported on Linux.
 
@@ -5020,9 +5124,7 @@ def hipExternalMemoryGetMappedMipmappedArray(
 
 @_library.function
 def hipMalloc(ptr: Returned[DeviceArray](bytes="size"), size: c_size_t) -> hipError_t:
-    """@ }
-
-    Allocate memory on the default accelerator
+    """Allocate memory on the default accelerator
 
     If size is 0, no memory is allocated, *ptr returns nullptr, and hipSuccess is returned.
 
@@ -5108,9 +5210,7 @@ def hipMemAllocHost(ptr: Returned[Pointer], size: c_size_t) -> hipError_t:
 
 @_library.function
 def hipHostMalloc(ptr: Returned[Pointer], size: c_size_t, flags: c_uint) -> hipError_t:
-    """@ }
-
-    Allocates device accessible page locked (pinned) host memory
+    """Allocates device accessible page locked (pinned) host memory
 
     This API allocates pinned host memory which is mapped into the address space of all GPUs in the system, the memory
     can be accessed directly by the GPU device, and can be read or written with much higher bandwidth than pageable
@@ -5146,14 +5246,7 @@ def hipHostMalloc(ptr: Returned[Pointer], size: c_size_t, flags: c_uint) -> hipE
 
 @_library.function
 def hipMallocManaged(dev_ptr: Returned[DeviceArray](bytes="size"), size: c_size_t, flags: c_uint) -> hipError_t:
-    """-------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ { This section describes the managed memory management functions of HIP runtime API.
-
-    Note: The managed memory management APIs are implemented on Linux, under developement on Windows.
-
-    Allocates memory that will be automatically managed by HIP.
+    """Allocates memory that will be automatically managed by HIP.
 
     This API is used for managed memory, allows data be shared and accessible to both CPU and GPU using a single
     pointer.
@@ -6859,8 +6952,8 @@ def hipMemsetD2D8(
     width: c_size_t,
     height: c_size_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 8-bit values synchronously to the specified char value. Height specifies numbers of
-    rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 8-bit values synchronously to the specified char value. Height specifies numbers
+    of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -6885,8 +6978,8 @@ def hipMemsetD2D8Async(
     height: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 8-bit values asynchronously to the specified char value. Height specifies numbers
-    of rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 8-bit values asynchronously to the specified char value. Height specifies
+    numbers of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -6912,8 +7005,8 @@ def hipMemsetD2D16(
     width: c_size_t,
     height: c_size_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 16-bit values synchronously to the specified short value. Height specifies numbers
-    of rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 16-bit values synchronously to the specified short value. Height specifies
+    numbers of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -6938,8 +7031,8 @@ def hipMemsetD2D16Async(
     height: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 16-bit values asynchronously to the specified short value. Height specifies numbers
-    of rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 16-bit values asynchronously to the specified short value. Height specifies
+    numbers of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -6965,8 +7058,8 @@ def hipMemsetD2D32(
     width: c_size_t,
     height: c_size_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 32-bit values synchronously to the specified int value. Height specifies numbers of
-    rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 32-bit values synchronously to the specified int value. Height specifies numbers
+    of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -6991,8 +7084,8 @@ def hipMemsetD2D32Async(
     height: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
-    """Fills 2D memory range of 'width' 32-bit values asynchronously to the specified int value. Height specifies numbers
-    of rows to set and dstPitch speicifies the number of bytes between each row.
+    """Fills 2D memory range of 'width' 32-bit values asynchronously to the specified int value. Height specifies
+    numbers of rows to set and dstPitch speicifies the number of bytes between each row.
 
     Args:
         dst: Pointer to device memory
@@ -7843,16 +7936,7 @@ def hipMemcpy3DPeerAsync(p: In[hipMemcpy3DPeerParms], stream: hipStream_t) -> hi
 
 @_library.function
 def hipDeviceCanAccessPeer(canAccessPeer: Returned[c_int], deviceId: c_int, peerDeviceId: c_int) -> hipError_t:
-    """@ }
-
-    -------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ {
-
-    This section describes the PeerToPeer device memory access functions of HIP runtime API.
-
-    Determines if a device can access a peer device's memory.
+    """Determines if a device can access a peer device's memory.
 
     The value of canAccessPeer,
 
@@ -8394,16 +8478,7 @@ def hipDevicePrimaryCtxSetFlags(dev: c_int, flags: c_uint) -> hipError_t:
 
 @_library.function
 def hipModuleLoadFatBinary(module: Returned[hipModule_t], fatbin: In[Pointer]) -> hipError_t:
-    """@ }
-
-    -------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ {
-
-    This section describes the module management functions of HIP runtime API.
-
-    Loads fatbin object
+    """Loads fatbin object
 
     Args:
         fatbin: fatbin to be loaded as a module
@@ -8870,7 +8945,8 @@ def hipModuleLaunchKernel(
     kernelParams: In[ListOfPointer],
     extra: In[HipModuleLaunchKernel_extra],
 ) -> hipError_t:
-    """launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelparams or extra
+    """launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelparams or
+    extra
 
     Please note, HIP does not support kernel launch with total work items defined in dimension with size gridDim x
     blockDim >= 2^32. So gridDim.x * blockDim.x, gridDim.y * blockDim.y and gridDim.z * blockDim.z are always less than
@@ -8916,9 +8992,7 @@ def hipModuleLaunchCooperativeKernel(
     stream: hipStream_t,
     kernelParams: In[ListOfPointer],
 ) -> hipError_t:
-    """@ {
-
-    launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelParams, where
+    """launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelParams, where
     thread blocks can cooperate and synchronize as they execute
 
     Please note, HIP does not support kernel launch with total work items defined in dimension with size
@@ -8986,8 +9060,8 @@ def hipLaunchCooperativeKernel(
     sharedMemBytes: c_uint,
     stream: hipStream_t,
 ) -> hipError_t:
-    """Launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelparams or extra,
-    where thread blocks can cooperate and synchronize as they execute.
+    """Launches kernel f with launch parameters and shared memory on stream with arguments passed to kernelparams or
+    extra, where thread blocks can cooperate and synchronize as they execute.
 
     Please note, HIP does not support kernel launch with total work items defined in dimension with size
 
@@ -9136,12 +9210,7 @@ def hipModuleOccupancyMaxPotentialBlockSize(
     dynSharedMemPerBlk: c_size_t,
     blockSizeLimit: c_int,
 ) -> hipError_t:
-    """-------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ { This section describes the occupancy functions of HIP runtime API.
-
-    determine the grid and block sizes to achieves maximum occupancy for a kernel
+    """determine the grid and block sizes to achieves maximum occupancy for a kernel
 
     Please note, HIP does not support kernel launch with total work items defined in dimension with size gridDim x
     blockDim >= 2^32.
@@ -9345,14 +9414,7 @@ def hipProfilerStop() -> hipError_t:
 
 @_library.function
 def hipConfigureCall(gridDim: dim3, blockDim: dim3, sharedMem: c_size_t, stream: hipStream_t) -> hipError_t:
-    """@ }
-
-    -------------------------------------------------------------------------------------------------
-    -------------------------------------------------------------------------------------------------
-
-    @ { This section describes the API to support the triple-chevron syntax.
-
-    Configure a kernel launch.
+    """Configure a kernel launch.
 
     Please note, HIP does not support kernel launch with total work items defined in dimension with size gridDim x
     blockDim >= 2^32.
@@ -10462,9 +10524,7 @@ def hipTexRefSetMipmappedArray(
 
 @_library.function
 def hipApiName(id: c_uint32) -> CStr:
-    """@ { This section describes the callback/Activity of HIP runtime API.
-
-    Returns HIP API name by ID.
+    """Returns HIP API name by ID.
 
     Args:
         id: ID of HIP API
@@ -13101,8 +13161,8 @@ def hipMemcpyFromSymbol_spt(
     offset: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
-    """C: hipError_t hipMemcpyFromSymbol_spt(void *dst, const void *symbol, size_t sizeBytes, size_t offset, hipMemcpyKind
-    kind)
+    """C: hipError_t hipMemcpyFromSymbol_spt(void *dst, const void *symbol, size_t sizeBytes, size_t offset,
+    hipMemcpyKind kind)
     """
 
 
@@ -13116,8 +13176,8 @@ def hipMemcpy2D_spt(
     height: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
-    """C: hipError_t hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-    hipMemcpyKind kind)
+    """C: hipError_t hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t
+    height, hipMemcpyKind kind)
     """
 
 
@@ -13274,8 +13334,8 @@ def hipMemcpy2DToArray_spt(
     height: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
-    """C: hipError_t hipMemcpy2DToArray_spt(hipArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
-    size_t width, size_t height, hipMemcpyKind kind)
+    """C: hipError_t hipMemcpy2DToArray_spt(hipArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t
+    spitch, size_t width, size_t height, hipMemcpyKind kind)
     """
 
 
@@ -13386,8 +13446,8 @@ def hipLaunchKernel_spt(
     sharedMemBytes: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
-    """C: hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args, size_t
-    sharedMemBytes, hipStream_t stream)
+    """C: hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args,
+    size_t sharedMemBytes, hipStream_t stream)
     """
 
 
@@ -13496,8 +13556,12 @@ def hipChooseDeviceR0000(device: Returned[c_int], prop: In[hipDeviceProp_tR0000]
 
 # ---------------------------------------------------------------------------------------- by the version of the library
 
-hipDeviceProp_t = _library.choice("hipGetDevicePropertiesR0600", present=hipDeviceProp_tR0600, absent=hipDeviceProp_tR0000)
-hipGraphNodeType = _library.choice("hipGetDevicePropertiesR0600", present=hipGraphNodeType, absent=hipGraphNodeTypeR0000)
+hipDeviceProp_t = _library.choice(
+    "hipGetDevicePropertiesR0600", present=hipDeviceProp_tR0600, absent=hipDeviceProp_tR0000
+)
+hipGraphNodeType = _library.choice(
+    "hipGetDevicePropertiesR0600", present=hipGraphNodeType, absent=hipGraphNodeTypeR0000
+)
 hipMemoryType = _library.choice("hipGetDevicePropertiesR0600", present=hipMemoryType, absent=hipMemoryTypeR0000)
 
 __getattr__, __dir__, __all__ = _library.declared(globals())
