@@ -539,9 +539,13 @@ private:
             return;
         module_ += title("by the version of the library");
         for (const Choice &choice : settings_.choices) {
-            const std::string arguments = quoted(choice.symbol) + ", present=" + choice.with + ", absent=" + choice.without;
-            const std::string line = choice.name + " = _library.choice(" + arguments + ")\n";
-            module_ += line.size() <= columns + 1 ? line : choice.name + " = _library.choice(\n    " + arguments + "\n)\n";
+            const std::string list[] = {quoted(choice.symbol), "present=" + choice.with, "absent=" + choice.without};
+            const std::string line = choice.name + " = _library.choice(" + list[0] + ", " + list[1] + ", " + list[2] + ")";
+            if (line.size() <= columns)
+                module_ += line + "\n";
+            else
+                module_ +=
+                    choice.name + " = _library.choice(\n    " + list[0] + ",\n    " + list[1] + ",\n    " + list[2] + ",\n)\n";
             if (choice.name != choice.with)
                 stub_ += choice.name + " = " + choice.with + "\n";
         }
