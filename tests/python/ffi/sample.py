@@ -94,6 +94,12 @@ class record:
     numbers: Pointer @ 48
 
 
+@_library.struct(size=16, alignment=8)
+class span:
+    bytes: Pointer @ 0
+    count: c_int32 @ 8
+
+
 @_library.opaque
 class door:
     """What only C knows."""
@@ -202,6 +208,10 @@ def call_kept(a: c_int, b: c_int) -> c_int: ...
 
 @_library.function
 def call_at_exit() -> None: ...
+
+
+@_library.function
+def look_at(it: span, function: Sync[binary]) -> c_int: ...
 
 
 @_library.function

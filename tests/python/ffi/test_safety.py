@@ -102,6 +102,22 @@ class TestRecordsByValue:
         assert is_gone(gone[0])
         assert is_gone(gone[1])
 
+    @pytest.mark.parametrize("make", [lambda *fields: fields, lambda *fields: sample.span(*fields)], ids=["tuple", "record"])
+    def test_what_an_argument_points_to_is_held_until_the_call_returns(self, make):
+        goods = bytearray(b"goods")
+        refused = []
+
+        def look(first, count):
+            try:
+                goods.extend(bytes(1 << 20))
+            except BufferError as error:
+                refused.append(error)
+            return first + count
+
+        assert sample.look_at(make(goods, 5), look) == ord("g") + 5
+        assert len(refused) == 1, "the memory stays where it is while C has its address"
+        goods.append(1)
+
     def test_a_record_assigned_to_itself_keeps_it(self):
         memory = Held(b"memory")
         gone = weakref.ref(memory)
