@@ -176,7 +176,8 @@ std::optional<Elements> elements_of_cai(PyObject *source) {
     return elements_of_type(dtype_from_words(dict.typestr()), "the typestr '" + std::string(dict.typestr()) + "'");
 }
 
-// In the order in which target_of looks for an address. Empty: nobody says, as of an address that is no array's.
+// A buffer is asked first: to look for an attribute that is not there takes longer. Empty: nobody says, as of an address that is
+// no array's.
 std::optional<Elements> elements_said_by(PyObject *source) {
     if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
         ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
@@ -186,9 +187,9 @@ std::optional<Elements> elements_said_by(PyObject *source) {
         return array.size() == 0 ? std::nullopt
                                  : std::optional(elements_of_type(array.dtype(), "the dtype " + name_of(array.dtype())));
     }
-    if (std::optional<Elements> found = elements_of_cai(source))
+    if (std::optional<Elements> found = elements_of_buffer(source))
         return found;
-    return elements_of_buffer(source);
+    return elements_of_cai(source);
 }
 
 // Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
