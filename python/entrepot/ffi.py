@@ -562,10 +562,14 @@ class Library:
 _fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}
 
 
+_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS: a module of its own to import
+
+
 def _check_annotated(declaration: Any) -> None:
     """Without its type, a parameter would be none of the call's, and C would find the next one in its place."""
     code, annotations = declaration.__code__, declaration.__annotations__
-    if len(annotations) - ("return" in annotations) == code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & 12:
+    is_plain = not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
+    if is_plain and len(annotations) - ("return" in annotations) == code.co_argcount:
         return
     names = code.co_varnames[: code.co_argcount]
     bare = [name for name in names if name not in annotations]
