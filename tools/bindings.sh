@@ -32,7 +32,7 @@ bind() {
     fi
 }
 
-bind hip python/entrepot/hip/__init__.py "$hip"
+bind hip python/entrepot/hip/__init__.py "$hip" "$libraries"
 bind hiprtc python/entrepot/hiprtc.py "$hip" /usr/include "$libraries"
 bind hiprand python/entrepot/hiprand.py "$hip" /usr/include "$libraries"
 bind zlib examples/bindings/zlib_bindings.py /usr/include

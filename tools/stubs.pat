@@ -4,7 +4,7 @@
 entrepot._core.__prefix__:
     import ctypes
     from collections.abc import Iterator
-    from typing import Any, ClassVar, final
+    from typing import Any, ClassVar, NoReturn, final
 
     from typing_extensions import Buffer, CapsuleType, Self
 
@@ -122,7 +122,7 @@ entrepot._core.Array$:
             Without a device, on this one. Raises USMAllocationError when there is no such memory left.
             """
         def host(self) -> Array:
-            """The same memory seen as the host's, without a copy. Raises ValueError for device memory."""
+            """The same memory seen as the host's, without a copy. Raises ExchangeError for device memory."""
         def numpy(self) -> Any:
             """
             A numpy.ndarray over the same memory, after waiting for work that writes it.
@@ -223,6 +223,7 @@ entrepot._core.Memory$:
         def __new__(
             cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
         ) -> Self: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
         def get_usm_type(self, syclobj: object | None = None) -> str: ...
         def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
         def copy_to_host(self, obj: Any = None) -> Any: ...
@@ -298,6 +299,14 @@ entrepot._core.full$:
         kind: str | None = None,
         queue: object | None = None,
     ) -> Array:
+        \doc
+
+entrepot._core.fill$:
+    def fill(array: object, value: object, *, queue: object | None = None) -> Event:
+        \doc
+
+entrepot._core.copy$:
+    def copy(dst: object, src: object, queue: object | None = None) -> Event:
         \doc
 
 entrepot._core.as_usm_memory$:
@@ -451,6 +460,12 @@ entrepot._core.DeviceArray$:
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:
             """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            """
+            NumPy's array of memory of the host.
+
+            Raises ExchangeError for memory that the host cannot reach.
+            """
         def __dlpack__(
             self,
             *,
@@ -625,6 +640,19 @@ entrepot._core.Record$:
         def __iter__(self) -> Iterator[Any]: ...
         def __contains__(self, name: object, /) -> bool: ...
         def __getitem__(self, index: int, /) -> Any: ...
+
+entrepot._core.Handle$:
+    class Handle(Pointer):
+        """
+        A pointer to a struct that only its library knows; the base of the classes that bindings have.
+
+        A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no class
+        as they are: ``Pointer(handle)`` is one.
+        """
+
+entrepot._core.make_handle$:
+    def make_handle(name: str, dict: dict[str, Any], /) -> Any:
+        \doc
 
 entrepot._core.FunctionPointer$:
     class FunctionPointer(Pointer):

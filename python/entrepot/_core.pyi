@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NoReturn, final
 
 from typing_extensions import Buffer, CapsuleType, Self
 
@@ -506,6 +506,11 @@ class Kernel:
         The last dimension is the fastest.
         """
 
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        """
+        Raises TypeError: a kernel is launched with its range, kernel[global, local](…).
+        """
+
 def devices() -> list[Device]:
     """
     All root devices of all backends that are there, the host last. Loads every backend at the first call.
@@ -620,7 +625,7 @@ class Array:
         Without a device, on this one. Raises USMAllocationError when there is no such memory left.
         """
     def host(self) -> Array:
-        """The same memory seen as the host's, without a copy. Raises ValueError for device memory."""
+        """The same memory seen as the host's, without a copy. Raises ExchangeError for device memory."""
     def numpy(self) -> Any:
         """
         A numpy.ndarray over the same memory, after waiting for work that writes it.
@@ -1106,6 +1111,7 @@ class Memory:
     def __new__(
         cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
     ) -> Self: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def get_usm_type(self, syclobj: object | None = None) -> str: ...
     def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
     def copy_to_host(self, obj: Any = None) -> Any: ...
@@ -1265,6 +1271,12 @@ class DeviceArray(Pointer):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """
+        NumPy's array of memory of the host.
+
+        Raises ExchangeError for memory that the host cannot reach.
+        """
     def __dlpack__(
         self,
         *,
@@ -1623,6 +1635,17 @@ def make_record(
     /,
 ) -> Any:
     """The class of a struct or union. For entrepot.ffi."""
+
+class Handle(Pointer):
+    """
+    A pointer to a struct that only its library knows; the base of the classes that bindings have.
+
+    A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no class
+    as they are: ``Pointer(handle)`` is one.
+    """
+
+def make_handle(name: str, dict: dict[str, Any], /) -> Any:
+    """The class of a handle. For entrepot.ffi."""
 
 class FunctionPointer(Pointer):
     """

@@ -27,14 +27,12 @@ struct ToBackend {
     ep_argument operator()(std::span<const std::byte> bytes) const { return {EP_ARG_BYTES, bytes.size(), bytes.data()}; }
 };
 
-void let_go_later(void *kernel) {
-    release_later({kernel, [](void *kept) { delete static_cast<Kernel *>(kept); }});
-}
+void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
 
 // The graph may run when nobody else has the kernel or the memory any more.
 void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const LaunchArgument> arguments) {
     auto kept = std::make_unique<Kernel>(kernel);
-    queue.keep(kept.get(), let_go_later);
+    queue.keep(kept.get(), let_go_later<release_kept>);
     kept.release();
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
