@@ -1,12 +1,17 @@
 // The typed structured form of a kernel, between the checks and the dialects: every expression has its type, every conversion
 // is written, every array is a root with an offset, and control flow is that of the source.
 //
+// An array parameter of a device function is several parameters: a root, and behind it int64 scalars for its offset, and, where
+// its type does not tell them, its extents and strides. `extent` and `stride` are asked of a kernel's own parameters only.
+//
 // Invariants (verify() throws std::logic_error where one is broken: a fault of ours):
 //  - Operands of arithmetic, comparison, select and assignment have the same type; `convert` is the only change of type.
 //  - Python's meaning of operators is written out by the front: `//` and `%` floor by their own operations, `/` is of floats,
 //    a chain of comparisons is a conjunction whose middle terms are variables, `and`, `or` and conditionals are lazy.
 //  - Arrays have been taken apart: `load` and `store` name a root and an offset in elements, int64. A sub-array's offset,
 //    extents and strides are variables.
+//  - What has an effect beyond its value stands at once in `assign`, `unpack` or `evaluate`, never inside of an expression:
+//    atomics, group functions, calls of functions that write memory.
 //  - A barrier stands only in uniform control flow: all work-items of a group reach it or none.
 //  - Every variable is assigned before it is read on every path.
 #pragma once
@@ -64,7 +69,8 @@ enum class Op : std::uint8_t {
     math,       // text: a row of functions.hpp ("sqrt", "atan2", "fma", "min", "isnan", "real", "make_complex"); operands: its
                 // arguments
     load,       // id: root; operands: offset
-    call,       // id: in Module::functions; operands: values of its scalar parameters; roots: for its array parameters
+    call,       // id: in Module::functions; operands: values of its scalar parameters; roots: for its array parameters; both in
+                // the order of their places
     atomic,  // text: "add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange", "load", "store"; id: root;
              // operands: offset, value (, desired of compare_exchange: operands are offset, expected, desired).
              // order, scope. The value: the old one
@@ -96,6 +102,7 @@ struct Expression {
 
 enum class Act : std::uint8_t {
     assign,  // id: variable; expressions: value
+    unpack,  // ids: variables, one for each item; expressions: a call that returns a tuple
     store,   // id: root; expressions: offset, value
     if_,     // expressions: condition; body, otherwise
     while_,  // expressions: condition; body
@@ -103,7 +110,7 @@ enum class Act : std::uint8_t {
              // not to be 0; body. Inside, the variable is the loop's: an assignment to it in the body goes to another one
     break_,
     continue_,
-    return_,   // expressions: none, or the value of a device function
+    return_,   // expressions: none, the value of a device function, or the items of the tuple that it returns
     evaluate,  // expressions: a call or an atomic whose value is dropped
     barrier,   // scope: work_group or sub_group; fences: of ir::Fence
     fence,     // scope, order, fences
@@ -115,6 +122,7 @@ struct Statement {
     Act act = Act::evaluate;
     Position at;
     std::uint32_t id = 0;
+    std::vector<VariableId> ids;
     std::vector<Expression> expressions;
     std::vector<Statement> body, otherwise;
     Scope scope = Scope::work_group;
