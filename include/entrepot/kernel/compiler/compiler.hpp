@@ -27,6 +27,7 @@ struct CompiledParameter {
         extent,   // of `dimension`, int64
         stride,   // of `dimension`, in elements, int64
         local,    // local memory sized at launch
+        scratch,  // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
         report,   // debug builds: a block of report_words int64, zeroed, in global memory
     };
     What what = What::pointer;

@@ -12,6 +12,7 @@ enum class Dialect : std::uint8_t { opencl_c, sycl, cuda, hip, cpp };
 
 struct Target {
     Dialect dialect = Dialect::cpp;
+    std::uint32_t dimensions = 1;  // of the launch, 1 … 3; ids of dimensions that it has not are 0, sizes 1
     bool fp64 = true, fp16 = true, bf16 = true;
     bool atomic64 = true;
     bool sub_groups = true;
