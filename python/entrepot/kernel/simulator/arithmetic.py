@@ -1,7 +1,7 @@
-"""Arithmetic of the language on NumPy's scalars: typed values meet by the rules of docs/kernels/types.md, Python's numbers are weak.
+"""Arithmetic of the language on NumPy's scalars: typed values meet by the rules of docs/kernels/types.md.
 
 A value that came out of an array, an id or a conversion is a NumPy scalar and typed. A literal, or a number of the kernel's
-surroundings, is a Python number and takes the type of what it meets.
+surroundings, is a Python number and weak: it takes the type of what it meets.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _join_weak(typed: np.dtype[Any], weak: type) -> np.dtype[Any]:
     """The type in which a typed value meets a Python number of that type."""
     kind = kind_of(typed)
     if weak is complex:
-        return np.dtype("complex64" if typed in (np.dtype("float32"), np.dtype("complex64")) or typed.itemsize == 2 and
-                        kind == "float" else "complex128")  # fmt: skip
+        single = typed.itemsize <= 4 if kind == "float" else typed == np.dtype("complex64")
+        return np.dtype("complex64" if single else "complex128")
     if weak is float and kind in ("bool", "int", "uint"):
         return np.dtype("float64")
     if kind == "bool":
@@ -355,7 +355,7 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
         try:
             return function(value)
         except (ValueError, OverflowError):  # C's functions give these, Python's raise
-            return np.float64("nan" if isinstance(value, complex) or not math.isinf(value) and value <= 0 else "inf")
+            return np.float64("nan" if isinstance(value, complex) or (not math.isinf(value) and value <= 0) else "inf")
 
     return apply
 

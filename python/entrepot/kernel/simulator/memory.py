@@ -116,7 +116,7 @@ class View:
         return self._array.dtype
 
     @property
-    def T(self) -> View:  # noqa: N802  NumPy's name
+    def T(self) -> View:
         return self._part(self._array.T, None if self._written is None else self._written.T)
 
     def __len__(self) -> int:
@@ -215,11 +215,10 @@ class View:
         address = self._address
         for each, stride in zip(place, self._array.strides, strict=True):
             address += each * stride
-        histories, epoch = (
-            (self._run.touched, item.group.global_epoch)
-            if self._space == "global"
-            else (item.group.touched, item.group.local_epoch)
-        )
+        if self._space == "global":
+            histories, epoch = self._run.touched, item.group.global_epoch
+        else:
+            histories, epoch = item.group.touched, item.group.local_epoch
         access = Access(item, line_of_kernel()[1], epoch, item.sub_group.epoch, atomic, write)
         history = histories.get(address)
         if history is None:
