@@ -28,9 +28,6 @@ class Builtin:
     def __repr__(self) -> str:
         return f"<entrepot.kernel builtin {self.name}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _builtin_of, (self.name,)
-
 
 class Namespace:
     """Builtins that belong together: ``local``, ``private``, ``constant``, ``atomic``, ``group``, ``sub_group``."""
@@ -47,13 +44,6 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<entrepot.kernel namespace {self.__name__}>"
-
-
-def _builtin_of(name: str) -> Builtin:
-    """The object of that name, for pickle."""
-    holder, _, own = name.rpartition(".")
-    found: Builtin = getattr(globals()[holder], own) if holder else globals()[name]
-    return found
 
 
 # ------------------------------------------------------------------ index space
