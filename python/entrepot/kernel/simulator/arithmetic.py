@@ -22,8 +22,6 @@ _FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
 
 def dtype_of(spelling: Any) -> np.dtype[Any]:
     """NumPy's dtype for any spelling of one: the core's, NumPy's, Python's, a name. Raises TypeError for anything else."""
-    if spelling in (int, float, bool, complex):
-        return np.dtype({int: "int64", float: "float64", bool: "bool", complex: "complex128"}[spelling])
     try:
         return np.dtype(spelling)
     except TypeError:
@@ -159,6 +157,12 @@ def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 add = _met(operator.add)
 subtract = _met(operator.sub)
 multiply = _met(operator.mul)
+less = _met(operator.lt)
+less_equal = _met(operator.le)
+greater = _met(operator.gt)
+greater_equal = _met(operator.ge)
+equal = _met(operator.eq)
+not_equal = _met(operator.ne)
 
 
 def divide(left: Any, right: Any) -> Any:

@@ -35,6 +35,9 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.Mod: "modulo", ast.Pow: "power", ast.LShift: "shift_left", ast.RShift: "shift_right", ast.BitAnd: "bit_and",
     ast.BitOr: "bit_or", ast.BitXor: "bit_xor",
 }  # fmt: skip
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "plus", ast.Invert: "invert"}
 
 #: NumPy's functions that are not called as ``math``'s.
@@ -183,6 +186,22 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
             return node
         return self._call(_UNARY[type(node.op)], [node.operand], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Each comparison of a chain, lazily, with the terms between evaluated once."""
+        self.generic_visit(node)
+        if any(type(operator) not in _COMPARISONS for operator in node.ops):
+            return node
+        pairs: list[ast.expr] = []
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            following = right
+            if right is not node.comparators[-1]:
+                name = self._temporary()
+                right, following = ast.NamedExpr(ast.Name(name, ast.Store()), right), ast.Name(name, ast.Load())
+            pairs.append(self._call(_COMPARISONS[type(operator)], [left, right], node))
+            left = following
+        return pairs[0] if len(pairs) == 1 else ast.copy_location(ast.BoolOp(ast.And(), pairs), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""

@@ -1,0 +1,61 @@
+"""Random programs have the same result on every backend as in the simulator."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from kernel.backends import BACKENDS, every_compiler
+from kernel.programs import ARRAYS, GROUP, ITEMS, programs
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+SIMULATOR = next(each for each in BACKENDS if each.simulates)
+_numbers = itertools.count()
+
+
+def _loaded(folder: Path, text: str):
+    path = folder / f"program_{next(_numbers)}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+def _arguments() -> list:
+    random = np.random.default_rng(7)
+    arrays = []
+    for dtype in ARRAYS:
+        limits = np.iinfo(dtype)
+        values = random.integers(limits.min, limits.max, ITEMS, dtype, endpoint=True)
+        values[:4] = [0, 1, limits.min, limits.max]
+        arrays.append(random.permutation(values))
+    floats = random.integers(-32, 32, ITEMS) / 4
+    return [np.zeros(ITEMS, "i8"), np.zeros(ITEMS), *arrays, floats.astype("f4"), floats[::-1].copy(), np.int64(5)]
+
+
+@every_compiler
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(text=programs())
+def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+    note(text)
+    program = _loaded(tmp_path, text)
+    expected, expected_floats, *_ = SIMULATOR.run(program, ITEMS, GROUP, *_arguments())
+    found, found_floats, *_ = backend.run(program, ITEMS, GROUP, *_arguments())
+    assert found.tolist() == expected.tolist()
+    np.testing.assert_allclose(found_floats, expected_floats, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(text=programs())
+def test_every_program_runs_in_the_simulator(tmp_path, text):
+    """Without a race, a divergent barrier or a literal out of range: then the comparison says something."""
+    note(text)
+    SIMULATOR.run(_loaded(tmp_path, text), ITEMS, GROUP, *_arguments())
