@@ -1,4 +1,4 @@
-"""Sum of an array, in three ways: halving it launch by launch, a tree in local memory, and each group's sum added atomically."""
+"""Sum of an array: halving it launch by launch, a tree in local memory, each group's sum added atomically, and by chunks."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ def add_atomically(a, total):
         dppy.atomic.add(total, 0, mine)
 
 
+@dppy.kernel
+def sums_of_chunks(a, sums):
+    i = dppy.get_global_id(0)
+    each = a.shape[0] // sums.shape[0]
+    total = dppy.float32(0)
+    for k in range(i * each, (i + 1) * each):
+        total += a[k]
+    sums[i] = total
+
+
 def halving(device: ep.Device, a: np.ndarray) -> float:
     array, half = on(device, a), a.size // 2
     while half:
@@ -60,9 +70,15 @@ def atomic(device: ep.Device, a: np.ndarray) -> float:
     return float(values(total)[0])
 
 
+def chunks(device: ep.Device, a: np.ndarray) -> float:
+    sums = ep.zeros(64, "float32", device=device)
+    sums_of_chunks[64](on(device, a), sums).wait()
+    return float(values(sums).sum())
+
+
 def check(device: ep.Device, size: int = 2**14) -> None:
     a = np.random.default_rng(0).random(size, "f4")
-    for way in (halving, tree, atomic):
+    for way in (halving, tree, atomic, chunks):
         np.testing.assert_allclose(way(device, a), a.sum(dtype="f8"), rtol=1e-5)
 
 

@@ -80,7 +80,7 @@ def _ranges(index: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(index, tuple) and len(index) == 2 and not _is_extents(index[1]):
         index = (index[0], None)
     if hasattr(index, "global_range"):  # an NdRange
-        whole, group = index.global_range, index.local_range
+        whole, group = index.global_range, index.local_range or None
     elif isinstance(index, tuple) and len(index) == 2 and type(index) is tuple:
         whole, group = index
     else:

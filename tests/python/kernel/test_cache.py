@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-
 from kernel.backends import every_compiler
 
 pytestmark = pytest.mark.numpy

@@ -9,7 +9,6 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-
 from kernel.backends import every_backend, every_compiler
 
 pytestmark = pytest.mark.numpy

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
-import inspect
+import copy
 import math
-import textwrap
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +20,7 @@ import numpy as np
 
 from entrepot import Dtype
 
+from .. import source
 from . import arithmetic, operations
 from .errors import MARK, refusal
 
@@ -97,21 +96,18 @@ def _place(function: types.FunctionType) -> tuple[str, int]:
 
 
 def _definition(function: types.FunctionType) -> ast.FunctionDef:
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        raise refusal(
-            *_place(function), f"the source of {function.__name__} cannot be found; define kernels in a file or a notebook"
-        ) from None
-    module = ast.parse(textwrap.dedent("".join(lines)))
-    ast.increment_lineno(module, first - 1)
-    definition = module.body[0]
-    if not isinstance(definition, ast.FunctionDef):
-        raise refusal(*_place(function), "a kernel is a function written with def")
-    for argument in ast.walk(definition.args):
+    """The function as a definition of its own, with the lines of the file; a lambda becomes one that returns."""
+    node = copy.deepcopy(source.find(function)[0])
+    for argument in ast.walk(node.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    return definition
+    if isinstance(node, ast.FunctionDef):
+        return node
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    made = ast.parse("def lambda_(): pass").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = node.args, [result]
+    return ast.copy_location(made, node)
 
 
 @dataclass
@@ -316,6 +312,3 @@ class _Rewriter(ast.NodeTransformer):
     def _call(self, operation: str, operands: list[ast.expr], node: ast.AST) -> ast.expr:
         function = self._named(_PREFIX + operation, getattr(arithmetic, operation), node)
         return ast.copy_location(ast.Call(function, operands, []), node)
-
-
-rewritten_once = functools.cache(rewritten)

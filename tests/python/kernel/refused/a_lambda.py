@@ -8,7 +8,7 @@ import entrepot.kernel as dppy
 @dppy.kernel
 def program(a):
     i = dppy.get_global_id(0)
-    f = lambda x: x + 1  # noqa: E731
+    f = lambda x: x + 1
     a[i] = f(a[i])
 
 

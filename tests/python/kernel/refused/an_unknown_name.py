@@ -8,7 +8,7 @@ import entrepot.kernel as dppy
 @dppy.kernel
 def program(a):
     i = dppy.get_global_id(0)
-    a[i] = nowhere  # noqa: F821
+    a[i] = nowhere
 
 
 ARGUMENTS = (np.zeros(4, "f4"),)
