@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,7 @@ class Backend:
         if self.simulates:
             kernel.simulate[global_range, local_range](*arguments)
             return
-        event = kernel.options(dialect=self.dialect)[global_range, local_range](*arguments)
-        event.wait()
+        _through(kernel, self.dialect)[global_range, local_range](*arguments).wait()
 
     def run(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> list[Any]:
         """Runs the kernel on copies of the NumPy arrays among the arguments; gives their elements afterwards."""
@@ -52,6 +52,12 @@ class Backend:
 
     def __str__(self) -> str:
         return self.name
+
+
+@functools.cache
+def _through(kernel: Any, dialect: str) -> Any:
+    """The kernel compiled through that dialect; one object for all launches, as what it has compiled belongs to it."""
+    return kernel.options(dialect=dialect)
 
 
 def values_of(array: ep.Array) -> Any:
