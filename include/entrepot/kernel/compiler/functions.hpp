@@ -9,24 +9,24 @@ namespace entrepot::kernel {
 
 // How the arguments' types make the result's.
 enum class Rule : std::uint8_t {
-    index,        // one literal dimension, 0 … 2, or none; int64
-    floating,     // numbers that are not complex, made floats of one type: the result's
-    whole,        // likewise; the result is int64, as Python's math.floor gives
-    predicate,    // likewise; the result is bool
-    numeric,      // numbers that are not complex, made one type: the result's
-    conversion,   // to one of Python's own types
-    complex,      // a number; what the row names of it
-    expanded,     // written out by the front in terms of other operations
-    array,        // makes an array
-    barrier,      // a statement
-    atomic,       // an element of an array is changed at once
-    group,        // all work-items of a work-group or sub-group together
-    print,        // a statement
-    range,        // only where a loop goes through it
+    index,       // one literal dimension, 0 … 2, or none; int64
+    floating,    // numbers that are not complex, made floats of one type: the result's
+    whole,       // likewise; the result is int64, as Python's math.floor gives
+    predicate,   // likewise; the result is bool
+    numeric,     // numbers that are not complex, made one type: the result's
+    conversion,  // to one of Python's own types
+    complex,     // a number; what the row names of it
+    expanded,    // written out by the front in terms of other operations
+    array,       // makes an array
+    barrier,     // a statement
+    atomic,      // an element of an array is changed at once
+    group,       // all work-items of a work-group or sub-group together
+    print,       // a statement
+    range,       // only where a loop goes through it
 };
 
 struct FunctionRow {
-    std::string_view name;        // canonical: how the syntax tree names it
+    std::string_view name;  // canonical: how the syntax tree names it
     Rule rule;
     std::string_view parameters;  // their names, "a, b=, *c": `=` behind those that may be left out, `*` before the rest
     std::string_view text;        // of ir::Expression, where the rule makes one

@@ -1,0 +1,178 @@
+// Functions: the rows of the table.
+#include <entrepot/kernel/compiler/functions.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace entrepot::kernel {
+
+namespace {
+
+constexpr auto rows = [] {
+    std::array table{
+        // Where a work-item stands
+        FunctionRow{"get_global_id", Rule::index, "dimension=", "global_id"},
+        FunctionRow{"get_local_id", Rule::index, "dimension=", "local_id"},
+        FunctionRow{"get_group_id", Rule::index, "dimension=", "group_id"},
+        FunctionRow{"get_num_groups", Rule::index, "dimension=", "num_groups"},
+        FunctionRow{"get_global_size", Rule::index, "dimension=", "global_size"},
+        FunctionRow{"get_local_size", Rule::index, "dimension=", "local_size"},
+        FunctionRow{"get_work_dim", Rule::index, "", "work_dim"},
+        FunctionRow{"get_sub_group_id", Rule::index, "", "sub_group_id"},
+        FunctionRow{"get_sub_group_local_id", Rule::index, "", "sub_group_local_id"},
+        FunctionRow{"get_sub_group_size", Rule::index, "", "sub_group_size"},
+        FunctionRow{"get_num_sub_groups", Rule::index, "", "num_sub_groups"},
+        // Python's own
+        FunctionRow{"abs", Rule::complex, "x", "abs"},
+        FunctionRow{"bool", Rule::conversion, "x=", ""},
+        FunctionRow{"complex", Rule::conversion, "real=, imag=", ""},
+        FunctionRow{"divmod", Rule::expanded, "x, y", ""},
+        FunctionRow{"float", Rule::conversion, "x=", ""},
+        FunctionRow{"format", Rule::print, "*parts", ""},
+        FunctionRow{"int", Rule::conversion, "x=", ""},
+        FunctionRow{"len", Rule::expanded, "array", ""},
+        FunctionRow{"max", Rule::numeric, "x, *others", "max"},
+        FunctionRow{"min", Rule::numeric, "x, *others", "min"},
+        FunctionRow{"pow", Rule::expanded, "x, y", ""},
+        FunctionRow{"print", Rule::print, "*values", ""},
+        FunctionRow{"range", Rule::range, "start, stop=, step=", ""},
+        FunctionRow{"round", Rule::expanded, "x, digits=", ""},
+        // Python's module math
+        FunctionRow{"math.acos", Rule::floating, "x", "acos"},
+        FunctionRow{"math.acosh", Rule::floating, "x", "acosh"},
+        FunctionRow{"math.asin", Rule::floating, "x", "asin"},
+        FunctionRow{"math.asinh", Rule::floating, "x", "asinh"},
+        FunctionRow{"math.atan", Rule::floating, "x", "atan"},
+        FunctionRow{"math.atan2", Rule::floating, "y, x", "atan2"},
+        FunctionRow{"math.atanh", Rule::floating, "x", "atanh"},
+        FunctionRow{"math.cbrt", Rule::floating, "x", "cbrt"},
+        FunctionRow{"math.ceil", Rule::whole, "x", "ceil"},
+        FunctionRow{"math.copysign", Rule::floating, "x, y", "copysign"},
+        FunctionRow{"math.cos", Rule::floating, "x", "cos"},
+        FunctionRow{"math.cosh", Rule::floating, "x", "cosh"},
+        FunctionRow{"math.degrees", Rule::expanded, "x", ""},
+        FunctionRow{"math.erf", Rule::floating, "x", "erf"},
+        FunctionRow{"math.erfc", Rule::floating, "x", "erfc"},
+        FunctionRow{"math.exp", Rule::floating, "x", "exp"},
+        FunctionRow{"math.exp2", Rule::floating, "x", "exp2"},
+        FunctionRow{"math.expm1", Rule::floating, "x", "expm1"},
+        FunctionRow{"math.fabs", Rule::floating, "x", "abs"},
+        FunctionRow{"math.floor", Rule::whole, "x", "floor"},
+        FunctionRow{"math.fma", Rule::floating, "x, y, z", "fma"},
+        FunctionRow{"math.fmod", Rule::floating, "x, y", "fmod"},
+        FunctionRow{"math.gamma", Rule::floating, "x", "tgamma"},
+        FunctionRow{"math.hypot", Rule::floating, "x, y", "hypot"},
+        FunctionRow{"math.isfinite", Rule::predicate, "x", "isfinite"},
+        FunctionRow{"math.isinf", Rule::predicate, "x", "isinf"},
+        FunctionRow{"math.isnan", Rule::predicate, "x", "isnan"},
+        FunctionRow{"math.lgamma", Rule::floating, "x", "lgamma"},
+        FunctionRow{"math.log", Rule::expanded, "x, base=", "log"},
+        FunctionRow{"math.log10", Rule::floating, "x", "log10"},
+        FunctionRow{"math.log1p", Rule::floating, "x", "log1p"},
+        FunctionRow{"math.log2", Rule::floating, "x", "log2"},
+        FunctionRow{"math.pow", Rule::expanded, "x, y", ""},
+        FunctionRow{"math.radians", Rule::expanded, "x", ""},
+        FunctionRow{"math.remainder", Rule::floating, "x, y", "remainder"},
+        FunctionRow{"math.rsqrt", Rule::floating, "x", "rsqrt"},
+        FunctionRow{"math.sin", Rule::floating, "x", "sin"},
+        FunctionRow{"math.sinh", Rule::floating, "x", "sinh"},
+        FunctionRow{"math.sqrt", Rule::floating, "x", "sqrt"},
+        FunctionRow{"math.tan", Rule::floating, "x", "tan"},
+        FunctionRow{"math.tanh", Rule::floating, "x", "tanh"},
+        FunctionRow{"math.trunc", Rule::whole, "x", "trunc"},
+        // NumPy's, of scalars
+        FunctionRow{"numpy.abs", Rule::complex, "x", "abs"},
+        FunctionRow{"numpy.absolute", Rule::complex, "x", "abs"},
+        FunctionRow{"numpy.arccos", Rule::floating, "x", "acos"},
+        FunctionRow{"numpy.arccosh", Rule::floating, "x", "acosh"},
+        FunctionRow{"numpy.arcsin", Rule::floating, "x", "asin"},
+        FunctionRow{"numpy.arcsinh", Rule::floating, "x", "asinh"},
+        FunctionRow{"numpy.arctan", Rule::floating, "x", "atan"},
+        FunctionRow{"numpy.arctan2", Rule::floating, "y, x", "atan2"},
+        FunctionRow{"numpy.arctanh", Rule::floating, "x", "atanh"},
+        FunctionRow{"numpy.cbrt", Rule::floating, "x", "cbrt"},
+        FunctionRow{"numpy.ceil", Rule::floating, "x", "ceil"},
+        FunctionRow{"numpy.conj", Rule::complex, "x", "conj"},
+        FunctionRow{"numpy.conjugate", Rule::complex, "x", "conj"},
+        FunctionRow{"numpy.copysign", Rule::floating, "x, y", "copysign"},
+        FunctionRow{"numpy.cos", Rule::floating, "x", "cos"},
+        FunctionRow{"numpy.cosh", Rule::floating, "x", "cosh"},
+        FunctionRow{"numpy.exp", Rule::floating, "x", "exp"},
+        FunctionRow{"numpy.exp2", Rule::floating, "x", "exp2"},
+        FunctionRow{"numpy.expm1", Rule::floating, "x", "expm1"},
+        FunctionRow{"numpy.fabs", Rule::floating, "x", "abs"},
+        FunctionRow{"numpy.floor", Rule::floating, "x", "floor"},
+        FunctionRow{"numpy.fmod", Rule::floating, "x, y", "fmod"},
+        FunctionRow{"numpy.hypot", Rule::floating, "x, y", "hypot"},
+        FunctionRow{"numpy.imag", Rule::complex, "x", "imag"},
+        FunctionRow{"numpy.isfinite", Rule::predicate, "x", "isfinite"},
+        FunctionRow{"numpy.isinf", Rule::predicate, "x", "isinf"},
+        FunctionRow{"numpy.isnan", Rule::predicate, "x", "isnan"},
+        FunctionRow{"numpy.log", Rule::floating, "x", "log"},
+        FunctionRow{"numpy.log10", Rule::floating, "x", "log10"},
+        FunctionRow{"numpy.log1p", Rule::floating, "x", "log1p"},
+        FunctionRow{"numpy.log2", Rule::floating, "x", "log2"},
+        FunctionRow{"numpy.maximum", Rule::numeric, "x, y", "max"},
+        FunctionRow{"numpy.minimum", Rule::numeric, "x, y", "min"},
+        FunctionRow{"numpy.power", Rule::expanded, "x, y", ""},
+        FunctionRow{"numpy.real", Rule::complex, "x", "real"},
+        FunctionRow{"numpy.rint", Rule::floating, "x", "rint"},
+        FunctionRow{"numpy.sin", Rule::floating, "x", "sin"},
+        FunctionRow{"numpy.sinh", Rule::floating, "x", "sinh"},
+        FunctionRow{"numpy.sqrt", Rule::floating, "x", "sqrt"},
+        FunctionRow{"numpy.tan", Rule::floating, "x", "tan"},
+        FunctionRow{"numpy.tanh", Rule::floating, "x", "tanh"},
+        FunctionRow{"numpy.trunc", Rule::floating, "x", "trunc"},
+        // Memory of a kernel's own
+        FunctionRow{"constant.array", Rule::array, "values, dtype=", ""},
+        FunctionRow{"local.array", Rule::array, "shape, dtype", ""},
+        FunctionRow{"private.array", Rule::array, "shape, dtype", ""},
+        // Work-items together
+        FunctionRow{"barrier", Rule::barrier, "fence=", "work_group"},
+        FunctionRow{"group_barrier", Rule::barrier, "scope=", "work_group"},
+        FunctionRow{"sub_group_barrier", Rule::barrier, "", "sub_group"},
+        FunctionRow{"mem_fence", Rule::barrier, "fence=, order=, scope=", ""},
+        FunctionRow{"atomic.add", Rule::atomic, "array, index, value, order=, scope=", "add"},
+        FunctionRow{"atomic.and", Rule::atomic, "array, index, value, order=, scope=", "and"},
+        FunctionRow{"atomic.compare_exchange", Rule::atomic,
+                    "array, index, expected, desired, order=, scope=", "compare_exchange"},
+        FunctionRow{"atomic.exchange", Rule::atomic, "array, index, value, order=, scope=", "exchange"},
+        FunctionRow{"atomic.load", Rule::atomic, "array, index, order=, scope=", "load"},
+        FunctionRow{"atomic.max", Rule::atomic, "array, index, value, order=, scope=", "max"},
+        FunctionRow{"atomic.min", Rule::atomic, "array, index, value, order=, scope=", "min"},
+        FunctionRow{"atomic.or", Rule::atomic, "array, index, value, order=, scope=", "or"},
+        FunctionRow{"atomic.store", Rule::atomic, "array, index, value, order=, scope=", "store"},
+        FunctionRow{"atomic.sub", Rule::atomic, "array, index, value, order=, scope=", "sub"},
+        FunctionRow{"atomic.xor", Rule::atomic, "array, index, value, order=, scope=", "xor"},
+        FunctionRow{"group.all", Rule::group, "condition", "all"},
+        FunctionRow{"group.any", Rule::group, "condition", "any"},
+        FunctionRow{"group.broadcast", Rule::group, "value, source=", "broadcast"},
+        FunctionRow{"group.exclusive_scan", Rule::group, "value, operation=", "exclusive_scan"},
+        FunctionRow{"group.inclusive_scan", Rule::group, "value, operation=", "inclusive_scan"},
+        FunctionRow{"group.reduce", Rule::group, "value, operation=", "reduce"},
+        FunctionRow{"sub_group.all", Rule::group, "condition", "all"},
+        FunctionRow{"sub_group.any", Rule::group, "condition", "any"},
+        FunctionRow{"sub_group.broadcast", Rule::group, "value, source=", "broadcast"},
+        FunctionRow{"sub_group.exclusive_scan", Rule::group, "value, operation=", "exclusive_scan"},
+        FunctionRow{"sub_group.inclusive_scan", Rule::group, "value, operation=", "inclusive_scan"},
+        FunctionRow{"sub_group.reduce", Rule::group, "value, operation=", "reduce"},
+        FunctionRow{"sub_group.shuffle", Rule::group, "value, source", "shuffle"},
+        FunctionRow{"sub_group.shuffle_down", Rule::group, "value, distance", "shuffle_down"},
+        FunctionRow{"sub_group.shuffle_up", Rule::group, "value, distance", "shuffle_up"},
+        FunctionRow{"sub_group.shuffle_xor", Rule::group, "value, mask", "shuffle_xor"},
+    };
+    std::ranges::sort(table, {}, &FunctionRow::name);
+    return table;
+}();
+static_assert(std::ranges::adjacent_find(rows, {}, &FunctionRow::name) == rows.end(), "two functions of one name");
+
+}  // namespace
+
+std::span<const FunctionRow> functions() noexcept { return rows; }
+
+const FunctionRow *find_function(std::string_view name) noexcept {
+    const auto row = std::ranges::lower_bound(rows, name, {}, &FunctionRow::name);
+    return row != rows.end() && row->name == name ? &*row : nullptr;
+}
+
+}  // namespace entrepot::kernel
