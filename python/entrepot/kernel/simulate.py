@@ -17,7 +17,7 @@ import entrepot as ep
 from .simulator.arithmetic import dtype_of
 from .simulator.groups import Run
 from .simulator.memory import View
-from .simulator.operations import operations
+from .simulator.operations import WorkItem, operations
 from .simulator.rewrite import Rewritten, rewritten
 
 _Finish = Callable[[], None]
@@ -46,7 +46,7 @@ class SimulatedLaunch:
         local or private memory that nobody has written.
         """
         code = rewritten(self._function)
-        expected = code_arguments(self._function)
+        expected = code.parameters[1:] if code.takes_item else code.parameters
         if len(arguments) != len(expected):
             raise ep.KernelError(f"{self._function.__name__} takes {len(expected)} arguments and was given {len(arguments)}")
         run = Run(self._global, self._local)
@@ -58,11 +58,6 @@ class SimulatedLaunch:
             each()
 
 
-def code_arguments(function: types.FunctionType) -> tuple[str, ...]:
-    """Names of the positional parameters."""
-    return function.__code__.co_varnames[: function.__code__.co_argcount]
-
-
 def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]]) -> None:
     def captured(name: str, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
@@ -71,7 +66,11 @@ def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]]) -> None:
         frozen.flags.writeable = False
         return View(run, name, frozen, "constant")
 
-    kernel = code.bound(operations(run), captured)
+    functions = operations(run)
+    kernel = code.bound(functions, captured)
+    if code.takes_item:
+        item = WorkItem(functions)
+        makers = [lambda: item, *makers]
     run.go(lambda: kernel(*[make() for make in makers]))
 
 

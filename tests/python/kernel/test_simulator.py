@@ -42,7 +42,16 @@ def fence_of_the_wrong_space(a):
     i = dppy.get_global_id(0)
     a[i] = i
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
-    a[i] += a[3 - i]
+    a[i + 4] = a[3 - i]
+
+
+@dppy.kernel
+def local_behind_a_global_fence(a):
+    lid = dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int32)
+    shared[lid] = lid
+    dppy.barrier(dppy.CLK_GLOBAL_MEM_FENCE)
+    a[lid] = shared[3 - lid]
 
 
 @dppy.kernel
@@ -75,6 +84,7 @@ def write_after_reads(a):
         (all_write_one, 4, r"race for a\[0\].*a write by work-item \(0,\).*a write by work-item \(1,\)"),
         (local_race, 4, r"race for shared\[1\] in local memory"),
         (fence_of_the_wrong_space, 4, r"race for a\[\d\] in global memory"),
+        (local_behind_a_global_fence, 4, r"race for shared\[3\] in local memory"),
         (across_groups, 2, r"race for a\[\d\].*of group \(0,\).*of group \(1,\)"),
         (atomic_and_plain, 4, r"race for a\[0\].*an atomic write by work-item \(1,\).*a write by work-item \(2,\)"),
         (write_after_reads, 4, r"race for a\[0\].*a read by work-item \(0,\).*a write by work-item \(3,\)"),
@@ -83,7 +93,7 @@ def write_after_reads(a):
 )
 def test_races(kernel, local, message):
     with pytest.raises(ep.KernelError, match=message):
-        kernel.simulate[4, local](np.zeros(4, "i4"))
+        kernel.simulate[4, local](np.zeros(8, "i4"))
 
 
 @dppy.kernel
@@ -150,6 +160,19 @@ def reads_what_nobody_wrote(a):
 def test_memory_that_begins_without_values():
     with pytest.raises(ep.KernelError, match=r"mine\[2\] is read before it was written"):
         reads_what_nobody_wrote.simulate[1](np.zeros(4, "i4"))
+
+
+@dppy.kernel
+def first_group_writes(a):
+    shared = dppy.local.array(1, dppy.int32)
+    if dppy.get_group_id(0) == 0:
+        shared[0] = 1
+    a[dppy.get_global_id(0)] = shared[0]
+
+
+def test_a_group_does_not_find_what_the_one_before_has_left():
+    with pytest.raises(ep.KernelError, match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written"):
+        first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
 
 
 def test_what_is_ordered_is_no_race():

@@ -368,7 +368,7 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
 MATHEMATICAL: dict[str, Callable[..., Any]] = {
     name: mathematical(getattr(np, numpy_name))
     for name, numpy_name in {
-        "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
+        "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2", "log10": "log10",
         "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
         "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
         "atanh": "arctanh", "hypot": "hypot", "pow": "power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
@@ -378,6 +378,7 @@ MATHEMATICAL: dict[str, Callable[..., Any]] = {
     }.items()
 }  # fmt: skip
 MATHEMATICAL |= {
+    "log": mathematical(lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base)),
     "floor": whole(math.floor),
     "ceil": whole(math.ceil),
     "trunc": whole(math.trunc),

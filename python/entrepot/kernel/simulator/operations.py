@@ -101,7 +101,7 @@ def _meetings() -> dict[str, Callable[..., Any]]:
     return {
         "barrier": barrier("work_group"),
         "sub_group_barrier": barrier("sub_group"),
-        "group_barrier": lambda group=None, **_: barrier("sub_group" if group == "sub_group" else "work_group")(),
+        "group_barrier": lambda group=None, *_, **__: barrier(getattr(group, "scope", "work_group"))(),
         **{f"{name}.{what}": meeting(what, scope) for name, scope in scopes.items() for what in GROUP_OPERATIONS},
     }
 
@@ -173,3 +173,46 @@ class AtomicRef:
         if operation is None:
             raise refuse(f"AtomicRef has no {name!r}")
         return lambda *values: operation(self._array, self._index, *values)
+
+
+#: Methods of numba-dpex's items and groups: a function of ours, and for linear ids and sizes the sizes that they are linear in.
+_ITEM_METHODS = {
+    name + suffix: (function, sizes if "linear" in suffix or "linear" in name else "")
+    for prefix, function_id, sizes in (
+        ("", "get_global_id", "get_global_size"),
+        ("global_", "get_global_id", "get_global_size"),
+        ("local_", "get_local_id", "get_local_size"),
+        ("group_", "get_group_id", "get_num_groups"),
+    )
+    for name, suffix, function in (
+        (f"get_{prefix}", "id", function_id),
+        (f"get_{prefix}", "linear_id", function_id),
+        (f"get_{prefix}", "range", sizes),
+        (f"get_{prefix}", "linear_range", sizes),
+    )
+}
+
+
+class WorkItem:
+    """numba-dpex's item, and the group that it gives: the functions of the index space as methods."""
+
+    def __init__(self, functions: dict[str, Callable[..., Any]], scope: str = "work_group") -> None:
+        self._functions, self.scope = functions, scope
+
+    def get_group(self) -> WorkItem:
+        return WorkItem(self._functions)
+
+    def get_sub_group(self) -> WorkItem:
+        return WorkItem(self._functions, "sub_group")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _ITEM_METHODS:
+            raise refuse(f"a work-item has no method {name!r}")
+        function_name, sizes_name = _ITEM_METHODS[name]
+        function = self._functions[function_name]
+        if not sizes_name:
+            return function
+        sizes = self._functions[sizes_name]
+        if function is sizes:
+            return lambda: function(0) * function(1) * function(2)
+        return lambda: (function(0) * sizes(1) + function(1)) * sizes(2) + function(2)

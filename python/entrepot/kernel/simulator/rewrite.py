@@ -21,6 +21,7 @@ import numpy as np
 from entrepot import Dtype
 
 from .. import source
+from ..language import Item
 from . import arithmetic, operations
 from .errors import MARK, refusal
 
@@ -65,6 +66,8 @@ class Rewritten:
     operations: dict[str, str]  # our name → canonical name of a builtin
     callees: dict[str, Rewritten]
     waits: bool
+    parameters: tuple[str, ...]
+    takes_item: bool  # numba-dpex's way: the first parameter stands for the work-item, and is no argument
 
     def bound(self, implementations: dict[str, Callable[..., Any]], wrap: Callable[[str, Any], Any]) -> Callable[..., Any]:
         """The function, for one launch: builtins are those given, captured values what ``wrap`` makes of them."""
@@ -83,12 +86,26 @@ def rewritten(function: types.FunctionType, callers: tuple[types.FunctionType, .
         cycle = " → ".join(each.__name__ for each in (*callers[callers.index(function) :], function))
         raise refusal(*_place(function), f"recursion: {cycle}; a kernel's functions may not call themselves, write a loop")
     definition = _definition(function)
+    takes_item = _takes_item(function, definition)
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
     body = _Rewriter(function, definition, callers)
     definition = body.visit(definition)
     definition.decorator_list, definition.returns = [], None
     module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
     code = compile(module, function.__code__.co_filename, "exec")
-    return Rewritten(code, definition.name, body.surroundings, body.operations, body.callees, body.waits)
+    parameters = tuple(argument.arg for argument in definition.args.args)
+    return Rewritten(code, definition.name, body.surroundings, body.operations, body.callees, body.waits, parameters, takes_item)
+
+
+def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bool:
+    if not definition.args.args:
+        return False
+    first = definition.args.args[0]
+    if first.annotation is not None:
+        return _Names(function, set()).value(first.annotation) is Item
+    return first.arg in ("item", "nd_item", "nditem")
 
 
 def _place(function: types.FunctionType) -> tuple[str, int]:
@@ -98,9 +115,6 @@ def _place(function: types.FunctionType) -> tuple[str, int]:
 def _definition(function: types.FunctionType) -> ast.FunctionDef:
     """The function as a definition of its own, with the lines of the file; a lambda becomes one that returns."""
     node = copy.deepcopy(source.find(function)[0])
-    for argument in ast.walk(node.args):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
     if isinstance(node, ast.FunctionDef):
         return node
     result = ast.copy_location(ast.Return(node.body), node.body)
