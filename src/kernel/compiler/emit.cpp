@@ -831,6 +831,9 @@ void Emitter::write_print(const ir::Statement &statement) {
         if (c == '{' && i + 1 < statement.text.size() && statement.text[i + 1] == '}' && next < statement.expressions.size()) {
             add(statement.expressions[next++]);
             ++i;
+        } else if ((c == '{' || c == '}') && i + 1 < statement.text.size() && statement.text[i + 1] == c) {
+            format += c;
+            ++i;
         } else {
             format += c == '%' ? "%%" : std::string(1, c);
         }
@@ -934,13 +937,15 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
         }
         items.push_back(constant(item, false));
     }
+    if (items.size() <= 16)
+        return joined(items);
     std::string lines;
     for (std::size_t i = 0; i < items.size(); i += 16) {
         lines += "\n    ";
         for (std::size_t j = i; j < std::min(i + 16, items.size()); ++j)
             lines += items[j] + (j + 1 < items.size() ? j + 1 < std::min(i + 16, items.size()) ? ", " : "," : "");
     }
-    return lines;
+    return lines + "\n";
 }
 
 void Emitter::write_constant_arrays(const ir::Function &function) {
@@ -955,7 +960,7 @@ void Emitter::write_constant_arrays(const ir::Function &function) {
         carry_along(roots_[i], std::string(beyond_constant_memory ? "static __device__ const " : dialect_.constant_array) +
                                    storage_type(root.type.dtype) + " " + roots_[i] + "[" +
                                    std::to_string(std::max<std::size_t>(count, 1)) + "] = {" + constant_array(function, i) +
-                                   "\n};");
+                                   "};");
     }
 }
 
@@ -970,10 +975,10 @@ std::int64_t size_of(const Type &array) {
 
 }  // namespace
 
-void Emitter::write_private_arrays(const ir::Function &function) {
+void Emitter::write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted) {
     for (ir::RootId i = 0; i < function.roots.size(); ++i) {
         const ir::Root &root = function.roots[i];
-        if (root.type.space == Space::private_ && !root.parameter && !root.values && uses_root(i))
+        if (root.type.space == Space::private_ && !root.parameter && !root.values && wanted.contains(i))
             out_.line(storage_type(root.type.dtype) + " " + roots_[i] + "[" + std::to_string(size_of(root.type)) + "];");
     }
 }
@@ -1011,7 +1016,7 @@ void Emitter::write_function(const ir::Function &function) {
     declarations_.clear();
     declarations_.plan(row_of(function.body), local);
     out_.open(std::string(dialect_.function) + returns + " " + name + "(" + joined(parameters) + ")");
-    write_private_arrays(function);
+    write_private_arrays(function, used_roots_);
     write(function.body);
     out_.close();
     out_.line("");

@@ -129,7 +129,7 @@ protected:
     };
     ForHead for_head(const ir::Statement &statement);
     void write_for(const ir::Statement &statement);
-    void write_private_arrays(const ir::Function &function);
+    void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
     void write_constant_arrays(const ir::Function &function);
 
     // ------------------------------------------------------------ what group functions combine

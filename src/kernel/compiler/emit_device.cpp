@@ -183,7 +183,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
         }
         write_local_arrays(kernel);
         write_launch_sized_arrays(kernel);
-        write_private_arrays(kernel);
+        write_private_arrays(kernel, used_roots_);
         write(kernel.body);
         out_.close();
     };

@@ -165,7 +165,7 @@ private:
     void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
     void plan_kept(const ir::Function &kernel);
 
-    void body_of_item(const Row &row, const Declarations::Variables &local);
+    void body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays);
     std::string product(const char *name, std::uint32_t from) const;
     std::set<Index> indices_of(const Row &row) const;
     void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
@@ -380,10 +380,12 @@ std::string HostEmitter::product(const char *name, std::uint32_t from) const {
 
 // ---------------------------------------------------------------- loops without groups
 
-void HostEmitter::body_of_item(const Row &row, const Declarations::Variables &local) {
+void HostEmitter::body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays) {
+    for (const auto &[root, each] : kept_arrays_)
+        private_arrays.erase(root);
     declarations_.clear();
     declarations_.plan(row, local);
-    write_private_arrays(*function_);
+    write_private_arrays(*function_, private_arrays);
     const bool labelled = returns_within_loop(row);
     if (!labelled) {
         return_ = "continue;";
@@ -410,7 +412,7 @@ void HostEmitter::write_items(const ir::Function &kernel) {
     const std::string inner = "global_id" + std::to_string(dimensions() - 1);
     if (dimensions() == 1) {
         out_.open("for (long long global_id0 = range[10]; global_id0 < range[11]; ++global_id0)");
-        body_of_item(row, local);
+        body_of_item(row, local, used_roots_);
         return out_.close();
     }
     const std::string fastest = "global_size" + std::to_string(dimensions() - 1);
@@ -424,7 +426,7 @@ void HostEmitter::write_items(const ir::Function &kernel) {
         out_.line("const long long global_id1 = item / global_size2 % global_size1;");
     }
     out_.open("for (long long " + inner + " = first; " + inner + " < last; ++" + inner + ")");
-    body_of_item(row, local);
+    body_of_item(row, local, used_roots_);
     out_.close();
     out_.line("item += last - first;");
     out_.close();
@@ -643,7 +645,7 @@ void HostEmitter::write_region(const Split::Region &region) {
         out_.line((writes ? "" : "const ") + memory.type + " " + variables_[id] + (reads ? " = " + memory.name + "[item]" : "") +
                   ";");
     }
-    body_of_item(region.row, local);
+    body_of_item(region.row, local, region.private_arrays);
     for (const ir::VariableId id : kept)
         if (region.written.contains(id))
             out_.line(kept_variables_.at(id).name + "[item] = " + variables_[id] + ";");

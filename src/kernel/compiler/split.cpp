@@ -314,7 +314,7 @@ void Split::cut(const std::vector<ir::Statement> &list, bool in_loop) {
         if (row.empty())
             return;
         pieces.push_back({nullptr, regions_.size()});
-        regions_.push_back({std::move(row), in_loop, {}, {}, {}, {}});
+        regions_.push_back({std::move(row), in_loop, {}, {}, {}, {}, {}});
         row.clear();
     };
     for (const ir::Statement &statement : list) {
@@ -423,7 +423,7 @@ void Split::find_kept_arrays() {
             continue;
         std::size_t used_in = 0;
         bool again = false;
-        for (const Region &region : regions_) {
+        for (Region &region : regions_) {
             bool uses = false;
             const auto look = [&](const ir::Statement &statement) {
                 uses |= statement.act == ir::Act::store && statement.id == root;
@@ -438,6 +438,8 @@ void Split::find_kept_arrays() {
                 ir::for_each_statement(statement->body, look);
                 ir::for_each_statement(statement->otherwise, look);
             }
+            if (uses)
+                region.private_arrays.insert(root);
             used_in += uses;
             again |= uses && region.in_loop;
         }

@@ -28,6 +28,7 @@ public:
         Variables touched, written;
         Variables exposed;  // read, and perhaps not written here before
         Variables partly;   // written on some ways only
+        std::set<ir::RootId> private_arrays;
     };
     // One statement of the group, or a region.
     struct Piece {
