@@ -170,7 +170,7 @@ std::optional<std::string> builtin_name_of(PyObject *object) {
         return text_attribute(object, own_name);
     if (Py_TYPE(object)->tp_name == std::string_view("numpy.ufunc"))
         return "numpy." + text_attribute(object, name_name);
-    if (!PyCallable_Check(object))
+    if (!PyCallable_Check(object) || is_dtype(object))
         return std::nullopt;
     const std::string module = text_attribute(object, module_name), name = text_attribute(object, name_name);
     if (name.empty())

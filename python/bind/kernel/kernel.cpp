@@ -46,9 +46,8 @@ const kernel::Specialisation &specialisation_for(Version &version, std::span<con
     const kernel::Key key(arguments, dimensions, queue.device(), queue.context());
     if (const kernel::Specialisation *made = version.code.find(key)) [[likely]]
         return *made;
-    return without_gil([&]() -> const kernel::Specialisation & {
-        return version.code.make(key, arguments, dimensions, queue.device(), queue.context());
-    });
+    const ReleaseGil released;
+    return version.code.make(key, arguments, dimensions, queue.device(), queue.context());
 }
 
 namespace {
@@ -229,6 +228,27 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
+// The type of the variable in the kernel, compiled for the signature.
+PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    return guarded([&] {
+        if (nargs != 2 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
+            throw Error(ErrorKind::type, "_type_of() takes a variable's name and a signature");
+        const std::string_view name = PyUnicode_AsUTF8(args[0]);
+        PythonKernel *const kernel = kernel_of(self);
+        Version &version = current_version(kernel);
+        const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
+        const Device device = registry::current_device();
+        const kernel::ir::Module module = without_gil([&] {
+            return kernel::lower(version.code.function(), types,
+                                 kernel::target_for(device, kernel::usual_dialect(device).value_or(EP_CPP), 1, kernel->options));
+        });
+        for (const kernel::ir::Variable &variable : module.kernel().variables)
+            if (variable.name == name)
+                return wrap_dtype(variable.type.dtype);
+        throw Error(ErrorKind::type, "the function returns nothing");
+    });
+}
+
 const Parameters of_specialise("_specialise", 2, 0, {"device", "dimensions"});
 
 // Compiles for the signatures, before anybody launches.
@@ -276,6 +296,8 @@ PyMethodDef methods[] = {
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None)\n--\n\n"
      "The source of the kernel and how it is called, without building it."},
+    {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
+     "_type_of($self, variable, signature, /)\n--\n\nThe type of a variable of the kernel, for that signature."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
      "_specialise($self, device=None, dimensions=None)\n--\n\nCompile for the signatures."},
     {},

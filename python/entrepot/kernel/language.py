@@ -10,8 +10,6 @@ from .._core import Dtype, KernelError, dtype_names
 class Builtin:
     """A function of the kernel language. ``name`` is the compiler's name for it; outside of a kernel a call raises KernelError."""
 
-    __slots__ = ("__doc__", "name")
-
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
         self.__doc__ = doc
@@ -59,6 +57,15 @@ get_sub_group_id = Builtin("get_sub_group_id", "get_sub_group_id(): which sub-gr
 get_sub_group_local_id = Builtin("get_sub_group_local_id", "get_sub_group_local_id(): which work-item of the sub-group this is.")
 get_sub_group_size = Builtin("get_sub_group_size", "get_sub_group_size(): work-items of this sub-group.")
 get_num_sub_groups = Builtin("get_num_sub_groups", "get_num_sub_groups(): sub-groups of the work-group.")
+
+
+class Item:
+    """The work-item as numba-dpex's kernels take it, their first parameter: annotated ``Item`` or ``NdItem``, it is no argument of
+    the launch. ``item.get_id(0)`` is get_global_id(0), ``item.get_group()`` the work-group, and so on.
+    """
+
+
+NdItem = Item
 
 # --------------------------------------------------------------- synchronisation
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/cache.hpp"
+#include "backends/cache.hpp"
 
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 #include <fstream>
 #include <iterator>
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view mark = "entrepot cuda code 1\n";
+constexpr std::string_view mark = "entrepot code 1\n";
 
 std::string variable(const char *name) {
     const char *const value = std::getenv(name);
@@ -21,14 +21,19 @@ std::string variable(const char *name) {
 }
 
 // Empty: there is no place.
-fs::path directory() {
+fs::path root() {
     if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
-        return *chosen == '\0' ? fs::path() : fs::path(chosen) / "cuda";
+        return *chosen == '\0' ? fs::path() : fs::path(chosen);
     const fs::path base = variable("XDG_CACHE_HOME");
     if (base.is_absolute())  // the specification ignores any other
-        return base / "entrepot" / "cuda";
+        return base / "entrepot";
     const fs::path home = variable("HOME");
-    return home.empty() ? fs::path() : home / ".cache" / "entrepot" / "cuda";
+    return home.empty() ? fs::path() : home / ".cache" / "entrepot";
+}
+
+fs::path directory(std::string_view kind) {
+    const fs::path place = root();
+    return place.empty() ? place : place / kind;
 }
 
 // FNV-1a. The key itself stands in the file, so two keys of one hash share a name and never a content.
@@ -56,8 +61,8 @@ std::string header(std::string_view key, std::string_view content) {
 
 }  // namespace
 
-std::optional<std::string> cached(std::string_view key) {
-    const fs::path place = directory();
+std::optional<std::string> cached(std::string_view kind, std::string_view key) {
+    const fs::path place = directory(kind);
     if (place.empty())
         return std::nullopt;
     std::ifstream file(path_of(place, key), std::ios::binary);
@@ -74,9 +79,9 @@ std::optional<std::string> cached(std::string_view key) {
     return std::string(content);
 }
 
-void keep_cached(std::string_view key, std::string_view content) noexcept {
+void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept {
     try {
-        const fs::path place = directory();
+        const fs::path place = directory(kind);
         if (place.empty())
             return;
         fs::create_directories(place);
@@ -97,4 +102,4 @@ void keep_cached(std::string_view key, std::string_view content) noexcept {
     }
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends
