@@ -111,7 +111,7 @@ def _argument(run: Run, name: str, value: Any, finish: list[_Finish]) -> Callabl
     if isinstance(value, np.generic):
         return lambda: value
     if isinstance(value, (bool, int, float, complex)):
-        typed = np.dtype(type(value)).type(value)
+        typed = dtype_of(type(value)).type(value)
         return lambda: typed
     if isinstance(value, ep.Scalar):
         scalar = dtype_of(value.dtype).type(value.value)

@@ -22,16 +22,17 @@ _FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
 
 def dtype_of(spelling: Any) -> np.dtype[Any]:
     """NumPy's dtype for any spelling of one: the core's, NumPy's, Python's, a name. Raises TypeError for anything else."""
-    try:
-        return np.dtype(spelling)
-    except TypeError:
-        name = str(getattr(spelling, "name", spelling))
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes  # only for bfloat16 and smaller floats, which NumPy has not
+    name = str(getattr(spelling, "name", spelling))
+    for each in (spelling, name):
+        try:
+            found: np.dtype[Any] = np.dtype(each)
+        except TypeError:
+            continue
+        return found
+    import ml_dtypes  # only for bfloat16 and smaller floats, which NumPy has not
 
-        return np.dtype(getattr(ml_dtypes, name))
+    found = np.dtype(getattr(ml_dtypes, name))
+    return found
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
@@ -210,7 +211,7 @@ def _shift(left: Any, right: Any, name: str) -> tuple[Any, int]:
 def shift_left(left: Any, right: Any) -> Any:
     """``<<`` in the type of the left side; by its width and more: 0."""
     left, right = _meet_shift(left, right, "<<")
-    if not isinstance(left, np.generic):
+    if not isinstance(left, np.integer):
         return left << right
     return left << type(left)(right) if 0 <= right < 8 * left.itemsize else type(left)(0)
 
@@ -218,7 +219,7 @@ def shift_left(left: Any, right: Any) -> Any:
 def shift_right(left: Any, right: Any) -> Any:
     """``>>`` in the type of the left side; by its width and more: 0, or -1 of what is negative."""
     left, right = _meet_shift(left, right, ">>")
-    if not isinstance(left, np.generic):
+    if not isinstance(left, np.integer):
         return left >> right
     if 0 <= right < 8 * left.itemsize:
         return left >> type(left)(right)
@@ -288,7 +289,9 @@ maximum = _extreme(lambda left, right: right if right > left else left)
 def rounded(value: Any, digits: Any = None) -> Any:
     """``round``: to the even one where two are as near; an int64, or with ``digits`` of the value's type."""
     if digits is None:
-        return np.int64(round(value)) if isinstance(value, np.generic) else round(value)
+        if isinstance(value, (np.integer, np.bool_)):
+            return np.int64(value)
+        return np.int64(np.rint(value)) if isinstance(value, np.generic) else round(value)
     return type(value)(round(float(value), int(digits)))
 
 
@@ -349,7 +352,7 @@ def whole(function: Callable[[float], int]) -> Callable[[Any], Any]:
 
     def apply(value: Any) -> Any:
         _number_only(value)
-        return np.int64(function(value)) if isinstance(value, np.generic) else function(value)
+        return np.int64(function(float(value))) if isinstance(value, np.generic) else function(value)
 
     return apply
 

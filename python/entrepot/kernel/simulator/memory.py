@@ -112,7 +112,7 @@ class View:
         return np.int64(self._array.size)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         return self._array.dtype
 
     @property
@@ -174,7 +174,8 @@ class View:
         if len(indices) > self._array.ndim + (Ellipsis in indices):
             raise refuse(f"{self._name} has {self._array.ndim} dimensions and was given {len(indices)} indices")
         if any(isinstance(each, slice) or each is Ellipsis for each in indices):
-            return self._check_part(indices)
+            self._check_part(indices)
+            return None
         place = tuple(self._inside(int(each), axis) for axis, each in enumerate(indices))
         return place if len(place) == self._array.ndim else None
 

@@ -279,7 +279,8 @@ class _Rewriter(ast.NodeTransformer):
         node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
         if canonical in operations.MAKE_ARRAYS:
             site = (self._assigned or canonical, node.lineno, node.col_offset)
-            node.keywords.append(ast.keyword("site", ast.copy_location(ast.Constant(site), node)))
+            parts: list[ast.expr] = [ast.copy_location(ast.Constant(each), node) for each in site]
+            node.keywords.append(ast.keyword("site", ast.copy_location(ast.Tuple(parts, ast.Load()), node)))
         return self._waiting(ast.Yield(node), node) if canonical in operations.COLLECTIVE else node
 
     def _device_function(self, node: ast.Call, function: types.FunctionType) -> ast.expr:
