@@ -249,3 +249,31 @@ def test_a_kernel_is_specialised_on_types(backend):
         x = np.arange(4).astype(dtype)
         (out, _) = backend.run(scaled, 4, None, np.zeros(4, dtype), x, 2)
         assert np.array_equal(out, x * 2)
+
+
+@dppy.kernel
+def shifted_sum(out, x, y):
+    i = dppy.get_global_id(0)
+    for k in range(3):
+        out[i] += x[i] + y[i]
+
+
+@every_compiler
+def test_the_same_array_given_twice(backend):
+    """Nothing may be assumed of arrays that overlap: what is written through one name is read through the other."""
+    array = backend.array(np.array([1, 2, 3, 4], "f8"))
+    backend.launch(shifted_sum, 4, None, array, array, array)
+    assert values_of(array).tolist() == [27, 54, 81, 108]
+
+
+@dppy.kernel
+def running_sum(out, x):
+    for k in range(x.shape[0]):
+        out[k] = out[k] + x[k]
+
+
+@every_compiler
+def test_parts_that_overlap(backend):
+    array = backend.array(np.ones(9, "i8"))
+    backend.launch(running_sum, 1, None, array[1:], array[:-1])
+    assert values_of(array).tolist() == list(range(1, 10))
