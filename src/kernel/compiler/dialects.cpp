@@ -379,6 +379,12 @@ constexpr std::string_view reserved[] = {
     "group_thread",
     "group_threads",
     "sub_group_threads",
+    "left",
+    "returned",
+    "launch_memory",
+    "scratch",
+    "value",
+    "other",
     "first",
     "last",
     // of the C library, with the types of their own
@@ -522,8 +528,11 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
 }
 
 bool is_reserved(std::string_view name) {
-    return name.starts_with("__") || name.starts_with("M_") || name.starts_with("CLK_") || name.starts_with("get_") ||
-           name.starts_with("atomic_") || std::ranges::find(reserved, name) != std::end(reserved);
+    constexpr std::string_view ids[] = {"global_id",   "local_id",   "group_id", "num_groups",
+                                        "global_size", "local_size", "sub_group"};
+    return std::ranges::any_of(ids, [&](std::string_view id) { return name.starts_with(id); }) || name.starts_with("__") ||
+           name.starts_with("M_") || name.starts_with("CLK_") || name.starts_with("get_") || name.starts_with("atomic_") ||
+           std::ranges::find(reserved, name) != std::end(reserved);
 }
 
 }  // namespace entrepot::kernel

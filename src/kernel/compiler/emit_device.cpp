@@ -107,6 +107,10 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
             parameters.push_back(storage_type(variable.type.dtype) + " " + variables_[i] + (carried ? "_bits" : ""));
         }
     }
+    for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
+        parameters_.push_back({CompiledParameter::What::global_size, 0, i, dtypes::int64});
+        parameters.push_back("long long global_size" + std::to_string(i));
+    }
     if (module_.checks_bounds) {
         parameters_.push_back({CompiledParameter::What::report, 0, 0, dtypes::int64});
         parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
@@ -181,6 +185,12 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
             if (variable.parameter && words(variable.type.dtype).carried())
                 out_.line("float " + variables_[i] + " = " + loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
         }
+        for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
+            const std::string axis = dimension(i);
+            out_.line("if ((long long)blockIdx." + axis + " * blockDim." + axis + " + threadIdx." + axis + " >= global_size" +
+                      std::to_string(i) + ")");
+            out_.line("    return;");
+        }
         write_local_arrays(kernel);
         write_launch_sized_arrays(kernel);
         write_private_arrays(kernel, used_roots_);
@@ -203,12 +213,27 @@ std::string DeviceEmitter::root_argument(ir::RootId root) {
     return roots_[root];
 }
 
+// Functions that ask for the global size are given it; seldom one does.
+bool DeviceEmitter::passes_global_sizes() const {
+    bool asks = false;
+    for (const ir::Function &function : module_.functions)
+        if (&function != &module_.kernel())
+            ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+                asks |= each.op == ir::Op::index && each.text == "global_size";
+            });
+    return asks && is_guarded();
+}
+
 void DeviceEmitter::add_hidden_parameters(std::vector<std::string> &parameters) {
+    for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
+        parameters.push_back("long long global_size" + std::to_string(i));
     if (module_.checks_bounds)
         parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
 }
 
 void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &) {
+    for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
+        arguments.push_back("global_size" + std::to_string(i));
     if (module_.checks_bounds)
         arguments.push_back("report");
 }
@@ -248,6 +273,8 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
         refuse_at(*function_, expression.at, "the device has no sub-groups; use local memory and barrier() instead");
     if (!is_sub_group && expression.number >= target_.dimensions)
         return {expression.text.ends_with("_id") ? "0" : "1"};
+    if (is_guarded() && expression.text == "global_size")
+        return {"global_size" + std::to_string(expression.number)};
     if (is(Dialect::sycl))
         carry_this_item();
     if (is_sub_group && is_cuda_like())

@@ -50,6 +50,10 @@ private:
     std::string carry_block_function(const std::string &name, const std::string &operation, Dtype dtype);
     std::string carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype, bool in_sub_group);
 
+    // Whether a launch may have more work-items than were asked for, so that its blocks can be full ones.
+    bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
+    bool passes_global_sizes() const;
+
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;

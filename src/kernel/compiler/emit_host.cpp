@@ -468,12 +468,13 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         if (i > 0 || used.contains({"num_groups", i}))
             out_.line("const long long num_groups" + d + " = range[" + std::to_string(7 + i) + "];");
     }
-    const bool counts_items =
-        private_bytes_ != 0 ||
-        std::ranges::any_of(used, [](const Index &index) { return index.first.find("sub_group") != std::string::npos; }) ||
-        module_.has_barriers;
+    bool counts_items =
+        kept_variables_.size() > 1 || !kept_arrays_.empty() || split_->returns_early() ||
+        std::ranges::any_of(used, [](const Index &index) { return index.first.find("sub_group") != std::string::npos; });
+    ir::for_each_statement(kernel.body,
+                           [&](const ir::Statement &statement) { counts_items |= ir::is_group_function(statement); });
     if (counts_items)
-        out_.line("[[maybe_unused]] const long long items = " + product("local_size", 0) + ";");
+        out_.line("const long long items = " + product("local_size", 0) + ";");
     if (used.contains({"num_sub_groups", 0}))
         out_.line("const long long num_sub_groups = (items + " + std::to_string(sub_group() - 1) + ") / " +
                   std::to_string(sub_group()) + ";");
@@ -553,14 +554,13 @@ void HostEmitter::write_pieces(const std::vector<ir::Statement> &list) {
     if (list.empty())
         return;
     for (const Split::Piece &piece : split_->pieces(list)) {
-        if (piece.statement == nullptr) {
+        by_group_ = piece.statement != nullptr;
+        if (by_group_) {
+            declarations_.clear();
+            write_of_group(*piece.statement);
+        } else {
             write_region(split_->region(piece.region));
-            continue;
         }
-        by_group_ = true;
-        declarations_.clear();
-        write_of_group(*piece.statement);
-        by_group_ = false;
     }
 }
 
@@ -673,7 +673,6 @@ void HostEmitter::write_of_group(const ir::Statement &statement) {
     case ir::Act::if_:
         out_.open("if (" + text(statement.expressions[0]) + ")");
         write_pieces(statement.body);
-        by_group_ = true;
         if (!statement.otherwise.empty()) {
             out_.reopen("else");
             write_pieces(statement.otherwise);

@@ -28,6 +28,8 @@ struct CompiledParameter {
         stride,   // of `dimension`, in elements, int64
         local,    // local memory sized at launch
         scratch,  // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
+        global_size,  // of `dimension`, work-items, int64: the launch may have more, which do nothing (CUDA and HIP; kernels
+                      // that do not tell groups apart)
         report,   // debug builds: a block of report_words int64, zeroed, in global memory
     };
     What what = What::pointer;
