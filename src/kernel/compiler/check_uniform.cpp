@@ -157,7 +157,7 @@ private:
         const bool is_group = !statement.expressions.empty() && statement.expressions[0].op == Op::group;
         if (is_barrier || is_group)
             throw CompileError(
-                *kernel_.source, statement.at,
+                *kernel_.source, is_group ? statement.expressions[0].at : statement.at,
                 std::string("this ") + (is_barrier ? "barrier" : "group function") +
                     " may not be reached by all work-items of a group, which then would wait forever; move it out of "
                     "the condition, or make the condition the same for the group",

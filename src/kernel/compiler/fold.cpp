@@ -130,6 +130,8 @@ std::optional<Number> folded(std::string_view sign, const Number &a) {
         return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
     if (const auto *const value = std::get_if<double>(&a))
         return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
+    if (sign == "-" && a == Number(std::uint64_t{1} << 63))  // Python's -9223372036854775808 is two tokens
+        return INT64_MIN;
     const auto value = integer_of(a);
     if (!value || (sign == "-" && *value == INT64_MIN))
         return std::nullopt;

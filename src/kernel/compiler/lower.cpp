@@ -112,8 +112,9 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
 ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count) {
     do {
         if (++walk_ > most_walks)
-            refuse(source_->body.front()->at, "the types of the variables of `" + source_->name +
-                                                  "` depend on each other in a circle; give them by casts such as float32(...)");
+            refuse({source_->first_line, 0, source_->first_line, 0},
+                   "the types of the variables of `" + source_->name +
+                       "` depend on each other in a circle; give them by casts such as float32(...)");
         walk_once(bind_parameters);
     } while (!settled());
     for (const auto &[name, slot] : found_)
@@ -154,13 +155,14 @@ bool Lowering::settled() {
 
 void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {
     if (slot.conflict) {
-        const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";
         const auto &[at, scalar] = *slot.conflict;
-        const Dtype typed = slot.scalar.weak == Weak::none ? slot.scalar.dtype : scalar.dtype;
+        const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";
+        const std::string rule =
+            name.empty() ? "a function returns one type: " : "a variable has one type: take another name, or ";
         refuse(at,
-               subject + " is " + name_of(scalar) + " here and " + name_of(slot.scalar) +
-                   " elsewhere; a variable has one type: take another name, or convert with " + name_of(typed) + "(...)",
-               slot.first, "it is first assigned here");
+               subject + " is " + name_of(scalar) + " here and " + name_of(slot.scalar) + " elsewhere; " + rule +
+                   "convert with " + name_of(unified(scalar, slot.scalar, target_).dtype) + "(...)",
+               slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
     }
     for (std::size_t i = 0; i < slot.items.size(); ++i)
         refuse_conflicts(name + "[" + std::to_string(i) + "]", slot.items[i]);
@@ -194,6 +196,7 @@ void Lowering::bind_array_argument(const std::string &name, Position at, std::ui
     root.at = at;
     root.parameter = place;
     root.restrict_ = argument.restrict_;
+    root.type.contiguous = root.type.contiguous || root.type.space == Space::local;
     Value value;
     value.kind = Value::Kind::array;
     value.at = at;
@@ -238,9 +241,11 @@ ir::VariableId Lowering::new_variable(const std::string &name, const Type &type,
 }
 
 std::string Lowering::unique_name(const std::string &name) {
-    std::string unique = name;
+    std::string base = name;
+    std::ranges::replace(base, '.', '_');
+    std::string unique = base;
     for (int number = 2; !taken_.insert(unique).second; ++number)
-        unique = name + "_" + std::to_string(number);
+        unique = base + "_" + std::to_string(number);
     return unique;
 }
 
@@ -277,8 +282,15 @@ void drop_uncalled(ir::Module &module) {
         });
 }
 
+// No function is called as another one, or as a variable that would hide it.
 void make_names_unique(ir::Module &module) {
     std::set<std::string> taken{module.kernel().name};
+    for (const ir::Function &function : module.functions) {
+        for (const ir::Variable &variable : function.variables)
+            taken.insert(variable.name);
+        for (const ir::Root &root : function.roots)
+            taken.insert(root.name);
+    }
     for (std::size_t i = 0; i + 1 < module.functions.size(); ++i) {
         std::string &name = module.functions[i].name;
         const std::string base = name;

@@ -159,6 +159,7 @@ private:
     void lower_assign(const Node &node);
     void lower_augment(const Node &node);
     void lower_annotate(const Node &node);
+    Value evaluate_annotation(const Node &node);
     void assign_to(const Node &target, Value value);
     void assign_name(const std::string &name, Position at, Value value);
     void assign_slot(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
@@ -258,6 +259,7 @@ private:
     Value call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     Scalar common_type(const std::vector<Value> &values) const;
     Value made_complex(const Node &node, std::span<const Node *const> arguments);
+    Value expanded_square(Value x, Position at);
     Value logarithm_of(const Value &x, Position at) const;
     Value length_of(const Value &value) const;
     Value rounded(Value x, const Node *digits, Position at);

@@ -65,6 +65,8 @@ Value Lowering::literal(const Number &number, Position at) const {
 }
 
 Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
+    if (sign == "@")
+        refuse(at, "`@` multiplies matrices, and kernels work on elements; write the loop over the inner dimension");
     for (const Value *const value : {&a, &b})
         if (!value->is_scalar())
             refuse(value->at, "`" + sign + "` is for numbers, but this is " + value->type_name() +
@@ -86,8 +88,6 @@ Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
         return power(std::move(a), std::move(b), at);
     if (sign == "<<" || sign == ">>")
         return shift(sign, std::move(a), std::move(b), at);
-    if (sign == "@")
-        refuse(at, "`@` multiplies matrices, and kernels work on elements; write the loop over the inner dimension");
     return bit_operation(sign, std::move(a), std::move(b), at);
 }
 

@@ -60,10 +60,23 @@ void Lowering::lower_annotate(const Node &node) {
     if (!node.operands[2])
         return;
     Value value = settled_value(*node.operands[2]);
-    const Node &annotation = *node.operands[1];
-    if (annotation.kind == Kind::constant && std::holds_alternative<Dtype>(annotation.value.value) && value.is_scalar())
-        value = cast(std::get<Dtype>(annotation.value.value), value, node.at);
+    const Value annotation = evaluate_annotation(*node.operands[1]);
+    if (value.is_scalar() && annotation.kind == Value::Kind::dtype)
+        value = cast(annotation.dtype, value, node.at);
     assign_to(target, std::move(value));
+}
+
+// Annotations that name no type are for people, and need not be known here.
+Value Lowering::evaluate_annotation(const Node &node) {
+    if (node.kind != Kind::constant && node.kind != Kind::builtin)
+        return {};
+    Value value = evaluate(node);
+    const FunctionRow *const row = value.kind == Value::Kind::builtin ? find_function(value.text) : nullptr;
+    if (row && row->rule == Rule::conversion) {
+        value.kind = Value::Kind::dtype;
+        value.dtype = python_dtype(value.text);
+    }
+    return value;
 }
 
 // The element is found once, so what its index computes is done once.
@@ -268,8 +281,8 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
 void Lowering::store(const View &element, const Value &value, Position at) {
     const ir::Root &root = function_.roots[element.root];
     if (!element.extents.empty())
-        refuse(at, "`" + root.name + "` is assigned a part with " + std::to_string(element.extents.size()) +
-                       " dimensions at once; write a loop over its elements");
+        refuse(at, "a part of `" + root.name + "` is assigned at once (" + name_of(element.type) +
+                       "); write a loop over its elements");
     if (element.type.read_only || element.type.space == Space::constant)
         refuse(at, "`" + root.name + "` is " + (element.type.space == Space::constant ? "constant" : "read-only") +
                        " and may not be written; pass an array that may");

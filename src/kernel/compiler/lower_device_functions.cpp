@@ -128,8 +128,8 @@ ir::Function Lowering::device_function(const std::vector<Value> &arguments, Valu
                 bind_passed(parameters[i].name, parameters[i].at, arguments[i]);
         },
         0);
-    const Position at = source_->body.back()->at;
-    set_result_type(result, at);
+    const Position named{source_->first_line, 0, source_->first_line, 0};
+    set_result_type(result, source_->body.empty() ? named : source_->body.back()->at);
     function.returns = result.expression.type;
     has_effect = changes_memory_;
     return function;
@@ -146,7 +146,7 @@ void Lowering::bind_passed(const std::string &name, Position at, const Value &pa
     if (passed.kind == Value::Kind::tuple) {
         Value items = passed;
         for (std::size_t i = 0; i < items.items.size(); ++i) {
-            const std::string item = name + "_" + std::to_string(i);
+            const std::string item = name + "." + std::to_string(i);  // no name of the source's
             bind_passed(item, at, passed.items[i]);
             Node read;
             read.kind = Kind::name;

@@ -175,7 +175,7 @@ Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantAr
     auto root = static_cast<ir::RootId>(found - function_.roots.begin());
     if (found == function_.roots.end()) {
         ir::Root made_root;
-        made_root.name = "constants";
+        made_root.name = array_name_.empty() ? "constants" : array_name_;
         made_root.type.kind = Type::Kind::array;
         made_root.type.dtype = values->dtype;
         made_root.type.space = Space::constant;

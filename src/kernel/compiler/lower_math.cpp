@@ -145,8 +145,21 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         const Value logarithm = logarithm_of(values[0], node.at);
         return values.size() == 1 ? logarithm : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
     }
-    const double factor = row.name == "math.degrees" ? 180 / std::numbers::pi : std::numbers::pi / 180;
-    return binary("*", values[0], literal(factor, node.at), node.at);
+    if (row.name == "numpy.square")
+        return expanded_square(values[0], node.at);
+    if (row.name == "numpy.clip")
+        return extremum(*find_function("min"), {extremum(*find_function("max"), {values[0], values[1]}, node.at), values[2]},
+                        node.at);
+    if (row.name == "numpy.where")
+        return lazily(truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
+    const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");
+    return binary("*", values[0], literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at), node.at);
+}
+
+Value Lowering::expanded_square(Value x, Position at) {
+    if (!x.is_constant() && !build::is_simple(x.expression))
+        x = in_variable(std::move(x), "value");
+    return binary("*", x, x, at);
 }
 
 Value Lowering::logarithm_of(const Value &x, Position at) const {

@@ -24,8 +24,10 @@ bool has_effect(const ir::Statement &statement) {
 
 // What to write instead of a statement that kernels do not have.
 std::string instead_of(const std::string &statement) {
-    if (statement == "With" || statement == "Try" || statement == "TryStar" || statement == "Raise")
-        return "kernels have no exceptions and no contexts; tell of an error through an element of an array";
+    if (statement == "With" || statement == "AsyncWith")
+        return "do it around the launch";
+    if (statement == "Try" || statement == "TryStar" || statement == "Raise")
+        return "kernels have no exceptions; tell of an error through an element of an array";
     if (statement == "Assert")
         return "write an if, and tell of the failure through an element of an array";
     if (statement == "FunctionDef" || statement == "Lambda" || statement == "ClassDef" || statement == "AsyncFunctionDef")

@@ -96,8 +96,8 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
     const auto is_ellipsis = [](const Subscript &each) { return each.node && each.node->kind == Kind::ellipsis; };
     const auto named = static_cast<std::size_t>(std::ranges::count_if(subscripts, std::not_fn(is_ellipsis)));
     if (named > whole.extents.size())
-        refuse(at, sentence_of("there are ", named, " indices for an array of ", whole.extents.size(), " dimensions (",
-                               name_of(whole.type), ")"));
+        refuse(at, sentence_of("there are ", named, " indices for ", name_of(whole.type), "; write one for each dimension, ",
+                               whole.extents.size(), " at most"));
     static const Node all{Kind::slice, {}, {}, {}, {nullptr, nullptr, nullptr}, {}, {}, {}, {}};
     const std::vector<Subscript> rest(whole.extents.size() - named, Subscript{&all, {}});
     auto ellipsis = std::ranges::find_if(subscripts, is_ellipsis);
@@ -145,7 +145,8 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
     if (const auto constant = build::constant_of(value)) {
         if (size && (*constant >= *size || *constant < -*size))
             refuse(index.at, sentence_of("index ", *constant, " is outside of dimension ", dimension, " of `",
-                                         function_.roots[array.root].name, "`, which has ", *size, " elements"));
+                                         function_.roots[array.root].name, "`, which has ", *size,
+                                         " elements; write one from 0 to ", *size - 1));
         if (*constant < 0)
             value = sum(extent, std::move(value));
     } else if (at_least(value).value_or(-1) < 0) {
