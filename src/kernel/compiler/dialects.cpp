@@ -528,11 +528,17 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
 }
 
 bool is_reserved(std::string_view name) {
-    constexpr std::string_view ids[] = {"global_id",   "local_id",   "group_id", "num_groups",
-                                        "global_size", "local_size", "sub_group"};
-    return std::ranges::any_of(ids, [&](std::string_view id) { return name.starts_with(id); }) || name.starts_with("__") ||
-           name.starts_with("M_") || name.starts_with("CLK_") || name.starts_with("get_") || name.starts_with("atomic_") ||
-           std::ranges::find(reserved, name) != std::end(reserved);
+    constexpr std::string_view beginnings[] = {"__",         "get_",        "atomic_",    "global_id", "local_id",  "group_id",
+                                               "num_groups", "global_size", "local_size", "sub_group", "work_group"};
+    if (std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); }))
+        return true;
+    // Macros of the dialects' headers.
+    if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
+        return true;
+    // The helpers, which carry the name of their type at the end.
+    if (const std::size_t last = name.rfind('_'); last != name.npos && dtype_from_name(name.substr(last + 1)))
+        return true;
+    return std::ranges::find(reserved, name) != std::end(reserved);
 }
 
 }  // namespace entrepot::kernel

@@ -405,6 +405,26 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
 }
 
+// Integers of Python's arrays wrap. Host and SYCL say so by an option; elsewhere C's signed ones may do anything but the unsigned
+// wrap. Those of 64 bits stay as they are: they count elements.
+bool Emitter::needs_unsigned(const ir::Expression &expression) const {
+    if (dialect_.dialect == Dialect::cpp || dialect_.dialect == Dialect::sycl)
+        return false;
+    const Dtype dtype = expression.type.dtype;
+    return dtype == Dtype{TypeCode::integer, 32} ||
+           (dtype == Dtype{TypeCode::unsigned_integer, 16} && expression.op == ir::Op::multiply);
+}
+
+Spelled Emitter::spell_unsigned(const ir::Expression &expression, std::string_view sign) {
+    const std::string cast = "(" + std::string(words({TypeCode::unsigned_integer, 32}).value) + ")";
+    const auto operand = [&](const ir::Expression &each) { return cast + text(each, binds_unary); };
+    const auto &operands = expression.operands;
+    const std::string calculated = operands.size() == 1
+                                       ? std::string(sign) + operand(operands[0])
+                                       : operand(operands[0]) + " " + std::string(sign) + " " + operand(operands[1]);
+    return {"(" + std::string(words(expression.type.dtype).value) + ")(" + calculated + ")", binds_unary};
+}
+
 Spelled Emitter::spell_shift(const ir::Expression &expression) {
     const Dtype dtype = expression.type.dtype;
     const ir::Expression &count = expression.operands[1];
@@ -526,6 +546,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return Spelled{helper(name, of) + "(" + joined(parts) + ")"};
     };
     const auto arithmetic = [&](std::string_view name, std::string_view sign, int binding) {
+        if (needs_unsigned(expression))
+            return spell_unsigned(expression, sign);
         return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
     };
     switch (expression.op) {
@@ -542,6 +564,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::index:
         return index(expression);
     case ir::Op::negate:
+        if (needs_unsigned(expression))
+            return spell_unsigned(expression, "-");
         return is_complex(dtype) ? by_helper("negate", dtype)
                                  : narrowed({"-" + text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::add:
@@ -674,7 +698,8 @@ void Emitter::write(const ir::Statement &statement) {
         const std::string_view sign = assignable_sign(value.op);
         const Dtype dtype = value.type.dtype;
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() &&
-            value.operands[0].op == ir::Op::variable && value.operands[0].id == statement.id && !declarations_.at(statement))
+            !needs_unsigned(value) && value.operands[0].op == ir::Op::variable && value.operands[0].id == statement.id &&
+            !declarations_.at(statement))
             return out_.line(variable(statement.id) + " " + std::string(sign) + "= " + text(value.operands[1]) + ";");
         return write_assignment(statement, statement.id, text(value));
     }
@@ -692,7 +717,7 @@ void Emitter::write(const ir::Statement &statement) {
         const Dtype dtype = value.type.dtype;
         const std::string_view sign = assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() && dtype != boolean &&
-            value.operands[0].op == ir::Op::load && value.operands[0].id == statement.id &&
+            !needs_unsigned(value) && value.operands[0].op == ir::Op::load && value.operands[0].id == statement.id &&
             same(value.operands[0].operands[0], offset))
             return out_.line(element(statement.id, offset) + " " + std::string(sign) + "= " + text(value.operands[1]) + ";");
         return out_.line(element(statement.id, offset) + " = " + stored(value) + ";");

@@ -161,6 +161,8 @@ protected:
 private:
     Spelled spell(const ir::Expression &expression);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
+    bool needs_unsigned(const ir::Expression &expression) const;
+    Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
