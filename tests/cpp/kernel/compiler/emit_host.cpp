@@ -237,3 +237,58 @@ TEST_CASE("floats of 16 bits are rounded after each operation") {
         CHECK(values[1] == (dtype == bfloat16 ? 0x4000 : 0x4000));
     }
 }
+
+TEST_CASE("the ids of a region within a group's loop and condition are those of its work-items") {
+    Building build("counting");
+    const RootId out = build.array("out", int64, false, true);
+    const VariableId c = build.variable("c", int64), n = build.variable("n", int64);
+    const auto plus = [&](VariableId to, Expression by) {
+        return Building::assign(to, operation(Op::add, int64, {build.read(to), std::move(by)}));
+    };
+    build.add(Building::assign(c, id("local_id"))).add(Building::assign(n, number(0)));
+    std::vector<Statement> skip;
+    skip.push_back(plus(c, number(100)));
+    skip.push_back(Building::block(Act::continue_, {}, {}));
+    std::vector<Statement> body;
+    body.push_back(plus(n, number(1)));
+    body.push_back(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(n), number(3)})}, std::move(skip)));
+    body.push_back(build.barrier());
+    body.push_back(plus(c, build.read(n)));
+    build.add(Building::block(Act::while_, {operation(Op::less, boolean, {build.read(n), number(5)})}, std::move(body)));
+    build.add(Building::store(out, id("global_id"), build.read(c)));
+    const Compiled compiled = build.emitted({});
+    INFO(compiled.source);
+    const Loaded kernel(compiled);
+    std::vector<long long> values(8);
+    kernel.run(8, 4, {values.data()});
+    for (long long i = 0; i < 8; ++i)
+        CHECK(values[static_cast<std::size_t>(i)] == 112 + i % 4);
+}
+
+TEST_CASE("private arrays that live across a barrier are one for each work-item") {
+    Building build("keeping");
+    const RootId out = build.array("out", int64, false, true), mine = build.own_array("mine", int64, Space::private_, 3);
+    build.add(Building::store(mine, number(2), id("local_id")));
+    build.add(build.barrier());
+    build.add(Building::store(out, id("global_id"), build.load(mine, number(2))));
+    const Loaded kernel(build.emitted({}));
+    CHECK(kernel.exported("_private") == 24);
+    std::vector<long long> values(6);
+    kernel.run(6, 3, {values.data()});
+    CHECK(values == std::vector<long long>{0, 1, 2, 0, 1, 2});
+}
+
+TEST_CASE("names of the program that surrounds a kernel are not the kernel's") {
+    Building build("names");
+    const RootId out = build.array("range", int64, false, true);
+    const VariableId left = build.parameter("left", int64), own = build.variable("global_id0", int64),
+                     item = build.variable("item", int64);
+    build.add(Building::assign(own, operation(Op::add, int64, {id("global_id"), build.read(left)})));
+    build.add(Building::assign(item, build.read(own)));
+    build.add(Building::store(out, id("global_id"), build.read(item)));
+    const Loaded kernel(build.emitted({}));
+    std::vector<long long> values(3);
+    long long by = 7;
+    kernel.run(3, 0, {values.data(), &by});
+    CHECK(values == std::vector<long long>{7, 8, 9});
+}
