@@ -114,7 +114,7 @@ def _argument(run: Run, name: str, value: Any, finish: list[_Finish]) -> Callabl
         typed = dtype_of(type(value)).type(value)
         return lambda: typed
     if isinstance(value, ep.Scalar):
-        scalar = dtype_of(value.dtype).type(value.value)
+        scalar = ep.full(1, value, value.dtype, device="host").numpy()[0]
         return lambda: scalar
     if hasattr(value, "shape") and hasattr(value, "dtype") and type(value).__name__ in ("LocalAccessor", "LocalMemory"):
         return lambda: _local_argument(run, name, value)

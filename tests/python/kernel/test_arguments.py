@@ -133,7 +133,7 @@ class TestWithoutACopy:
         memory = dpctl.memory.MemoryUSMShared(32)
         view = np.ndarray(8, "i4", buffer=memory)
         view[:] = 0
-        address_of_writes[8](ep.asarray(memory).view("i4")).wait()
+        address_of_writes[8](ep.asarray(memory).view("int32")).wait()
         assert view.tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
@@ -141,13 +141,13 @@ class TestWithoutACopy:
     def test_dpnps_arrays(self):
         import dpnp
 
-        x = dpnp.zeros(16, "i4", device="opencl:cpu")
+        x = dpnp.zeros(16, dtype="int32", device="opencl:cpu")
         address_of_writes[8](x[::2]).wait()
         assert dpnp.asnumpy(x)[::2].tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
     def test_an_object_with_the_interface_is_taken(self):
-        array = ep.zeros(8, "i4", device="opencl:cpu", kind="shared")
+        array = ep.zeros(8, "int32", device="opencl:cpu", kind="shared")
 
         class Duck:
             __sycl_usm_array_interface__ = array.__sycl_usm_array_interface__
@@ -179,21 +179,20 @@ class TestWithoutACopy:
 @pytest.mark.sycl
 class TestWhereAKernelRuns:
     def test_compute_follows_data(self):
-        x = ep.zeros(8, "i4", device="opencl:cpu")
+        x = ep.zeros(8, "int32", device="opencl:cpu")
         with ep.device_context("host"):
             address_of_writes[8](x).wait()
         assert values_of(x).tolist() == list(range(1, 9))
 
     def test_arrays_that_disagree_are_refused(self):
-        ours, theirs = ep.zeros(4, "f4", device="opencl:cpu", kind="device"), ep.zeros(4, "f4", device="host")
+        ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
         other = ep.Context([ep.device("opencl:cpu")])
         elsewhere = ep.Queue(other)
         with pytest.raises(ep.EntrepotError, match=r"queue|context"):
-            scaled[4](ours, ep.zeros(4, "f4", device=elsewhere, kind="device"), 2.0)
-        del theirs
+            scaled[4](ours, ep.zeros(4, "float32", device=elsewhere, kind="device"), 2.0)
 
     def test_of_two_devices_with_both_named(self):
-        ours = ep.zeros(4, "f4", device="opencl:cpu", kind="device")
+        ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
         with ep.device_context("opencl:cpu"):
             scaled[4](ours, np.ones(4, "f4"), 2.0).wait()  # host memory follows
         assert values_of(ours).tolist() == [2, 2, 2, 2]
@@ -239,7 +238,7 @@ def test_what_is_no_argument_is_named(backend, wrong):
 @every_compiler
 def test_a_number_where_the_kernel_indexes(backend):
     out = backend.array(np.zeros(4, "f4"))
-    with pytest.raises(ep.KernelError, match=r"x.*(index|array)|(index|array).*x"):
+    with pytest.raises(ep.KernelError, match=r"only arrays and tuples have elements, but this is int64"):
         backend.launch(scaled, 4, None, out, 3, 2.0)
 
 
@@ -254,7 +253,7 @@ def test_a_kernel_is_specialised_on_types(backend):
 @dppy.kernel
 def shifted_sum(out, x, y):
     i = dppy.get_global_id(0)
-    for k in range(3):
+    for _ in range(3):
         out[i] += x[i] + y[i]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, settings
 
 from kernel.backends import BACKENDS, every_compiler
 from kernel.programs import ARRAYS, GROUP, ITEMS, programs
@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 SIMULATOR = next(each for each in BACKENDS if each.simulates)
 _numbers = itertools.count()
+#: Every step of shrinking would compile a program.
+WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
 def _loaded(folder: Path, text: str):
@@ -42,7 +44,9 @@ def _arguments() -> list:
 
 
 @every_compiler
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=30, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(text=programs())
 def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
     note(text)

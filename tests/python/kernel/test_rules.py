@@ -59,14 +59,14 @@ def test_rule_9_bounds_are_checked_in_debug_mode(backend):
     array = backend.array(np.zeros(4, "f4"))
     checked = over_the_end.options(debug=True)
     backend.launch(checked, 4, None, array, 0)
-    with pytest.raises(ep.KernelError, match=r"test_rules\.py:\d+: .*index (4|5|6|7).*4"):
+    with pytest.raises(
+        IndexError, match=r"test_rules\.py:\d+: index (4|5|6|7) is out of bounds .* 4 elements, in work-item \([0-3], 0, 0\)"
+    ):
         backend.launch(checked, 4, None, array, 4)
 
 
 @every_compiler
 def test_the_source_can_be_read(backend):
-    a = backend.array(np.zeros(4, "f4"))
-    backend.launch(over_the_end, 4, None, a, 0)
-    source = over_the_end.source(backend.dialect)
+    source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)")
     assert "over_the_end" in source
     assert re.search(r"#line \d+ .*test_rules\.py", source)
