@@ -32,7 +32,8 @@ struct KindRow {
     std::string_view name;
     Argument::Kind kind;
 };
-constexpr KindRow kinds[] = {{"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
+constexpr KindRow kinds[] = {
+    {"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
 
 // The type that a Python number has as an argument; nullopt where the object is none.
 std::optional<Dtype> dtype_of_number(PyObject *object) {
@@ -74,8 +75,8 @@ bool fits(const Declared &declared, const Array &array) {
 }
 
 std::string text_of(const Array &array) {
-    return text_of(Signature{{Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()),
-                              array.layout().is_c_contiguous()}});
+    return text_of(Signature{
+        {Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()), array.layout().is_c_contiguous()}});
 }
 
 }  // namespace
@@ -172,9 +173,8 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::sp
 
 void CallArguments::refuse(PyObject *object, const Declared &declared) const {
     const std::size_t position = all_.size();
-    throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", position, " (",
-                function_.parameters[position].name, ") is ",
-                is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
+    throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name,
+                ") is ", is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
 }
 
@@ -213,9 +213,10 @@ void CallArguments::add(PyObject *object, const Declared *declared) {
 
 void CallArguments::add_imported(PyObject *object, const Declared *declared) {
     if (ours<LocalMemory>(object))
-        throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
-                    " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
-                    "dtype)");
+        throw Error(
+            ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
+            " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
+            "dtype)");
     imported_.push_back(std::make_unique<Array>(import_operand(object)));
     const Array &array = *imported_.back();
     if (declared && !fits(*declared, array))

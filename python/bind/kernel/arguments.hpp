@@ -1,4 +1,5 @@
-// Arguments: what a kernel is called with, as its launch takes it; signatures; and the host's memory brought to a device and back.
+// Arguments: what a kernel is called with, as its launch takes it; signatures; and the host's memory brought to a device and
+// back.
 #pragma once
 #include <Python.h>
 

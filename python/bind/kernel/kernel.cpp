@@ -1,8 +1,8 @@
 #include "kernel.hpp"
 
+#include "../array/create.hpp"
 #include "../bound.hpp"
 #include "../convert.hpp"
-#include "../array/create.hpp"
 #include "../dtype.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
@@ -191,7 +191,7 @@ Request request_from(PythonKernel *kernel, Version &version, PyObject *signature
 
 constexpr const char *whats[] = {"pointer", "value", "extent", "stride", "local", "scratch", "report"};
 
-nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function) {
+nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
     nb::list parameters, written, names;
     for (const kernel::CompiledParameter &each : compiled.parameters)
         parameters.append(nb::make_tuple(whats[static_cast<std::size_t>(each.what)], each.argument, each.dimension,
@@ -207,6 +207,7 @@ nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Functio
     made["arguments"] = nb::tuple(names);
     made["parameters"] = nb::tuple(parameters);
     made["written"] = nb::tuple(written);
+    made["dimensions"] = dimensions;
     made["uses_groups"] = compiled.uses_groups;
     made["local_bytes"] = compiled.local_bytes;
     return made;
@@ -224,7 +225,7 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
             return kernel::translate(version.code.function(), request.types, request.dimensions, request.device, *request.dialect,
                                      kernel->options);
         });
-        return dict_of(compiled, *version.code.function()).release().ptr();
+        return dict_of(compiled, *version.code.function(), request.dimensions).release().ptr();
     });
 }
 
@@ -347,7 +348,9 @@ void init_kernel(nb::module_ &m) {
                               "An argument of a kernel: an array in local memory, of a shape that is given at launch.")
         .def(
             "__init__",
-            [](LocalAccessor *self, nb::handle shape, nb::handle dtype) { new (self) LocalAccessor(local_accessor(shape, dtype)); },
+            [](LocalAccessor *self, nb::handle shape, nb::handle dtype) {
+                new (self) LocalAccessor(local_accessor(shape, dtype));
+            },
             "shape"_a, "dtype"_a, "``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.")
         .def_prop_ro(
             "shape",

@@ -17,11 +17,10 @@ const Language &language() {
     static std::atomic<const Language *> found{nullptr};
     if (const Language *known = found.load(std::memory_order_acquire)) [[likely]]
         return *known;
-    const auto *const made = new Language{attribute_of("entrepot.kernel.language", "Builtin"),
-                                          attribute_of("entrepot.kernel.language", "Item"),
-                                          attribute_of("entrepot.kernel.functions", "DeviceFunction"),
-                                          attribute_of("entrepot.kernel.source", "find"),
-                                          attribute_of("entrepot.kernel.ranges", "NdRange")};
+    const auto *const made =
+        new Language{attribute_of("entrepot.kernel.language", "Builtin"), attribute_of("entrepot.kernel.language", "Item"),
+                     attribute_of("entrepot.kernel.functions", "DeviceFunction"), attribute_of("entrepot.kernel.source", "find"),
+                     attribute_of("entrepot.kernel.ranges", "NdRange")};
     found.store(made, std::memory_order_release);  // two threads make equal ones
     return *made;
 }

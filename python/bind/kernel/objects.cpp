@@ -1,5 +1,8 @@
 #include "objects.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace entrepot::python {
 namespace {
 
@@ -19,12 +22,9 @@ constexpr Objects::Method of_items[] = {
 };
 
 constexpr Objects::Method of_groups[] = {
-    {"get_group_id", "get_group_id", nullptr},
-    {"get_group_linear_id", "get_group_id", "get_num_groups"},
-    {"get_group_range", "get_num_groups", nullptr},
-    {"get_group_linear_range", "get_num_groups", "get_num_groups"},
-    {"get_local_range", "get_local_size", nullptr},
-    {"get_local_linear_range", "get_local_size", "get_local_size"},
+    {"get_group_id", "get_group_id", nullptr},      {"get_group_linear_id", "get_group_id", "get_num_groups"},
+    {"get_group_range", "get_num_groups", nullptr}, {"get_group_linear_range", "get_num_groups", "get_num_groups"},
+    {"get_local_range", "get_local_size", nullptr}, {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
 
 struct AtomicRow {
@@ -32,9 +32,17 @@ struct AtomicRow {
     const char *function;
 };
 constexpr AtomicRow of_atomics[] = {
-    {"fetch_add", "atomic.add"}, {"fetch_sub", "atomic.sub"}, {"fetch_min", "atomic.min"},    {"fetch_max", "atomic.max"},
-    {"fetch_and", "atomic.and"}, {"fetch_or", "atomic.or"},   {"fetch_xor", "atomic.xor"},    {"exchange", "atomic.exchange"},
-    {"load", "atomic.load"},     {"store", "atomic.store"},   {"compare_exchange", "atomic.compare_exchange"},
+    {"fetch_add", "atomic.add"},
+    {"fetch_sub", "atomic.sub"},
+    {"fetch_min", "atomic.min"},
+    {"fetch_max", "atomic.max"},
+    {"fetch_and", "atomic.and"},
+    {"fetch_or", "atomic.or"},
+    {"fetch_xor", "atomic.xor"},
+    {"exchange", "atomic.exchange"},
+    {"load", "atomic.load"},
+    {"store", "atomic.store"},
+    {"compare_exchange", "atomic.compare_exchange"},
 };
 
 }  // namespace
@@ -58,6 +66,10 @@ const Objects::Method *Objects::method(const std::string &name, std::string_view
         if (row->name == method)
             return row;
     return nullptr;
+}
+
+bool Objects::is_item_method(std::string_view method) {
+    return names_group(method) || std::ranges::find(of_items, method, &Method::name) != std::end(of_items);
 }
 
 const Objects::Atomic *Objects::atomic(const std::string &name) const {

@@ -1,4 +1,5 @@
-// Objects: names in a kernel that stand for numba-dpex's work-items, groups and atomic references, which take no place at run time.
+// Objects: names in a kernel that stand for numba-dpex's work-items, groups and atomic references, which take no place at run
+// time.
 #pragma once
 #include <entrepot/kernel/compiler/syntax.hpp>
 
@@ -11,8 +12,8 @@ namespace entrepot::python {
 
 class Objects {
 public:
-    // A method as a function of the language. Where linear_sizes is given: the number that the function's three dimensions make with
-    // the sizes that it names.
+    // A method as a function of the language. Where linear_sizes is given: the number that the function's three dimensions make
+    // with the sizes that it names.
     struct Method {
         std::string_view name;
         const char *builtin;
@@ -33,12 +34,17 @@ public:
     }
 
     bool has(const std::string &name) const { return classes_.contains(name); }
+    bool is_group(const std::string &name) const {
+        const auto found = classes_.find(name);
+        return found != classes_.end() && found->second == Class::group;
+    }
     const char *what(const std::string &name) const;
     const Method *method(const std::string &name, std::string_view method) const;  // nullptr: there is none
     const Atomic *atomic(const std::string &name) const;                           // nullptr: it is another object
 
     // Whether the item's method of that name gives its group.
-    static bool names_group(std::string_view method) { return method == "get_group" || method == "get_sub_group"; }
+    static bool names_group(std::string_view method) { return method == "get_group"; }
+    static bool is_item_method(std::string_view method);
     // The function that a method of an atomic reference is; nullptr where there is none.
     static const char *atomic_function(std::string_view method);
 

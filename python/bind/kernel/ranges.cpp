@@ -62,8 +62,9 @@ ep_range range_from(PyObject *global, PyObject *local) {
         return range;
     for (std::uint32_t i = 0; i < group.count; ++i)
         if (range.local[i] == 0)
-            throw Error(ErrorKind::value, "launch: the local range ", group.text(), " has an extent of 0; leave it out, and the "
-                                                                                    "device chooses");
+            throw Error(ErrorKind::value, "launch: the local range ", group.text(),
+                        " has an extent of 0; leave it out, and the "
+                        "device chooses");
     return range;
 }
 

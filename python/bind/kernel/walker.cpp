@@ -58,6 +58,39 @@ std::vector<Reference> children(PyObject *node, PyObject *name) {
     return found;
 }
 
+// `visit` for the node and all below it.
+template <class Visit> void for_each_node(PyObject *node, Visit &&visit) {
+    visit(node);
+    const Reference fields = child(node, fields_name);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i) {
+        const Reference field(PyObject_GetAttr(node, PyTuple_GET_ITEM(fields.get(), i)));
+        PyErr_Clear();  // optional fields may be absent
+        if (!field)
+            continue;
+        if (PyList_Check(field.get())) {
+            const Reference items = items_of(field.get());
+            for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(items.get()); ++j)
+                if (is_node(PyTuple_GET_ITEM(items.get(), j)))
+                    for_each_node(PyTuple_GET_ITEM(items.get(), j), visit);
+        } else if (is_node(field.get())) {
+            for_each_node(field.get(), visit);
+        }
+    }
+}
+
+// Whether one of numba-dpex's methods of work-items is called on the name.
+bool is_used_as_item(PyObject *function, const std::string &name) {
+    bool found = false;
+    for_each_node(function, [&](PyObject *each) {
+        if (kind_of(each) != "Attribute")
+            return;
+        const Reference value = child(each, value_name);
+        found |= kind_of(value.get()) == "Name" && text_of_name(child(value.get(), id_name).get()) == name &&
+                 Objects::is_item_method(text_of_name(child(each, attr_name).get()));
+    });
+    return found;
+}
+
 std::int32_t number_at(PyObject *node, PyObject *name) {
     const Reference number(PyObject_GetAttr(node, name));
     const long value = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : 0;
@@ -74,11 +107,11 @@ struct OperatorRow {
     std::string_view of_ast, text;
 };
 constexpr OperatorRow operators[] = {
-    {"Add", "+"},     {"Sub", "-"},  {"Mult", "*"},  {"Div", "/"},     {"FloorDiv", "//"}, {"Mod", "%"},   {"Pow", "**"},
-    {"LShift", "<<"}, {"RShift", ">>"}, {"BitAnd", "&"}, {"BitOr", "|"}, {"BitXor", "^"},    {"MatMult", "@"}, {"USub", "-"},
-    {"UAdd", "+"},    {"Invert", "~"}, {"Not", "not"}, {"Lt", "<"},      {"LtE", "<="},      {"Gt", ">"},    {"GtE", ">="},
-    {"Eq", "=="},     {"NotEq", "!="}, {"Is", "is"},   {"IsNot", "is not"}, {"In", "in"},    {"NotIn", "not in"}, {"And", "and"},
-    {"Or", "or"},
+    {"Add", "+"},        {"Sub", "-"},     {"Mult", "*"},       {"Div", "/"},    {"FloorDiv", "//"}, {"Mod", "%"},
+    {"Pow", "**"},       {"LShift", "<<"}, {"RShift", ">>"},    {"BitAnd", "&"}, {"BitOr", "|"},     {"BitXor", "^"},
+    {"MatMult", "@"},    {"USub", "-"},    {"UAdd", "+"},       {"Invert", "~"}, {"Not", "not"},     {"Lt", "<"},
+    {"LtE", "<="},       {"Gt", ">"},      {"GtE", ">="},       {"Eq", "=="},    {"NotEq", "!="},    {"Is", "is"},
+    {"IsNot", "is not"}, {"In", "in"},     {"NotIn", "not in"}, {"And", "and"},  {"Or", "or"},
 };
 
 std::string operator_of(PyObject *op) {
@@ -167,6 +200,7 @@ private:
 
     NodePtr call_of_object(PyObject *node, PyObject *callee);
     bool is_object(PyObject *expression) const;
+    bool is_group(PyObject *expression) const;
 
     Translation &translation_;
     Surroundings surroundings_;
@@ -229,7 +263,8 @@ std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
         const Reference found = child(arguments.get(), name);
         if (found.get() == Py_None || (PyList_Check(found.get()) && PyList_GET_SIZE(found.get()) == 0))
             return;
-        const Reference at = PyList_Check(found.get()) ? Reference(PySequence_GetItem(found.get(), 0)) : Reference::borrow(found.get());
+        const Reference at =
+            PyList_Check(found.get()) ? Reference(PySequence_GetItem(found.get(), 0)) : Reference::borrow(found.get());
         refuse(at.get(), sentence_of("a kernel has no ", what, ": name each argument, and give all of them at the launch"));
     };
     refuse_if_any(vararg_name, "*args");
@@ -262,20 +297,15 @@ std::vector<NodePtr> Walker::body_of(PyObject *node) {
     return statements(body);
 }
 
-// A first parameter that is annotated with Item or NdItem, or called as numba-dpex's examples call it, is no argument: it stands for
-// the work-item.
+// A first parameter that is annotated with Item or NdItem, or whose methods are called as a work-item's, is no argument.
 void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
     const std::vector<Reference> arguments = children(child(node, args_name).get(), args_name);
     if (arguments.empty() || parameters.empty())
         return;
-    const Reference annotation = child(arguments.front().get(), annotation_name);
     const std::string name = parameters.front().name;
-    bool is_item = name == "item" || name == "nd_item" || name == "nditem";
-    if (annotation.get() != Py_None) {
-        const Reference object = object_of(annotation.get());
-        is_item = object.get() == language().item;
-    }
-    if (!is_item)
+    const Reference annotation = child(arguments.front().get(), annotation_name);
+    const Reference object = annotation.get() == Py_None ? Reference() : object_of(annotation.get());
+    if (object.get() != language().item && !is_used_as_item(node, name))
         return;
     objects_.add_item(name);
     own_.erase(name);
@@ -284,27 +314,10 @@ void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
 
 // Names that are assigned anywhere in the function are its own, as in Python.
 void Walker::find_own_names(PyObject *node) {
-    if (kind_of(node) == "Name") {
-        if (kind_of(child(node, ctx_name).get()) != "Load")
-            own_.insert(text_of_name(child(node, id_name).get()));
-        return;
-    }
-    const Reference fields = child(node, fields_name);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i) {
-        const Reference field(PyObject_GetAttr(node, PyTuple_GET_ITEM(fields.get(), i)));
-        if (!field) {
-            PyErr_Clear();
-            continue;
-        }
-        if (PyList_Check(field.get())) {
-            const Reference items = items_of(field.get());
-            for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(items.get()); ++j)
-                if (is_node(PyTuple_GET_ITEM(items.get(), j)))
-                    find_own_names(PyTuple_GET_ITEM(items.get(), j));
-        } else if (is_node(field.get())) {
-            find_own_names(field.get());
-        }
-    }
+    for_each_node(node, [&](PyObject *each) {
+        if (kind_of(each) == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
+            own_.insert(text_of_name(child(each, id_name).get()));
+    });
 }
 
 // --------------------------------------------------------------- surroundings
@@ -324,8 +337,8 @@ Reference Walker::object_of(PyObject *expression) {
         return {};
     Reference found = surroundings_.attribute_of(object.get(), attribute.get());
     if (!found)
-        refuse(expression, sentence_of(Py_TYPE(object.get())->tp_name, " object has no attribute '",
-                                       text_of_name(attribute.get()), "'"));
+        refuse(expression,
+               sentence_of(Py_TYPE(object.get())->tp_name, " object has no attribute '", text_of_name(attribute.get()), "'"));
     return found;
 }
 
@@ -356,7 +369,8 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
     if (is_device_function) {
         const Reference inner = checked(PyObject_GetAttr(object, function_name));
         if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
-            refuse(node, sentence_of("'", text, "' is called while it runs: recursion needs a stack that devices have not; write "
+            refuse(node, sentence_of("'", text,
+                                     "' is called while it runs: recursion needs a stack that devices have not; write "
                                      "a loop"));
         auto made = make(Kind::function, node, text);
         made->callee = translate_into(translation_, inner.get());
@@ -367,7 +381,8 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
         return make(Kind::builtin, node, *name);
     }
     if (PyFunction_Check(object))
-        refuse(node, sentence_of("'", text, "' is a Python function: put @entrepot.kernel.func before its def, and kernels call it"));
+        refuse(node,
+               sentence_of("'", text, "' is a Python function: put @entrepot.kernel.func before its def, and kernels call it"));
     return nullptr;
 }
 
@@ -422,7 +437,8 @@ NodePtr Walker::subscript(PyObject *node) {
 
 NodePtr Walker::slice(PyObject *node) {
     auto made = make(Kind::slice, node);
-    for (PyObject *part : {static_cast<PyObject *>(lower_name), static_cast<PyObject *>(upper_name), static_cast<PyObject *>(step_name)})
+    for (PyObject *part :
+         {static_cast<PyObject *>(lower_name), static_cast<PyObject *>(upper_name), static_cast<PyObject *>(step_name)})
         made->operands.push_back(walk_if_any(child(node, part).get()));
     return made;
 }
@@ -463,7 +479,8 @@ NodePtr Walker::boolean(PyObject *node) {
 
 NodePtr Walker::conditional(PyObject *node) {
     auto made = make(Kind::conditional, node);
-    made->operands = {walk(child(node, test_name).get()), walk(child(node, body_name).get()), walk(child(node, orelse_name).get())};
+    made->operands = {walk(child(node, test_name).get()), walk(child(node, body_name).get()),
+                      walk(child(node, orelse_name).get())};
     return made;
 }
 
@@ -476,6 +493,8 @@ NodePtr Walker::call(PyObject *node) {
     for (const Reference &argument : children(node, args_name)) {
         if (kind_of(argument.get()) == "Starred")
             refuse(argument.get(), "a call in a kernel has no *arguments: write each of them");
+        if (is_group(argument.get()))
+            continue;
         made->operands.push_back(walk(argument.get()));
         made->names.emplace_back();
     }
@@ -607,6 +626,11 @@ NodePtr Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr
         made->names.emplace_back();
     }
     return made;
+}
+
+// A work-group given to a function: barriers and group functions mean it anyway.
+bool Walker::is_group(PyObject *expression) const {
+    return kind_of(expression) == "Name" && objects_.is_group(text_of_name(child(expression, id_name).get()));
 }
 
 // `item.method`, where item is a name of objects_.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -69,9 +69,7 @@ class Vectorized:
                 f"arrays of {len(shape)} dimensions are computed with where all are contiguous and of one shape: copy those that "
                 "are not"
             )
-        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](
-            result, *operands, queue=queue
-        )
+        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](result, *operands, queue=queue)
 
     def _kernel(self, dimensions: int, are_arrays: tuple[bool, ...]) -> KernelFunction:
         found = self._kernels.get((dimensions, are_arrays))
@@ -118,7 +116,9 @@ def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> st
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (bool, int, float, complex, Scalar)) or (hasattr(value, "dtype") and getattr(value, "shape", 1) == ())
+    return isinstance(value, (bool, int, float, complex, Scalar)) or (
+        hasattr(value, "dtype") and getattr(value, "shape", 1) == ()
+    )
 
 
 def _typed(value: Any, arrays: list[Array]) -> Any:

@@ -30,7 +30,7 @@ class DeviceFunction:
 
 
 class KernelFunction(PythonKernel):
-    """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles it for the arguments' types and submits it.
+    """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles it for the types and submits it.
 
     ``function`` is the function as it was written, ``specialisations`` how often it has been compiled in this process.
     """
@@ -84,13 +84,13 @@ class KernelFunction(PythonKernel):
         return text
 
     def export(self, path: str | os.PathLike[str], *, signature: str | None = None, dimensions: int | None = None) -> None:
-        """Saves the kernel for C++: ``path`` becomes a header that declares it, beside a shared library for this machine's host.
+        """Saves the kernel for programs without Python: ``path`` becomes a C++ header whose launch_NAME() runs it on the host.
 
-        Raises KernelError where the kernel has neither been launched nor has a signature.
+        For the types of the last launch, or those of ``signature``. Raises KernelError where there are neither.
         """
         from .export import export
 
-        export(self, os.fspath(path), self._translation("c++", signature, _device("host"), dimensions))
+        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions))
 
     def _translation(
         self, dialect: Dialect | None, signature: str | None, device: object, dimensions: int | None

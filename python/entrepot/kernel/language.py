@@ -8,7 +8,7 @@ from .._core import Dtype, KernelError, dtype_names
 
 
 class Builtin:
-    """A function of the kernel language. ``name`` is the compiler's name for it; outside of a kernel a call raises KernelError."""
+    """A function of the kernel language. ``name`` is the compiler's for it; outside of a kernel a call raises KernelError."""
 
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
@@ -46,7 +46,9 @@ class Namespace:
 
 # ------------------------------------------------------------------ index space
 
-get_global_id = Builtin("get_global_id", "get_global_id(dimension=0): which work-item this is, of all. int64; 0 is the slowest dimension.")
+get_global_id = Builtin(
+    "get_global_id", "get_global_id(dimension=0): which work-item this is, of all. int64; 0 is the slowest dimension."
+)
 get_local_id = Builtin("get_local_id", "get_local_id(dimension=0): which work-item this is, of its work-group. int64.")
 get_group_id = Builtin("get_group_id", "get_group_id(dimension=0): which work-group this is. int64.")
 get_num_groups = Builtin("get_num_groups", "get_num_groups(dimension=0): how many work-groups there are. int64.")
@@ -60,8 +62,8 @@ get_num_sub_groups = Builtin("get_num_sub_groups", "get_num_sub_groups(): sub-gr
 
 
 class Item:
-    """The work-item as numba-dpex's kernels take it, their first parameter: annotated ``Item`` or ``NdItem``, it is no argument of
-    the launch. ``item.get_id(0)`` is get_global_id(0), ``item.get_group()`` the work-group, and so on.
+    """The work-item as numba-dpex's kernels take it, their first parameter: annotated ``Item`` or ``NdItem``, it is no argument
+    of the launch. ``item.get_id(0)`` is get_global_id(0), ``item.get_group()`` the work-group, and so on.
     """
 
 
@@ -98,18 +100,26 @@ local = Namespace(
 private = Namespace(
     "private",
     "Memory of a work-item.",
-    {"array": "private.array(shape, dtype): an array of this work-item alone; its shape is literal, its elements are not initialised."},
+    {
+        "array": "private.array(shape, dtype): an array of this work-item alone; its shape is literal, its elements are not "
+        "initialised."
+    },
 )
 constant = Namespace(
     "constant",
     "Memory that nobody writes.",
-    {"array": "constant.array(values): the elements of a NumPy array that was captured, as they were when the kernel was compiled."},
+    {
+        "array": "constant.array(values): the elements of a NumPy array that was captured, as they were when the kernel was "
+        "compiled."
+    },
 )
 PrivateArray = Builtin("private.array", "PrivateArray(shape, dtype): numba-dpex's name for private.array().")
 
 # ----------------------------------------------------------------------- atomics
 
-_UPDATE = "atomic.{0}(array, index, value, *, order='relaxed', scope='device'): array[index] becomes {1}; the old value is returned."
+_UPDATE = (
+    "atomic.{0}(array, index, value, *, order='relaxed', scope='device'): array[index] becomes {1}; the old value is returned."
+)
 atomic = Namespace(
     "atomic",
     "Updates of an element that no other work-item comes between, in global or local memory.",

@@ -55,7 +55,9 @@ def _split(parameters: str) -> list[str]:
 def _parameter(word: str, text: str) -> Parameter:
     found = _PARAMETER.match(word)
     if found is None:
-        raise ValueError(f"signature {text!r}: {word!r} is no parameter; a type is expected, and of arrays its axes: float32[:, ::1]")
+        raise ValueError(
+            f"signature {text!r}: {word!r} is no parameter; a type is expected, and of arrays its axes: float32[:, ::1]"
+        )
     dtype = _dtype(found["dtype"], text)
     if dtype is None:
         raise ValueError(f"signature {text!r}: a parameter cannot be void")

@@ -158,7 +158,7 @@ std::string compiler_identity(const Words &command) {
     std::string identity;
     for (const std::string &word : command) {  // "ccache g++": each program counts
         const std::optional<std::string> program = word.starts_with("-") ? std::nullopt : find_program(word);
-        struct stat status {};
+        struct stat status{};
         if (program && stat(program->c_str(), &status) == 0)
             identity += *program + ' ' + std::to_string(status.st_ino) + ' ' + std::to_string(status.st_size) + ' ' +
                         std::to_string(status.st_mtim.tv_sec) + '.' + std::to_string(status.st_mtim.tv_nsec) + '\n';

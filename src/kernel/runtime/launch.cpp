@@ -38,8 +38,7 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
 // A block of report_words int64 that device and host see.
 class Report {
 public:
-    explicit Report(const Queue &queue)
-        : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
+    explicit Report(const Queue &queue) : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
         memory_.wait_for_host(Access::write);
         std::memset(memory_.data(), 0, memory_.nbytes());
     }
@@ -131,8 +130,8 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
     if (is_given(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
             if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
-                throw Error(ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis, " has ",
-                            range.global[axis], " work-items, which work-groups of ", range.local[axis],
+                throw Error(ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis, " has ", range.global[axis],
+                            " work-items, which work-groups of ", range.local[axis],
                             " do not divide; round the range up and let the work-items beyond do nothing");
         if (!made.compiled.uses_groups && device.backend().is_host())
             std::fill(std::begin(range.local), std::end(range.local), 0);

@@ -16,8 +16,15 @@ struct Argument {
     enum class Kind : std::uint8_t { array, scalar, local };
 
     static Argument of(const Array &array) noexcept {
-        return {Kind::array, array.layout().is_c_contiguous(), array.read_only(), false, array.dtype(),
-                static_cast<std::uint32_t>(array.ndim()), &array, {}, {}};
+        return {Kind::array,
+                array.layout().is_c_contiguous(),
+                array.read_only(),
+                false,
+                array.dtype(),
+                static_cast<std::uint32_t>(array.ndim()),
+                &array,
+                {},
+                {}};
     }
     static Argument of(Dtype dtype, const Scalar &scalar) noexcept {
         return {Kind::scalar, false, false, false, dtype, 0, nullptr, scalar, {}};
