@@ -255,6 +255,21 @@ def test_complex_numbers(backend, dtype):
 
 
 @dppy.kernel
+def made_complex(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = complex(x[i], 2)
+    out[i, 1] = complex(x[i], -x[i])
+    out[i, 2] = complex(x[i])
+
+
+@every_backend
+def test_complex_from_parts(backend):
+    x = np.array([0.5, -3], "f4")
+    (out, _) = backend.run(made_complex, 2, None, np.zeros((2, 3), "c8"), x)
+    assert out.tolist() == [[complex(v, 2), complex(v, -v), complex(v, 0)] for v in x.tolist()]
+
+
+@dppy.kernel
 def half(out, x):
     i = dppy.get_global_id(0)
     y = x[i] * 3 + 0.5

@@ -106,12 +106,20 @@ def converted(dtype: np.dtype[Any], value: Any) -> Any:
         raise refuse(f"{value} is out of the range of {dtype}") from None
 
 
-def cast(spelling: Any, value: Any) -> Any:
-    """``float32(value)``: an explicit conversion, which wraps where C's does."""
+def cast(spelling: Any, value: Any = 0, imaginary: Any = None) -> Any:
+    """``float32(value)``, which wraps where C's conversion does; ``complex(real, imaginary)`` of the wider's width."""
+    if spelling is complex:
+        return _complex(value, 0 if imaginary is None else imaginary)
     dtype = dtype_of(spelling)
     if isinstance(value, int) and kind_of(dtype) in ("int", "uint"):
         return np.int64(_wrapped(value)).astype(dtype)
     return converted(dtype, value)
+
+
+def _complex(real: Any, imaginary: Any) -> Any:
+    real, imaginary = meet(real, imaginary)
+    narrow = isinstance(real, np.generic) and real.dtype in (np.dtype("float32"), np.dtype("complex64"))
+    return (np.complex64 if narrow else np.complex128)(real + imaginary * np.complex64(1j))
 
 
 def _wrapped(value: int) -> int:
