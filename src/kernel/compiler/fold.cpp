@@ -90,6 +90,39 @@ std::optional<Number> integers(std::string_view sign, std::int64_t a, std::int64
     return truth ? truth : bits(sign, a, b);
 }
 
+std::optional<std::uint64_t> natural_of(const Number &number) {
+    if (const auto *const value = std::get_if<std::uint64_t>(&number))
+        return *value;
+    const auto value = integer_of(number);
+    return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
+}
+
+Number smallest(std::uint64_t value) {
+    return value <= std::uint64_t{INT64_MAX} ? Number(static_cast<std::int64_t>(value)) : Number(value);
+}
+
+// Of ints that are not negative, where one of them or the result is beyond int64.
+std::optional<Number> naturals(std::string_view sign, std::uint64_t a, std::uint64_t b) {
+    std::uint64_t result = 0;
+    if (sign == "+")
+        return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(smallest(result));
+    if (sign == "*")
+        return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(smallest(result));
+    if (sign == "-" && a >= b)
+        return smallest(a - b);
+    if (sign == "/" && b != 0)
+        return static_cast<double>(a) / static_cast<double>(b);
+    if ((sign == "//" || sign == "%") && b != 0)
+        return smallest(sign == "//" ? a / b : a % b);
+    if (sign == "&" || sign == "|" || sign == "^")
+        return smallest(sign == "&" ? a & b : sign == "|" ? a | b : a ^ b);
+    if (sign == ">>")
+        return smallest(b > 63 ? 0 : a >> b);
+    if (sign == "<<" && b < 64 && a << b >> b == a)
+        return smallest(a << b);
+    return compared(sign, a, b);
+}
+
 std::optional<Number> reals(std::string_view sign, double a, double b) {
     if (sign == "+")
         return a + b;
@@ -119,8 +152,14 @@ std::optional<Number> folded(std::string_view sign, const Number &a, const Numbe
         const bool logical = std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b);
         if (logical && (sign == "&" || sign == "|" || sign == "^"))
             return sign == "&" ? (*left & *right) != 0 : sign == "|" ? (*left | *right) != 0 : *left != *right;
-        return integers(sign, *left, *right);
+        if (const auto number = integers(sign, *left, *right))
+            return number;
     }
+    if (const auto left = natural_of(a), right = natural_of(b); left && right)
+        return naturals(sign, *left, *right);
+    const auto is_whole = [](const Number &number) { return !std::holds_alternative<double>(number); };
+    if (is_whole(a) && is_whole(b))
+        return std::nullopt;
     const auto left = real_of(a), right = real_of(b);
     return left && right ? reals(sign, *left, *right) : std::nullopt;
 }

@@ -31,7 +31,10 @@ Value Lowering::value_of_subscript(const Node &node) {
     const Value object = settled_value(*node.operands[0]);
     if (object.kind == Value::Kind::tuple)
         return item_of_tuple(object, node);
-    const View part = subscripted(object, *node.operands[1], node.at);
+    const Node &index = *node.operands[1];
+    if (object.is_scalar() && index.kind == Kind::tuple && index.operands.empty())
+        return object;  // x[()]: what was an array without dimensions came as a number
+    const View part = subscripted(object, index, node.at);
     if (part.extents.empty())
         return loaded(part, node.at);
     Value value;

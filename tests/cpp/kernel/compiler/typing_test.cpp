@@ -122,11 +122,22 @@ TEST_CASE("literals are calculated as Python does") {
     CHECK(folded("~", integer(0)) == integer(-1));
 }
 
+TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
+    const auto number = [](std::uint64_t value) { return Number(value); };
+    CHECK(folded(">>", number(UINT64_MAX), Number(std::int64_t{3})) == Number(static_cast<std::int64_t>(UINT64_MAX >> 3)));
+    CHECK(folded("+", Number(INT64_MAX), Number(std::int64_t{1})) == number(std::uint64_t{1} << 63));
+    CHECK(folded("<<", Number(std::int64_t{1}), Number(std::int64_t{63})) == number(std::uint64_t{1} << 63));
+    CHECK(folded("<", Number(std::int64_t{1}), number(UINT64_MAX)) == Number(true));
+    CHECK(folded("-", number(std::uint64_t{1} << 63)) == Number(INT64_MIN));
+    CHECK_FALSE(folded("+", number(UINT64_MAX), Number(std::int64_t{1})));
+    CHECK_FALSE(folded("<<", number(UINT64_MAX), Number(std::int64_t{1})));
+}
+
 TEST_CASE("literals whose result fits nothing have none") {
-    CHECK_FALSE(folded("+", Number(INT64_MAX), Number(std::int64_t{1})));
-    CHECK_FALSE(folded("*", Number(INT64_MAX), Number(std::int64_t{2})));
+    CHECK_FALSE(folded("*", Number(INT64_MAX), Number(std::int64_t{3})));
+    CHECK_FALSE(folded("-", Number(INT64_MIN), Number(std::int64_t{1})));
     CHECK_FALSE(folded("**", Number(std::int64_t{10}), Number(std::int64_t{19})));
-    CHECK_FALSE(folded("<<", Number(std::int64_t{1}), Number(std::int64_t{63})));
+    CHECK_FALSE(folded("<<", Number(std::int64_t{-1}), Number(std::int64_t{64})));
     CHECK_FALSE(folded("//", Number(std::int64_t{1}), Number(std::int64_t{0})));
     CHECK_FALSE(folded("//", Number(INT64_MIN), Number(std::int64_t{-1})));
     CHECK_FALSE(folded("-", Number(INT64_MIN)));
