@@ -703,6 +703,9 @@ entrepot._core.PythonKernel$:
             dialect: str | None = None,
         ) -> Self: ...
         @property
+        def function(self) -> Any:
+            """The Python function, as it was written."""
+        @property
         def specialisations(self) -> int:
             """How often the kernel has been compiled in this process."""
         def __getitem__(self, index: object, /) -> KernelLauncher: ...

@@ -35,7 +35,6 @@ class KernelFunction(PythonKernel):
     ``function`` is the function as it was written, ``specialisations`` how often it has been compiled in this process.
     """
 
-    function: FunctionType
     _chosen: dict[str, Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
