@@ -43,7 +43,6 @@ constexpr TypeWords opencl_types[] = {
         {float64, "double", "double", ""}, {bfloat16, "float", "unsigned short", "f"},                                           \
         {complex64, "complex64", "complex64", ""}, {complex128, "complex128", "complex128", ""}
 constexpr TypeWords cpp_types[] = {ENTREPOT_C_TYPES, {float16, "float", "unsigned short", "f"}};
-constexpr TypeWords hip_types[] = {ENTREPOT_C_TYPES, {float16, "_Float16", "_Float16", ""}};
 constexpr TypeWords sycl_types[] = {ENTREPOT_C_TYPES, {float16, "sycl::half", "sycl::half", ""}};
 #undef ENTREPOT_C_TYPES
 
@@ -158,7 +157,7 @@ constexpr DialectRow rows[] = {
      "__builtin_nan(\"\")",
      {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
      "__builtin_amdgcn_wave_barrier();",
-     hip_types,
+     cpp_types,
      cuda_indices,
      "",
      false},

@@ -197,21 +197,21 @@ FUNCTION S bits_float16(float x) {
 })",
       ""}},
     {For::floating,
-     host,
+     host | hip,
      {"load_float16", R"(
 FUNCTION float load_float16(S bits) {
     return (float)__builtin_bit_cast(_Float16, bits);
 })",
       ""}},
     {For::floating,
-     host,
+     host | hip,
      {"bits_float16", R"(
 FUNCTION S bits_float16(float x) {
     return __builtin_bit_cast(unsigned short, (_Float16)x);
 })",
       ""}},
     {For::floating,
-     cuda | host,
+     cuda | hip | host,
      {"round_float16", R"(
 FUNCTION float round_float16(float x) {
     return load_float16(bits_float16(x));

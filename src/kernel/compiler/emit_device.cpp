@@ -147,7 +147,7 @@ void DeviceEmitter::write_launch_sized_arrays(const ir::Function &kernel) {
                 continue;
             const std::string type = storage_type(root.type.dtype);
             if (before.empty())
-                out_.line("extern __shared__ __align__(16) unsigned char launch_memory[];");
+                out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
             out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
                       (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
             std::string size = "sizeof(" + type + ")";

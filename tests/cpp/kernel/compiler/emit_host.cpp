@@ -292,3 +292,28 @@ TEST_CASE("names of the program that surrounds a kernel are not the kernel's") {
     kernel.run(3, 0, {values.data(), &by});
     CHECK(values == std::vector<long long>{7, 8, 9});
 }
+
+TEST_CASE("index arithmetic that a loop does not change stands before it") {
+    Building build("rows");
+    const RootId a = build.array("a", float32, true, false), sums = build.array("sums", float32, false, true);
+    const VariableId width = build.parameter("width", int64), i = build.variable("i", int64), k = build.variable("k", int64),
+                     total = build.variable("total", float32);
+    const auto times = [](Expression x, Expression y) { return operation(Op::multiply, int64, {std::move(x), std::move(y)}); };
+    const auto plus = [](Expression x, Expression y) { return operation(Op::add, int64, {std::move(x), std::move(y)}); };
+    build.add(Building::assign(i, id("global_id"))).add(Building::assign(total, number(0, float32)));
+    build.add(Building::loop(
+        k, number(0), build.read(width), number(1),
+        {Building::assign(total, operation(Op::add, float32,
+                                           {build.read(total),
+                                            build.load(a, plus(times(build.read(i), build.read(width)), build.read(k)))}))}));
+    build.add(Building::store(sums, build.read(i), build.read(total)));
+    const Compiled compiled = build.emitted({});
+    INFO(compiled.source);
+    CHECK(compiled.source.find("const long long offset = i * width;") != std::string::npos);
+    CHECK(compiled.source.find("total += a[offset + k];") != std::string::npos);
+    const Loaded kernel(compiled);
+    std::vector<float> values = counted(12), out(3);
+    long long columns = 4;
+    kernel.run(3, 0, {values.data(), out.data(), &columns});
+    CHECK(out == std::vector<float>{6, 22, 38});
+}
