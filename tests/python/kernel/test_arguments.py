@@ -187,9 +187,9 @@ class TestWhereAKernelRuns:
     def test_arrays_that_disagree_are_refused(self):
         ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
         other = ep.Context([ep.device("opencl:cpu")])
-        elsewhere = ep.Queue(other)
+        elsewhere = ep.Queue(ep.device("opencl:cpu"), context=other)
         with pytest.raises(ep.EntrepotError, match=r"queue|context"):
-            scaled[4](ours, ep.zeros(4, "float32", device=elsewhere, kind="device"), 2.0)
+            scaled[4](ours, ep.zeros(4, "float32", queue=elsewhere, kind="device"), 2.0)
 
     def test_of_two_devices_with_both_named(self):
         ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")

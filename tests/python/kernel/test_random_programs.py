@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from kernel.backends import BACKENDS, every_compiler
+from kernel.backends import BACKENDS, Backend
 from kernel.programs import ARRAYS, GROUP, ITEMS, programs
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 SIMULATOR = next(each for each in BACKENDS if each.simulates)
+COMPILED = [each for each in BACKENDS if each.dialect not in ("", "sycl")]
 _numbers = itertools.count()
 #: Every step of shrinking would compile a program.
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
@@ -43,18 +44,31 @@ def _arguments() -> list:
     return [np.zeros(ITEMS, "i8"), np.zeros(ITEMS), *arrays, floats.astype("f4"), floats[::-1].copy(), np.int64(5)]
 
 
-@every_compiler
-@settings(
-    max_examples=30, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-@given(text=programs())
-def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+def _agree(backend: Backend, folder: Path, text: str) -> None:
     note(text)
-    program = _loaded(tmp_path, text)
+    program = _loaded(folder, text)
     expected, expected_floats, *_ = SIMULATOR.run(program, ITEMS, GROUP, *_arguments())
     found, found_floats, *_ = backend.run(program, ITEMS, GROUP, *_arguments())
     assert found.tolist() == expected.tolist()
     np.testing.assert_allclose(found_floats, expected_floats, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in COMPILED],
+)
+@settings(max_examples=30, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=programs())
+def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+    _agree(backend, tmp_path, text)
+
+
+@pytest.mark.sycl
+@settings(max_examples=4, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=programs())
+def test_in_sycl_too(tmp_path, text):
+    """A few: its compiler takes seconds for each."""
+    _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
