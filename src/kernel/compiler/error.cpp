@@ -51,4 +51,7 @@ CompileError::CompileError(const syntax::Function &function, Position at, std::s
                            std::string_view about_other)
     : Error(ErrorKind::kernel, message_of(function, at, message), "\n", message_of(function, other, about_other)) {}
 
+CompileError::CompileError(const CompileError &found, const syntax::Function &caller, Position at)
+    : Error(ErrorKind::kernel, found.what(), "\n", message_of(caller, at, "called here")) {}
+
 }  // namespace entrepot::kernel

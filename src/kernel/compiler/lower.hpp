@@ -259,6 +259,8 @@ private:
     Value call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     Scalar common_type(const std::vector<Value> &values) const;
     Value made_complex(const Node &node, std::span<const Node *const> arguments);
+    Value split_float(const Value &x, Position at);
+    Value close(std::span<const Node *const> arguments, Position at);
     Value expanded_square(Value x, Position at);
     Value logarithm_of(const Value &x, Position at) const;
     Value length_of(const Value &value) const;
@@ -286,6 +288,7 @@ private:
     std::vector<Value> arguments_for(const Node &node, const syntax::Function &callee);
     Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee, const std::vector<Value> &arguments,
                                Position at);
+    ir::Function compiled_function(Parameterised &wanted, Position at);
     void refuse_recursion(const syntax::Function &callee, Position at) const;
     void bind_passed(const std::string &name, Position at, const Value &passed);
     void bind_passed_array(const std::string &name, Position at, const View &passed);

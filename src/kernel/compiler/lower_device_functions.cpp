@@ -109,13 +109,21 @@ Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
         return *found;
     Parameterised made_function{callee, arguments, 0, {}, false};
     unit_.open.push_back(callee.get());
-    ir::Function function =
-        Lowering(unit_, callee, false).device_function(arguments, made_function.result, made_function.has_effect);
+    ir::Function function = compiled_function(made_function, at);
     unit_.open.pop_back();
     made_function.id = static_cast<std::uint32_t>(unit_.module.functions.size());
     unit_.module.functions.push_back(std::move(function));
     unit_.compiled.push_back(made_function);
     return made_function;
+}
+
+// An error in it says also who called it so.
+ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
+    try {
+        return Lowering(unit_, wanted.function, false).device_function(wanted.arguments, wanted.result, wanted.has_effect);
+    } catch (const CompileError &error) {
+        throw CompileError(error, *source_, at);
+    }
 }
 
 // ---------------------------------------------------------------- the function

@@ -126,6 +126,8 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         return length_of(settled_value(*arguments[0]));
     if (row.name == "round")
         return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
+    if (row.name == "math.isclose")
+        return close(arguments, node.at);
     const std::size_t given = arguments.size() == 2 && !arguments[1] ? 1 : arguments.size();
     const std::vector<Value> values = scalars_of(arguments.first(given));
     if (row.name == "divmod") {
@@ -145,6 +147,8 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         const Value logarithm = logarithm_of(values[0], node.at);
         return values.size() == 1 ? logarithm : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
     }
+    if (row.name == "math.modf")
+        return split_float(values[0], node.at);
     if (row.name == "numpy.square")
         return expanded_square(values[0], node.at);
     if (row.name == "numpy.clip")
@@ -154,6 +158,40 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         return lazily(truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
     const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");
     return binary("*", values[0], literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at), node.at);
+}
+
+// The fraction and the whole part, both floats, as Python's math.modf gives them.
+Value Lowering::split_float(const Value &x, Position at) {
+    if (is_complex(x.expression.type.dtype))
+        refuse(x.at, "`math.modf` is of real numbers, but this is " + x.type_name() + "; take .real or .imag");
+    const Scalar type = as_float(x.scalar(), target_);
+    Value number = made(as(x, type.dtype).expression, type.weak);
+    if (!number.is_constant() && !build::is_simple(number.expression))
+        number = in_variable(std::move(number), "value");
+    const Value whole = made(build::math("trunc", scalar_type(type.dtype), at, {number.expression}), type.weak);
+    Value pair;
+    pair.kind = Value::Kind::tuple;
+    pair.at = at;
+    pair.items = {operation(ir::Op::subtract, number, whole, type, at), whole};
+    return pair;
+}
+
+Value Lowering::close(std::span<const Node *const> arguments, Position at) {
+    std::vector<Value> values;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        Value value = arguments[i] ? scalar_value(*arguments[i]) : literal(i == 2 ? 1e-9 : 0.0, at);
+        if (is_complex(value.expression.type.dtype))
+            refuse(value.at, "`math.isclose` is of real numbers, but this is " + value.type_name() + "; compare abs(a - b)");
+        if (!value.is_constant())
+            value = in_variable(std::move(value), "value");
+        values.push_back(std::move(value));
+    }
+    const FunctionRow &magnitude = *find_function("abs"), &most = *find_function("max");
+    const Value distance = call_complex(magnitude, binary("-", values[0], values[1], at), at);
+    const Value largest = extremum(most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
+    const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
+    const auto is_near = [&] { return compared("<=", distance, tolerance, at); };
+    return either(compared("==", values[0], values[1], at), is_near, at);  // infinities are close to themselves
 }
 
 Value Lowering::expanded_square(Value x, Position at) {

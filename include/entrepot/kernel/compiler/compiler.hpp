@@ -22,15 +22,15 @@ struct ArgumentType {
 // A parameter of the compiled function, in its order: from which argument it comes, and what of it.
 struct CompiledParameter {
     enum class What : std::uint8_t {
-        pointer,  // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
-        value,    // a scalar, of `dtype`
-        extent,   // of `dimension`, int64
-        stride,   // of `dimension`, in elements, int64
-        local,    // local memory sized at launch
-        scratch,  // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
+        pointer,      // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
+        value,        // a scalar, of `dtype`
+        extent,       // of `dimension`, int64
+        stride,       // of `dimension`, in elements, int64
+        local,        // local memory sized at launch
+        scratch,      // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
         global_size,  // of `dimension`, work-items, int64: the launch may have more, which do nothing (CUDA and HIP; kernels
                       // that do not tell groups apart)
-        report,   // debug builds: a block of report_words int64, zeroed, in global memory
+        report,       // debug builds: a block of report_words int64, zeroed, in global memory
     };
     What what = What::pointer;
     std::uint32_t argument = 0;
@@ -67,12 +67,14 @@ Compiled compile(const std::shared_ptr<const syntax::Function> &kernel, const st
 //     file:line: what is wrong; what to write instead
 //         the source line
 //         ^^^^^ under what is meant
-// and for errors about two places, the second likewise behind it.
+// and for errors about two places, the second likewise behind it; for errors in a device function, the calls that led there.
 class CompileError : public Error {
 public:
     CompileError(const syntax::Function &function, Position at, std::string_view message);
     CompileError(const syntax::Function &function, Position at, std::string_view message, Position other,
                  std::string_view about_other);
+    // The same error, of a function that `caller` calls there.
+    CompileError(const CompileError &found, const syntax::Function &caller, Position at);
 };
 
 }  // namespace entrepot::kernel

@@ -188,6 +188,8 @@ TEST_CASE("device functions: ways without a value, things for kernels only, circ
     const auto waits = function("waits", {}, {evaluate(call("barrier"))});
     CHECK_REFUSED(ErrorKind::kernel, "`barrier` stands in a kernel, not in a device function",
                   compiled({evaluate(call(waits, {}))}));
+    CHECK_REFUSED(ErrorKind::kernel, "\nkernels.py:3: called here\n    statement 3\n",
+                  compiled({put(1), evaluate(call(waits, {}))}));
     const auto makes = function("makes", {}, {assign("x", call("local.array", {4, dtype(f32)}))});
     CHECK_REFUSED(ErrorKind::kernel, "local.array stands in a kernel", compiled({evaluate(call(makes, {}))}));
     const auto two = function("two", {"x"}, {if_(compare("x", ">", 0), {returns("x")}), returns(1.5)});
