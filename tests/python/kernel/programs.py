@@ -183,13 +183,13 @@ class _Writer:
         self.block(2, depth - 1)
 
     def phase(self) -> None:
-        """What all write to local memory, they read behind a barrier; now and then in a loop."""
-        looped = self.chance(3)
+        """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
+        form = self.one_of("plain", "plain", "for", "while", "if")
         integers, floats = list(self.integers), list(self.floats)
-        if looped:
-            self.line(f"for t{self.made} in range({self.draw(st.integers(1, 3))}):")
-            self.made += 1
-            self.indent += 1
+        if form != "plain":
+            self.all_enter(form)
+        for _ in range(self.draw(st.integers(0, 2))):
+            self.statement(1)
         self.line(f"shared[lid] = dppy.int64({self.integer(2)})")
         self.line("dppy.barrier()")
         self.shared_is_readable = True
@@ -197,9 +197,27 @@ class _Writer:
             self.statement(1)
         self.shared_is_readable = False
         self.line("dppy.barrier()")
-        if looped:
+        if form != "plain":
             self.indent -= 1
             self.integers, self.floats = integers, floats
+
+    def all_enter(self, form: str) -> None:
+        """The head of a block with barriers: every work-item takes the same way."""
+        name, count = f"t{self.made}", self.draw(st.integers(1, 3))
+        self.made += 1
+        if form == "if":
+            self.line(f"if n {self.one_of('>', '<', '!=')} {self.draw(st.integers(3, 6))}:")
+        elif form == "for":
+            self.line(f"for {name} in range({count}):")
+        else:
+            self.line(f"{name} = dppy.int32(0)")
+            self.line(f"while {name} < {count}:")
+        self.indent += 1
+        if form == "while":
+            self.line(f"{name} += 1")
+            if self.chance(3):
+                self.line(f"if {name} == 2:")
+                self.line(f"    {self.one_of('break', 'continue')}")
 
 
 @st.composite

@@ -78,6 +78,14 @@ def test_division_is_pythons(backend, dtype):
 
 
 @every_backend
+def test_floats_by_infinity(backend):
+    left, right = np.array([1, -1, 1, -1, 0], "f8"), np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf])
+    floors, remainders, *_ = backend.run(python_division, 5, None, np.zeros(5), np.zeros(5), np.zeros(5), left, right)
+    assert floors.tolist() == [a // b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    assert remainders.tolist() == [a % b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+
+
+@every_backend
 def test_integers_by_zero_give_zero(backend):
     left = np.array([7, -7, 0], "i4")
     out = backend.run(python_division, 3, None, np.ones(3, "i4"), np.ones(3, "i4"), np.zeros(3, "f8"), left, np.zeros(3, "i4"))

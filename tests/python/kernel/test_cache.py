@@ -34,6 +34,21 @@ def test_a_global_that_changed_compiles_anew(backend, monkeypatch):
     assert backend.run(times_factor, 3, None, np.ones(3, "i4"))[0].tolist() == [2, 2, 2]
 
 
+zero = 0.0
+
+
+@dppy.kernel
+def copies_zero(a):
+    a[dppy.get_global_id(0)] = zero
+
+
+@every_compiler
+def test_zeros_of_both_signs_are_two_values(backend, monkeypatch):
+    assert not np.signbit(backend.run(copies_zero, 1, None, np.ones(1))[0][0])
+    monkeypatch.setitem(globals(), "zero", -0.0)
+    assert np.signbit(backend.run(copies_zero, 1, None, np.ones(1))[0][0])
+
+
 @every_compiler
 def test_closures_of_one_function_differ(backend):
     def adder(by):

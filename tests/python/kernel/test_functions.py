@@ -263,3 +263,22 @@ def prints_formatted(x):
 def test_print_of_an_f_string(backend, capfd):
     backend.run(prints_formatted, 1, None, np.array([7], "i4"))
     assert capfd.readouterr().out.strip() == "x[0]=7"
+
+
+@dppy.kernel
+def names_of_dialects(a):
+    global_id0 = dppy.get_global_id(0)
+    local_id0 = a[global_id0] + 1
+    int_ = local_id0 * 2
+    float = int_ + 1
+    kernel = float + 1
+    INT_MAX = kernel + 1
+    half = INT_MAX + 1
+    items = half + 1
+    a[global_id0] = items
+
+
+@every_backend
+def test_variables_may_have_names_that_dialects_use(backend):
+    (a,) = backend.run(names_of_dialects, 4, None, np.arange(4, dtype="f8"))
+    assert a.tolist() == [(v + 1) * 2 + 5 for v in range(4)]

@@ -173,3 +173,45 @@ def fence_only(out):
 def test_a_fence_waits_for_nobody(backend):
     (out,) = backend.run(fence_only, 8, None, np.zeros(8, "i4"))
     assert out.tolist() == [2] * 8
+
+
+@dppy.kernel
+def kept_in_a_uniform_block(out, n):
+    i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int64)
+    v = i + 10
+    if n > 3:
+        shared[lid] = v
+        w = v * 2
+        dppy.barrier()
+        v = shared[3 - lid] + w
+    out[i] = v
+
+
+@every_backend
+@pytest.mark.parametrize("n", [5, 1])
+def test_what_is_kept_in_a_block_that_all_enter(backend, n):
+    (out,) = backend.run(kept_in_a_uniform_block, 8, 4, np.zeros(8, "i8"), n)
+    v = np.arange(8) + 10
+    expected = v.reshape(2, 4)[:, ::-1].ravel() + 2 * v if n > 3 else v
+    assert out.tolist() == expected.tolist()
+
+
+@dppy.kernel
+def barriers_in_a_while_loop(out):
+    n = 0
+    c = dppy.get_local_id(0)
+    while n < 5:
+        n += 1
+        if n == 3:
+            c += 100
+            continue
+        dppy.barrier()
+        c += n
+    out[dppy.get_global_id(0)] = c
+
+
+@every_backend
+def test_continue_in_a_loop_with_barriers(backend):
+    (out,) = backend.run(barriers_in_a_while_loop, 8, 4, np.zeros(8, "i8"))
+    assert out.tolist() == [112, 113, 114, 115] * 2
