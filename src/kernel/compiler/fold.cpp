@@ -90,6 +90,20 @@ std::optional<Number> integers(std::string_view sign, std::int64_t a, std::int64
     return truth ? truth : bits(sign, a, b);
 }
 
+// As CPython does it, which is right for infinite divisors too.
+double floored(bool quotient, double a, double b) {
+    double rest = std::fmod(a, b), whole = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0)) {
+        rest += b;
+        whole -= 1;
+    } else if (rest == 0) {
+        rest = std::copysign(0.0, b);
+    }
+    if (!quotient)
+        return rest;
+    return whole == 0 ? std::copysign(0.0, a / b) : std::floor(whole) + (whole - std::floor(whole) > 0.5 ? 1 : 0);
+}
+
 std::optional<std::uint64_t> natural_of(const Number &number) {
     if (const auto *const value = std::get_if<std::uint64_t>(&number))
         return *value;
@@ -136,12 +150,8 @@ std::optional<Number> reals(std::string_view sign, double a, double b) {
         return std::nullopt;
     if (sign == "/")
         return a / b;
-    if (sign == "//")
-        return std::floor(a / b);
-    if (sign == "%") {
-        const double rest = std::fmod(a, b);
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    }
+    if (sign == "//" || sign == "%")
+        return floored(sign == "//", a, b);
     return compared(sign, a, b);
 }
 

@@ -87,6 +87,8 @@ void Lowering::lower_while(const Node &node) {
 Lowering::Range Lowering::range_of(const Node &iterable) {
     const bool is_range =
         iterable.kind == Kind::call && iterable.operands[0]->kind == Kind::builtin && iterable.operands[0]->text == "range";
+    if (iterable.kind == Kind::call && iterable.operands[0]->kind == Kind::name && iterable.operands[0]->text == "range")
+        refuse(iterable.operands[0]->at, "`range` is a variable of this function; give that another name");
     if (!is_range)
         refuse(iterable.at,
                "a kernel's for goes over range(...) only; write `for i in range(len(x))` and take x[i], or unroll it");

@@ -146,6 +146,7 @@ TEST_CASE("statements") {
         {"kernels do not have Python's ListComp; use a tuple, or private.array", {assign("x", unsupported("ListComp"))}},
         {"kernels do not have Python's Lambda; define the function outside", {assign("x", unsupported("Lambda"))}},
         {"a kernel's for goes over range(...) only", {for_("x", "a", {put(0)})}},
+        {"`range` is a variable of this function", {assign("range", 3), for_("i", call_of("range", {3}), {put(0)})}},
         {"the step of range() is 0", {for_range("i", {0, 3, 0}, {put(0)})}},
         {"range() takes integers, but this is 1.5", {for_range("i", {1.5}, {put(0)})}},
         {"range() stands only behind the `in`", {assign("x", call("range", {3}))}},

@@ -111,6 +111,11 @@ TEST_CASE("literals are calculated as Python does") {
     CHECK(folded("%", integer(7), integer(-2)) == integer(-1));
     CHECK(folded("%", Number(-7.5), Number(2.0)) == Number(0.5));
     CHECK(folded("/", integer(1), integer(2)) == Number(0.5));
+    const Number infinity = std::numeric_limits<double>::infinity();
+    CHECK(folded("//", Number(-1.0), infinity) == Number(-1.0));
+    CHECK(folded("//", Number(1.0), infinity) == Number(0.0));
+    CHECK(folded("%", Number(-1.0), infinity) == infinity);
+    CHECK(folded("//", Number(7.5), Number(-2.0)) == Number(-4.0));
     CHECK(folded("**", integer(2), integer(62)) == integer(std::int64_t{1} << 62));
     CHECK(folded("**", integer(2), integer(-1)) == Number(0.5));
     CHECK(folded("**", integer(-1), integer(1'000'000'000'001)) == integer(-1));
