@@ -211,13 +211,23 @@ void CallArguments::add(PyObject *object, const Declared *declared) {
     }
 }
 
+// What the object's protocol says of it, with the argument's name.
+Array CallArguments::imported(PyObject *object) const {
+    try {
+        return import_operand(object);
+    } catch (const Error &error) {
+        throw Error(error.kind(), "kernel '", function_.name, "': argument ", all_.size(), " (",
+                    function_.parameters[all_.size()].name, ") is no number, and no memory that can be viewed: ", error.what());
+    }
+}
+
 void CallArguments::add_imported(PyObject *object, const Declared *declared) {
     if (ours<LocalMemory>(object))
         throw Error(
             ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
             " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
             "dtype)");
-    imported_.push_back(std::make_unique<Array>(import_operand(object)));
+    imported_.push_back(std::make_unique<Array>(imported(object)));
     const Array &array = *imported_.back();
     if (declared && !fits(*declared, array))
         throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " is ", text_of(array),

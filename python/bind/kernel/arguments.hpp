@@ -62,6 +62,7 @@ private:
     void add(PyObject *object, const Declared *declared);
     void add_array(const Array &array, const Declared *declared);
     void add_imported(PyObject *object, const Declared *declared);
+    Array imported(PyObject *object) const;
     bool bring_with_another(kernel::Argument &argument);
     [[noreturn]] void refuse(PyObject *object, const Declared &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;

@@ -189,7 +189,7 @@ Request request_from(PythonKernel *kernel, Version &version, PyObject *signature
     return request;
 }
 
-constexpr const char *whats[] = {"pointer", "value", "extent", "stride", "local", "scratch", "report"};
+constexpr const char *whats[] = {"pointer", "value", "extent", "stride", "local", "scratch", "global_size", "report"};
 
 nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
     nb::list parameters, written, names;

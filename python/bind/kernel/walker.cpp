@@ -31,7 +31,7 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                step_name = "step", elts_name = "elts", attr_name = "attr", id_name = "id", ctx_name = "ctx", name_name = "name",
                conversion_name = "conversion", format_spec_name = "format_spec", lineno_name = "lineno",
                col_offset_name = "col_offset", end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
-               function_name = "function", fields_name = "_fields";
+               function_name = "function", fields_name = "_fields", own_name = "__name__";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -156,6 +156,7 @@ private:
     Reference object_of(PyObject *expression);
     NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
     NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
+    std::string cycle_to(PyObject *function) const;
 
     NodePtr walk(PyObject *node);
     NodePtr walk_if_any(PyObject *node) { return node == Py_None ? nullptr : walk(node); }
@@ -179,6 +180,7 @@ private:
     NodePtr subscript(PyObject *node);
     NodePtr slice(PyObject *node);
     NodePtr tuple(PyObject *node);
+    NodePtr list(PyObject *node);
     NodePtr unary(PyObject *node);
     NodePtr binary(PyObject *node);
     NodePtr compare(PyObject *node);
@@ -217,7 +219,7 @@ const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
         {"Subscript", &Walker::subscript},
         {"Slice", &Walker::slice},
         {"Tuple", &Walker::tuple},
-        {"List", &Walker::tuple},
+        {"List", &Walker::list},
         {"UnaryOp", &Walker::unary},
         {"BinOp", &Walker::binary},
         {"Compare", &Walker::compare},
@@ -315,8 +317,11 @@ void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
 // Names that are assigned anywhere in the function are its own, as in Python.
 void Walker::find_own_names(PyObject *node) {
     for_each_node(node, [&](PyObject *each) {
-        if (kind_of(each) == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
+        const std::string_view kind = kind_of(each);
+        if (kind == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
             own_.insert(text_of_name(child(each, id_name).get()));
+        if ((kind == "FunctionDef" || kind == "ClassDef" || kind == "alias") && each != node)  // refused at their own place
+            own_.insert(text_of_name(child(each, name_name).get()));
     });
 }
 
@@ -361,6 +366,19 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
     return made;
 }
 
+// "`ping` calls `pong` calls `ping`", of a function that is being translated.
+std::string Walker::cycle_to(PyObject *function) const {
+    std::string cycle;
+    const auto add = [&](PyObject *each) {
+        const Reference name = checked(PyObject_GetAttr(each, own_name));
+        cycle += (cycle.empty() ? "`" : " calls `") + text_of_name(name.get()) + "`";
+    };
+    for (auto each = std::ranges::find(translation_.path, function); each != translation_.path.end(); ++each)
+        add(*each);
+    add(function);
+    return cycle;
+}
+
 // nullptr: the object is no function.
 NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text) {
     const int is_device_function = PyObject_IsInstance(object, language().device_function);
@@ -369,9 +387,7 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
     if (is_device_function) {
         const Reference inner = checked(PyObject_GetAttr(object, function_name));
         if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
-            refuse(node, sentence_of("'", text,
-                                     "' is called while it runs: recursion needs a stack that devices have not; write "
-                                     "a loop"));
+            refuse(node, cycle_to(inner.get()) + ": recursion needs a stack, which devices have not; write a loop");
         auto made = make(Kind::function, node, text);
         made->callee = translate_into(translation_, inner.get());
         return made;
@@ -449,6 +465,11 @@ NodePtr Walker::tuple(PyObject *node) {
     return made;
 }
 
+// Allowed as a shape or as values, by who walks those.
+NodePtr Walker::list(PyObject *node) {
+    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() for what is written to");
+}
+
 NodePtr Walker::unary(PyObject *node) {
     auto made = make(Kind::unary, node, operator_of(child(node, op_name).get()));
     made->operands = {walk(child(node, operand_name).get())};
@@ -490,19 +511,21 @@ NodePtr Walker::call(PyObject *node) {
         return call_of_object(node, callee.get());
     auto made = make(Kind::call, node);
     made->operands.push_back(walk(callee.get()));
+    const bool makes_array = made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
+    const auto argument_of = [&](PyObject *each) { return makes_array && kind_of(each) == "List" ? tuple(each) : walk(each); };
     for (const Reference &argument : children(node, args_name)) {
         if (kind_of(argument.get()) == "Starred")
             refuse(argument.get(), "a call in a kernel has no *arguments: write each of them");
         if (is_group(argument.get()))
             continue;
-        made->operands.push_back(walk(argument.get()));
+        made->operands.push_back(argument_of(argument.get()));
         made->names.emplace_back();
     }
     for (const Reference &keyword : children(node, keywords_name)) {
         const Reference name = child(keyword.get(), arg_name);
         if (name.get() == Py_None)
             refuse(keyword.get(), "a call in a kernel has no **arguments: write each of them");
-        made->operands.push_back(walk(child(keyword.get(), value_name).get()));
+        made->operands.push_back(argument_of(child(keyword.get(), value_name).get()));
         made->names.push_back(text_of_name(name.get()));
     }
     return made;
@@ -630,7 +653,12 @@ NodePtr Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr
 
 // A work-group given to a function: barriers and group functions mean it anyway.
 bool Walker::is_group(PyObject *expression) const {
-    return kind_of(expression) == "Name" && objects_.is_group(text_of_name(child(expression, id_name).get()));
+    if (kind_of(expression) == "Name")
+        return objects_.is_group(text_of_name(child(expression, id_name).get()));
+    if (kind_of(expression) != "Call")
+        return false;
+    const Reference callee = child(expression, func_name);
+    return is_object(callee.get()) && Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
 // `item.method`, where item is a name of objects_.

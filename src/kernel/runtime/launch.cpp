@@ -33,6 +33,23 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
     }
 }
 
+bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
+    return std::ranges::any_of(compiled.parameters, [&](const CompiledParameter &each) { return each.what == what; });
+}
+
+// The work-items of a group where the kernel does not care: a few warps of neighbours.
+constexpr std::uint64_t usual_group = 256;
+
+// For kernels whose work-items beyond the range that was asked for do nothing.
+void round_up(ep_range &range, std::uint64_t most) noexcept {
+    if (!is_given(range)) {
+        std::fill(range.local, range.local + range.ndim, 1);
+        range.local[range.ndim - 1] = std::min(usual_group, most ? most : usual_group);
+    }
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+        range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
+}
+
 // ------------------------------------------------------- what debug builds report
 
 // A block of report_words int64 that device and host see.
@@ -77,11 +94,12 @@ private:
 // The arguments as the compiled function takes them.
 class Parameters {
 public:
-    Parameters(const Compiled &compiled, std::span<const Argument> arguments, std::uint64_t group, void *report) {
+    Parameters(const Compiled &compiled, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,
+               void *report) {
         given_.reserve(compiled.parameters.size());
         uses_.reserve(arguments.size());
         for (const CompiledParameter &parameter : compiled.parameters)
-            given_.push_back(value_of(parameter, arguments, group, report));
+            given_.push_back(value_of(parameter, arguments, asked, group, report));
         for (std::size_t i = 0; i < arguments.size(); ++i)
             if (arguments[i].kind == Argument::Kind::array)
                 uses_.push_back({arguments[i].array, compiled.written[i] ? Access::write : Access::read, i});
@@ -91,9 +109,11 @@ public:
     std::span<const ArrayUse> uses() const noexcept { return uses_; }
 
 private:
-    static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, std::uint64_t group,
-                                void *report) {
+    static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
+                                std::uint64_t group, void *report) {
         using What = CompiledParameter::What;
+        if (parameter.what == What::global_size)
+            return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
         if (parameter.what == What::scratch)
             return {EP_ARG_LOCAL, parameter.dimension * group, nullptr};
         if (parameter.what == What::report)
@@ -138,6 +158,8 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
     } else if (made.compiled.uses_groups) {
         choose_group(range, made.kernel.info().max_work_group, device.info().max_work_items);
     }
+    if (has(made.compiled, CompiledParameter::What::global_size))
+        round_up(range, made.kernel.info().max_work_group);
     return range;
 }
 
@@ -145,15 +167,13 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
                        std::span<const Argument> arguments) {
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = chosen.local[0] * chosen.local[1] * chosen.local[2];
-    const bool reports = std::ranges::any_of(made.compiled.parameters, [](const CompiledParameter &parameter) {
-        return parameter.what == CompiledParameter::What::report;
-    });
+    const bool reports = has(made.compiled, CompiledParameter::What::report);
     if (!reports) [[likely]] {
-        const Parameters parameters(made.compiled, arguments, group, nullptr);
+        const Parameters parameters(made.compiled, arguments, range, group, nullptr);
         return launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     }
     const Report report(queue);
-    const Parameters parameters(made.compiled, arguments, group, report.data());
+    const Parameters parameters(made.compiled, arguments, range, group, report.data());
     const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     queue.wait_at(position);
     report.throw_if_any(function);
