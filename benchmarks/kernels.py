@@ -451,7 +451,7 @@ _SCRIPTS = {
 
 def _seconds(folder: Path, which: str, *arguments: str) -> float:
     imports, call = _SCRIPTS[which]
-    script = folder / f"{which}.py"
+    script = folder / f"first_call_of_{which}.py"
     if not script.exists():
         script.write_text(_COLD.format(imports=imports, call=call))
     environment = os.environ | {"ENTREPOT_CACHE_DIR": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")}

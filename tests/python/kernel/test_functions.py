@@ -167,6 +167,30 @@ def test_numpys_functions(backend):
     assert np.allclose(out, np.stack(expected, axis=1), rtol=1e-6)
 
 
+@dppy.kernel
+def more_functions(out, x):
+    i = dppy.get_global_id(0)
+    fraction, integer = math.modf(x[i])
+    out[i, 0] = fraction
+    out[i, 1] = integer
+    out[i, 2] = math.isclose(x[i], 1.5)
+    out[i, 3] = np.where(x[i] > 0, x[i], 0)
+    out[i, 4] = np.clip(x[i], -1, 2)
+    out[i, 5] = np.square(x[i])
+    out[i, 6] = np.degrees(x[i])
+    out[i, 7] = np.floor(x[i]) + math.floor(x[i])
+    out[i, 8] = math.log(abs(x[i]) + 1, 2)
+
+
+@every_backend
+def test_more_functions_of_numbers(backend):
+    x = np.array([1.5, -2.75, 3.25, 0])
+    (out, _) = backend.run(more_functions, 4, None, np.zeros((4, 9)), x)
+    fraction, integer = np.modf(x)
+    expected = [fraction, integer, x == 1.5, np.where(x > 0, x, 0), np.clip(x, -1, 2), x * x, np.degrees(x), 2 * np.floor(x)]
+    assert np.allclose(out, np.stack([*expected, np.log2(abs(x) + 1)], axis=1))
+
+
 @dppy.func
 def square(x):
     return x * x

@@ -307,6 +307,17 @@ def divided(left: Any, right: Any) -> tuple[Any, Any]:
     return floor_divide(left, right), modulo(left, right)
 
 
+def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
+    """NumPy's ``where`` of numbers."""
+    then, otherwise = meet(then, otherwise)
+    return then if condition else otherwise
+
+
+def close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    """``math.isclose``."""
+    return np.bool_(math.isclose(float(left), float(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol)))
+
+
 def raised(base: Any, exponent: Any) -> Any:
     return power(base, exponent)
 
@@ -375,6 +386,8 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return apply
 
 
+_fraction, _whole_part = (mathematical(lambda x, part=part: np.modf(x)[part]) for part in (0, 1))
+
 #: Functions of Python's ``math`` by name; those that NumPy has not are Python's own.
 MATHEMATICAL: dict[str, Callable[..., Any]] = {
     name: mathematical(getattr(np, numpy_name))
@@ -398,5 +411,7 @@ MATHEMATICAL |= {
     "gamma": mathematical(_elementwise(math.gamma)),
     "lgamma": mathematical(_elementwise(math.lgamma)),
     "fma": mathematical(lambda x, y, z: x * y + z),
+    "isclose": close,
+    "modf": lambda value: (_fraction(value), _whole_part(value)),
     "rsqrt": mathematical(lambda x: 1 / np.sqrt(x)),
 }

@@ -43,7 +43,7 @@ _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "plus", as
 #: NumPy's functions that are not called as ``math``'s.
 _NUMPY_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "power": "pow", "deg2rad": "radians", "rad2deg": "degrees",
+    "arctanh": "atanh", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
 _NUMPY_OWN: dict[str, Callable[..., Any]] = {
     "minimum": arithmetic.minimum,
@@ -53,6 +53,10 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
     "floor": arithmetic.mathematical(np.floor),
     "ceil": arithmetic.mathematical(np.ceil),
     "trunc": arithmetic.mathematical(np.trunc),
+    "power": arithmetic.power,
+    "square": lambda value: arithmetic.multiply(value, value),
+    "where": arithmetic.chosen,
+    "clip": lambda value, least, most: arithmetic.minimum(arithmetic.maximum(value, least), most),
 }
 
 
@@ -270,7 +274,7 @@ class _Rewriter(ast.NodeTransformer):
         if implementation is None:
             node.func = self.visit(node.func)
             return node
-        node.func = self._named(f"{_PREFIX}python_{callee.__name__}", implementation, node)
+        node.func = self._named(f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node)
         return node
 
     def _builtin(self, node: ast.Call, canonical: str) -> ast.expr:
@@ -304,7 +308,7 @@ class _Rewriter(ast.NodeTransformer):
     def _implementation(callee: Any) -> Callable[..., Any] | None:
         """Of Python's, ``math``'s and NumPy's functions, as the language has them."""
         name = getattr(callee, "__name__", "")
-        if isinstance(callee, np.ufunc):
+        if isinstance(callee, np.ufunc) or getattr(np, name, None) is callee:
             return _NUMPY_OWN.get(name) or arithmetic.MATHEMATICAL.get(_NUMPY_NAMES.get(name, name))
         if getattr(math, name, None) is callee:
             return arithmetic.MATHEMATICAL.get(name)
