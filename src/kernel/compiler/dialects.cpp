@@ -531,6 +531,8 @@ bool is_reserved(std::string_view name) {
                                                "num_groups", "global_size", "local_size", "sub_group", "work_group"};
     if (std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); }))
         return true;
+    if (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z')
+        return true;
     // Macros of the dialects' headers.
     if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
         return true;

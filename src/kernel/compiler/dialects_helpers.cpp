@@ -71,13 +71,16 @@ FUNCTION T floor_modulo_NAME(T a, T b) {
 FUNCTION T floor_divide_NAME(T a, T b) {
     if (b == 0)
         return a / b;
-    T quotient = (a - floor_modulo_NAME(a, b)) / b;
-    T whole = {floor}(quotient);
-    if (whole == 0)
+    T rest = {fmod}(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0))
+        quotient = quotient - 1;
+    if (quotient == 0)
         return {copysign}((T)0, a / b);
+    T whole = {floor}(quotient);
     return quotient - whole > (T)0.5 ? whole + 1 : whole;
 })",
-      "floor_modulo"}},
+      ""}},
     {For::signed_integer,
      everywhere,
      {"power", R"(

@@ -15,7 +15,6 @@ namespace {
 
 // Work-items of a sub-group where nobody says how many.
 constexpr std::uint32_t usual_sub_group = 32;
-// A row of work-items in which each does much is not worth a vector; this is about what compilers take on.
 constexpr const char *int64_name = "long long";
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ") {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <unistd.h>
 
@@ -316,4 +317,17 @@ TEST_CASE("index arithmetic that a loop does not change stands before it") {
     long long columns = 4;
     kernel.run(3, 0, {values.data(), out.data(), &columns});
     CHECK(out == std::vector<float>{6, 22, 38});
+}
+
+TEST_CASE("floats are divided to the floor as Python does") {
+    Building build("floors");
+    const RootId x = build.array("x", float64, true, true), y = build.array("y", float64, true, false);
+    build.add(
+        Building::store(x, id("global_id"),
+                        operation(Op::floor_divide, float64, {build.load(x, id("global_id")), build.load(y, id("global_id"))})));
+    const Loaded kernel(build.emitted({}));
+    const double infinity = std::numeric_limits<double>::infinity();
+    std::vector<double> values{7, -7, -1, 1, 5.5, 0.3}, by{2, 2, infinity, -infinity, -2, 0.1};
+    kernel.run(6, 0, {values.data(), by.data()});
+    CHECK(values == std::vector<double>{3, -4, -1, -1, -3, 2});
 }
