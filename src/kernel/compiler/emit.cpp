@@ -834,9 +834,8 @@ void Emitter::write_print(const ir::Statement &statement) {
             values.push_back(text(value, binds_primary) + ".x");
             values.push_back(text(value, binds_primary) + ".y");
         } else if (dtype == boolean) {
-            format += is_opencl ? "%d" : "%s";
-            values.push_back(is_opencl ? "(int)" + text(value, binds_unary)
-                                       : text(value, binds_select + 1) + " ? \"True\" : \"False\"");
+            format += "%s";
+            values.push_back(text(value, binds_select + 1) + " ? \"True\" : \"False\"");
         } else if (is_integer(dtype)) {
             const bool is_signed = dtype.code == TypeCode::integer;
             format += is_opencl ? (is_signed ? "%ld" : "%lu") : (is_signed ? "%lld" : "%llu");
