@@ -71,11 +71,11 @@ constexpr IndexWords sycl_indices[] = {
     {"num_sub_groups", "(long long)this_item().get_sub_group().get_group_linear_range()"},
 };
 constexpr IndexWords cuda_indices[] = {
-    {"global_id", "((long long)blockIdx.@ * blockDim.@ + threadIdx.@)"},
+    {"global_id", "(long long)blockIdx.@ * blockDim.@ + threadIdx.@"},
     {"local_id", "(long long)threadIdx.@"},
     {"group_id", "(long long)blockIdx.@"},
     {"num_groups", "(long long)gridDim.@"},
-    {"global_size", "((long long)gridDim.@ * blockDim.@)"},
+    {"global_size", "(long long)gridDim.@ * blockDim.@"},
     {"local_size", "(long long)blockDim.@"},
     {"sub_group_id", "(long long)(group_thread() / warpSize)"},
     {"sub_group_local_id", "(long long)(group_thread() % warpSize)"},

@@ -284,7 +284,8 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
     std::string text(row->text);
     for (std::size_t at; (at = text.find('@')) != text.npos;)
         text.replace(at, 1, dimension(expression.number));
-    return {text, text.starts_with("((") ? binds_primary : binds_unary};
+    const int binding = text.find(" + ") != text.npos ? binds_add : text.find(" * ") != text.npos ? binds_multiply : binds_unary;
+    return {std::move(text), binding};
 }
 
 void DeviceEmitter::write_barrier(const ir::Statement &statement) {

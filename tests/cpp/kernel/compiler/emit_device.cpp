@@ -36,7 +36,7 @@ TEST_CASE("dimensions are counted from where the dialect counts them") {
         return build.emitted(target_of(dialect, 2));
     };
     CHECK(has(source(Dialect::opencl_c), "out[0] = (long)get_global_id(1) - 0;"));
-    CHECK(has(source(Dialect::cuda), "out[0] = ((long long)blockIdx.y * blockDim.y + threadIdx.y) - 0;"));
+    CHECK(has(source(Dialect::cuda), "out[0] = (long long)blockIdx.y * blockDim.y + threadIdx.y - 0;"));
     CHECK(has(source(Dialect::sycl), "out[0] = (long long)this_item().get_global_id(0) - 0;"));
     CHECK(has(source(Dialect::sycl), "nd_range_kernel<2>"));
 }
