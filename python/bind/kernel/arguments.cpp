@@ -217,7 +217,7 @@ Array CallArguments::imported(PyObject *object) const {
         return import_operand(object);
     } catch (const Error &error) {
         throw Error(error.kind(), "kernel '", function_.name, "': argument ", all_.size(), " (",
-                    function_.parameters[all_.size()].name, ") is no number, and no memory that can be viewed: ", error.what());
+                    function_.parameters[all_.size()].name, "): ", error.what());
     }
 }
 

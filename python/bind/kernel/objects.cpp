@@ -58,14 +58,16 @@ const char *Objects::what(const std::string &name) const {
     }
 }
 
+const Objects::Method *Objects::group_method(std::string_view method) {
+    const Method *const found = std::ranges::find(of_groups, method, &Method::name);
+    return found == std::end(of_groups) ? nullptr : found;
+}
+
 const Objects::Method *Objects::method(const std::string &name, std::string_view method) const {
-    const bool is_item = classes_.at(name) == Class::item;
-    const Method *const begin = is_item ? std::begin(of_items) : std::begin(of_groups);
-    const Method *const end = is_item ? std::end(of_items) : std::end(of_groups);
-    for (const Method *row = begin; row != end; ++row)
-        if (row->name == method)
-            return row;
-    return nullptr;
+    if (classes_.at(name) != Class::item)
+        return group_method(method);
+    const Method *const found = std::ranges::find(of_items, method, &Method::name);
+    return found == std::end(of_items) ? nullptr : found;
 }
 
 bool Objects::is_item_method(std::string_view method) {

@@ -161,7 +161,6 @@ private:
     NodePtr walk(PyObject *node);
     NodePtr walk_if_any(PyObject *node) { return node == Py_None ? nullptr : walk(node); }
     std::vector<NodePtr> walk_all(const std::vector<Reference> &nodes);
-    std::vector<NodePtr> statements(const std::vector<Reference> &nodes);
 
     static std::shared_ptr<Node> make(Kind kind, PyObject *at, std::string text = {}) {
         auto node = std::make_shared<Node>();
@@ -172,7 +171,7 @@ private:
     }
     NodePtr unsupported(PyObject *node) { return make(Kind::unsupported, node, std::string(kind_of(node))); }
     NodePtr number(PyObject *at, std::int64_t value);
-    NodePtr builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments);
+    std::shared_ptr<Node> builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments);
 
     NodePtr constant(PyObject *node);
     NodePtr name(PyObject *node);
@@ -190,6 +189,8 @@ private:
     NodePtr joined_text(PyObject *node);
     NodePtr formatted_value(PyObject *node);
     NodePtr assign(PyObject *node);
+    NodePtr assign_object(PyObject *node, PyObject *target, PyObject *call);
+    NodePtr assign_atomic(PyObject *node, PyObject *target, PyObject *call);
     NodePtr augment(PyObject *node);
     NodePtr annotate(PyObject *node);
     NodePtr evaluate(PyObject *node);
@@ -201,6 +202,9 @@ private:
     template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
 
     NodePtr call_of_object(PyObject *node, PyObject *callee);
+    NodePtr call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
+                           std::vector<NodePtr> arguments);
+    NodePtr linear(PyObject *node, const Objects::Method &method);
     bool is_object(PyObject *expression) const;
     bool is_group(PyObject *expression) const;
 
@@ -255,8 +259,6 @@ std::vector<NodePtr> Walker::walk_all(const std::vector<Reference> &nodes) {
     return walked;
 }
 
-std::vector<NodePtr> Walker::statements(const std::vector<Reference> &nodes) { return walk_all(nodes); }
-
 // ----------------------------------------------------------------- functions
 
 std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
@@ -296,7 +298,7 @@ std::vector<NodePtr> Walker::body_of(PyObject *node) {
     };
     if (!body.empty() && is_docstring(body.front().get()))
         body.erase(body.begin());
-    return statements(body);
+    return walk_all(body);
 }
 
 // A first parameter that is annotated with Item or NdItem, or whose methods are called as a work-item's, is no argument.
@@ -553,42 +555,44 @@ NodePtr Walker::formatted_value(PyObject *node) {
 NodePtr Walker::assign(PyObject *node) {
     const Reference value = child(node, value_name);
     const std::vector<Reference> targets = children(node, targets_name);
-    if (kind_of(value.get()) == "Call" && targets.size() == 1 && kind_of(targets.front().get()) == "Name") {
-        const std::string target = text_of_name(child(targets.front().get(), id_name).get());
-        const Reference callee = child(value.get(), func_name);
-        if (is_object(callee.get()) && objects_.names_group(text_of_name(child(callee.get(), attr_name).get()))) {
-            objects_.add_group(target);
-            return make(Kind::pass, node);
-        }
-        if (const Reference object = object_of(callee.get())) {
-            const std::optional<std::string> name = builtin_name_of(object.get());
-            if (name == "AtomicRef") {
-                auto place = make(Kind::assign, node);
-                const NodePtr made = call(value.get());
-                const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
-                    for (std::size_t i = 0; i < made->names.size(); ++i)
-                        if (made->names[i] == keyword || (made->names[i].empty() && i == position))
-                            return made->operands[i + 1];
-                    return nullptr;
-                };
-                const NodePtr array = given("ref", 0) ? given("ref", 0) : given("array", 0);
-                NodePtr index = given("index", 1);
-                if (!array)
-                    refuse(value.get(), "AtomicRef(array, index=0) needs its array");
-                if (!index)
-                    index = number(value.get(), 0);
-                const std::string variable = target + "_index";
-                own_.insert(variable);
-                objects_.add_atomic(target, array, variable, given("memory_order", 2), given("memory_scope", 3));
-                place->operands = {index, make(Kind::name, targets.front().get(), variable)};
-                return place;
-            }
-        }
-    }
+    if (kind_of(value.get()) == "Call" && targets.size() == 1 && kind_of(targets.front().get()) == "Name")
+        if (NodePtr made = assign_object(node, targets.front().get(), value.get()))
+            return made;
     auto made = make(Kind::assign, node);
     made->operands.push_back(walk(value.get()));
     for (const Reference &target : targets)
         made->operands.push_back(walk(target.get()));
+    return made;
+}
+
+// A name for an object of numba-dpex's; nullptr: the call makes none.
+NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) {
+    const std::string name = text_of_name(child(target, id_name).get());
+    if (is_group(call)) {
+        objects_.add_group(name);
+        return make(Kind::pass, node);
+    }
+    const Reference object = object_of(child(call, func_name).get());
+    return object && builtin_name_of(object.get()) == "AtomicRef" ? assign_atomic(node, target, call) : nullptr;
+}
+
+// The index is evaluated here, once, and kept in a variable.
+NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
+    const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
+    const NodePtr walked = walk(call);
+    const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
+        for (std::size_t i = 0; i < walked->names.size(); ++i)
+            if (walked->names[i] == keyword || (walked->names[i].empty() && i == position))
+                return walked->operands[i + 1];
+        return nullptr;
+    };
+    const NodePtr array = given("ref", 0), index = given("index", 1);
+    if (!array)
+        refuse(call, "AtomicRef(ref, index=0) needs its array");
+    own_.insert(variable);
+    objects_.add_atomic(name, array, variable, given("memory_order", 2), given("memory_scope", 3));
+    auto made = make(Kind::assign, node);
+    made->operands = {index ? index : number(call, 0), make(Kind::name, target, variable)};
     return made;
 }
 
@@ -614,16 +618,16 @@ NodePtr Walker::evaluate(PyObject *node) {
 NodePtr Walker::conditional_block(PyObject *node, Kind kind) {
     auto made = make(kind, node);
     made->operands = {walk(child(node, test_name).get())};
-    made->body = statements(children(node, body_name));
-    made->otherwise = statements(children(node, orelse_name));
+    made->body = walk_all(children(node, body_name));
+    made->otherwise = walk_all(children(node, orelse_name));
     return made;
 }
 
 NodePtr Walker::loop_for(PyObject *node) {
     auto made = make(Kind::for_, node);
     made->operands = {walk(child(node, target_name).get()), walk(child(node, iter_name).get())};
-    made->body = statements(children(node, body_name));
-    made->otherwise = statements(children(node, orelse_name));
+    made->body = walk_all(children(node, body_name));
+    made->otherwise = walk_all(children(node, orelse_name));
     return made;
 }
 
@@ -641,7 +645,7 @@ NodePtr Walker::number(PyObject *at, std::int64_t value) {
     return made;
 }
 
-NodePtr Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments) {
+std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments) {
     auto made = make(Kind::call, at);
     made->operands.push_back(make(Kind::builtin, at, name));
     for (NodePtr &argument : arguments) {
@@ -661,54 +665,62 @@ bool Walker::is_group(PyObject *expression) const {
     return is_object(callee.get()) && Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
-// `item.method`, where item is a name of objects_.
+// `item.method`, where item is a name of objects_ or a call that gives a work-group.
 bool Walker::is_object(PyObject *expression) const {
     if (kind_of(expression) != "Attribute")
         return false;
     const Reference value = child(expression, value_name);
-    return kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get()));
+    return is_group(value.get()) ||
+           (kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
 NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
-    const std::string object = text_of_name(child(child(callee, value_name).get(), id_name).get());
+    const Reference value = child(callee, value_name);
     const std::string method = text_of_name(child(callee, attr_name).get());
-    const std::vector<NodePtr> arguments = walk_all(children(node, args_name));
-    if (const Objects::Atomic *atomic = objects_.atomic(object)) {
-        const char *const name = Objects::atomic_function(method);
-        if (!name)
-            refuse(callee, sentence_of("AtomicRef has no method '", method, "'"));
-        std::vector<NodePtr> all{atomic->array, make(Kind::name, callee, atomic->index)};
-        all.insert(all.end(), arguments.begin(), arguments.end());
-        auto made = std::make_shared<Node>(*builtin_call(node, name, std::move(all)));
-        const auto add_named = [&](const char *keyword, const NodePtr &value) {
-            if (!value)
-                return;
-            made->operands.push_back(value);
-            made->names.emplace_back(keyword);
-        };
-        add_named("order", atomic->order);
-        add_named("scope", atomic->scope);
-        return made;
-    }
-    const Objects::Method *const found = objects_.method(object, method);
+    const bool is_group_call = kind_of(value.get()) == "Call";
+    const std::string object = is_group_call ? "" : text_of_name(child(value.get(), id_name).get());
+    std::vector<NodePtr> arguments = walk_all(children(node, args_name));
+    if (const Objects::Atomic *atomic = objects_.atomic(object))
+        return call_of_atomic(node, *atomic, method, std::move(arguments));
+    const Objects::Method *const found = is_group_call ? Objects::group_method(method) : objects_.method(object, method);
     if (!found)
-        refuse(callee, sentence_of(objects_.what(object), " has no method '", method, "'"));
-    if (!found->linear_sizes)
-        return builtin_call(node, found->builtin, arguments);
-    // (id(0) * size(1) + id(1)) * size(2) + id(2); of sizes alone, their product.
+        refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object), " has no method '", method, "'"));
+    return found->linear_sizes ? linear(node, *found) : builtin_call(node, found->builtin, std::move(arguments));
+}
+
+NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
+                               std::vector<NodePtr> arguments) {
+    const char *const name = Objects::atomic_function(method);
+    if (!name)
+        refuse(node, sentence_of("an AtomicRef has no method '", method, "'"));
+    arguments.insert(arguments.begin(), {atomic.array, make(Kind::name, node, atomic.index)});
+    const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
+    const auto add_named = [&](const char *keyword, const NodePtr &given) {
+        if (!given)
+            return;
+        made->operands.push_back(given);
+        made->names.emplace_back(keyword);
+    };
+    add_named("order", atomic.order);
+    add_named("scope", atomic.scope);
+    return made;
+}
+
+// (id(0) * size(1) + id(1)) * size(2) + id(2); where the sizes' own product is meant, without the ids.
+NodePtr Walker::linear(PyObject *node, const Objects::Method &method) {
     const auto at = [&](const char *name, std::int64_t dimension) { return builtin_call(node, name, {number(node, dimension)}); };
     const auto combine = [&](const char *op, NodePtr left, NodePtr right) {
         auto made = make(Kind::binary, node, op);
         made->operands = {std::move(left), std::move(right)};
         return made;
     };
-    NodePtr linear = at(found->builtin, 0);
-    for (std::int64_t dimension : {1, 2}) {
-        linear = combine("*", linear, at(found->linear_sizes, dimension));
-        if (std::string_view(found->builtin) != found->linear_sizes)
-            linear = combine("+", linear, at(found->builtin, dimension));
+    NodePtr made = at(method.builtin, 0);
+    for (const std::int64_t dimension : {1, 2}) {
+        made = combine("*", made, at(method.linear_sizes, dimension));
+        if (std::string_view(method.builtin) != method.linear_sizes)
+            made = combine("+", made, at(method.builtin, dimension));
     }
-    return linear;
+    return made;
 }
 
 // -------------------------------------------------------------------- the whole

@@ -340,6 +340,7 @@ private:
         std::size_t offset;  // in the values or the block
         void *pointer;       // of the caller
     };
+    static std::size_t room_for_values(std::span<const ep_argument> given) noexcept;
     void add_value(const ep_argument &argument, const char *kernel);
     void add_block(std::size_t bytes);
 
@@ -352,6 +353,7 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
     if (kernel.info.argument_count >= 0 && count != static_cast<std::size_t>(kernel.info.argument_count))
         refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ", count, " were given");
     slots_.reserve(count + 1);
+    values_.reserve(room_for_values({given, count}));
     for (const ep_argument &argument : std::span(given, count)) {
         switch (argument.kind) {
         case EP_ARG_POINTER:
@@ -377,6 +379,13 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
                    " for each group");
         add_block(kernel.info.private_memory * group);
     }
+}
+
+std::size_t Arguments::room_for_values(std::span<const ep_argument> given) noexcept {
+    std::size_t bytes = 0;
+    for (const ep_argument &argument : given)
+        bytes += argument.kind == EP_ARG_BYTES ? aligned(argument.size, alignof(std::max_align_t)) : 0;
+    return bytes;
 }
 
 void Arguments::add_value(const ep_argument &argument, const char *kernel) {
