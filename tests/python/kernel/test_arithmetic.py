@@ -335,3 +335,24 @@ def test_integers_wrap(backend):
     (out, _) = backend.run(wraps, 1, None, np.zeros(3, "i8"), x)
     with np.errstate(over="ignore"):
         assert out.tolist() == [int(x[0] + x[1]), int(x[0] * np.int32(3)), -(2**31)]
+
+
+@dppy.kernel
+def narrowed(out, b):
+    i = dppy.get_global_id(0)
+    v = dppy.int8(5)
+    for _ in range(2):
+        v = dppy.int8(max(dppy.uint32(b[i]), v))
+    out[i, 0] = v // 46
+    out[i, 1] = v % 46
+
+
+@every_backend
+def test_a_conversion_may_make_a_number_negative(backend):
+    """What is known of the operand, that it is not negative, does not hold behind it."""
+    b = np.array([1, 100, 128, 200, 255], "u1")
+    (out, _) = backend.run(narrowed, 5, None, np.zeros((5, 2), "i8"), b)
+    v = np.full(5, 5, "i8")
+    for _ in range(2):
+        v = np.maximum(b, v).astype("i1").astype("i8")
+    assert out.tolist() == np.stack([v // 46, v % 46], axis=1).tolist()
