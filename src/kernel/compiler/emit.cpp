@@ -822,15 +822,59 @@ void Emitter::write_return(const ir::Statement &statement) {
     out_.line("return " + name + ";");
 }
 
+// On the host, a float is shown by the fewest digits that read back as it, as Python shows it.
+std::string Emitter::shortest_text(Dtype dtype) {
+    const bool wide = dtype.bits == 64;
+    const std::string type = wide ? "double" : "float", called = "shortest_" + type;
+    carry_along("c_text", "extern \"C\" int snprintf(char *, unsigned long, const char *, ...);\n"
+                          "extern \"C\" double strtod(const char *, char **);\n"
+                          "extern \"C\" float strtof(const char *, char **);\n\n"
+                          "struct number_text {\n    char text[48];\n};");
+    carry_along(
+        called,
+        "static number_text " + called + "(" + type +
+            " x) {\n"
+            "    number_text shown;\n"
+            "    if (x - x != 0) {  // not finite\n"
+            "        snprintf(shown.text, sizeof shown.text, \"%g\", (double)x);\n"
+            "        return shown;\n"
+            "    }\n"
+            "    int digits = 0;\n"
+            "    do\n"
+            "        snprintf(shown.text, sizeof shown.text, \"%.*e\", digits, (double)x);\n"
+            "    while (" +
+            std::string(wide ? "strtod" : "strtof") +
+            "(shown.text, nullptr) != x && ++digits < 17);\n"
+            "    const char *end = shown.text;\n"
+            "    while (*end != 'e')\n"
+            "        ++end;\n"
+            "    const int exponent = (int)strtod(end + 1, nullptr);\n"
+            "    if (exponent >= -4 && exponent < 16)\n"
+            "        snprintf(shown.text, sizeof shown.text, \"%.*f\", digits > exponent ? digits - exponent : 1, (double)x);\n"
+            "    return shown;\n"
+            "}");
+    return called;
+}
+
 void Emitter::write_print(const ir::Statement &statement) {
     const bool is_opencl = dialect_.dialect == Dialect::opencl_c;
     std::string format;
     std::vector<std::string> values{""};
     std::size_t next = 0;
+    const auto add_float = [&](const std::string &value, Dtype dtype) {
+        const bool wide = dtype.bits == 64;
+        if (dialect_.dialect == Dialect::cpp) {
+            format += "%s";
+            values.push_back(shortest_text(dtype) + "(" + value + ").text");
+        } else {
+            format += wide ? "%.15g" : "%.7g";
+            values.push_back(wide || (is_opencl && !target_.fp64) ? value : "(double)" + value);
+        }
+    };
     const auto add = [&](const ir::Expression &value) {
         const Dtype dtype = value.type.dtype;
         if (is_complex(dtype)) {
-            format += "(%g%+gj)";
+            format += dtype.bits == 128 ? "(%.15g%+.15gj)" : "(%.7g%+.7gj)";
             values.push_back(text(value, binds_primary) + ".x");
             values.push_back(text(value, binds_primary) + ".y");
         } else if (dtype == boolean) {
@@ -844,10 +888,7 @@ void Emitter::write_print(const ir::Statement &statement) {
                              : dtype == wide                               ? text(value)
                                              : "(" + std::string(words(wide).value) + ")" + text(value, binds_unary));
         } else {
-            format += "%g";
-            const bool to_double = !(is_opencl && dtype.bits == 32);
-            values.push_back(to_double && dtype.bits != 64 && (!is_opencl || target_.fp64) ? "(double)" + text(value, binds_unary)
-                                                                                           : text(value));
+            add_float(text(value, binds_unary), dtype);
         }
     };
     for (std::size_t i = 0; i < statement.text.size(); ++i) {

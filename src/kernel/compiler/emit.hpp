@@ -170,6 +170,7 @@ private:
     // The value after what C makes of small types: wrapped, rounded.
     Spelled narrowed(Spelled spelled, Dtype dtype);
     void write_print(const ir::Statement &statement);
+    std::string shortest_text(Dtype dtype);
     std::string constant_array(const ir::Function &function, ir::RootId root);
 
     std::vector<std::string> function_names_;

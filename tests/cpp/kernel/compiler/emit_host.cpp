@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
@@ -330,4 +331,29 @@ TEST_CASE("floats are divided to the floor as Python does") {
     std::vector<double> values{7, -7, -1, 1, 5.5, 0.3}, by{2, 2, infinity, -infinity, -2, 0.1};
     kernel.run(6, 0, {values.data(), by.data()});
     CHECK(values == std::vector<double>{3, -4, -1, -1, -3, 2});
+}
+
+TEST_CASE("print shows floats by the fewest digits that read back as them") {
+    Building build("printing");
+    const RootId x = build.array("x", float64, true, false), y = build.array("y", float32, true, false);
+    Statement statement = Building::block(Act::print, {build.load(x, id("global_id")), build.load(y, id("global_id"))}, {});
+    statement.text = "{} {}\n";
+    build.module.prints = true;
+    build.add(std::move(statement));
+    const Loaded kernel(build.emitted({}));
+    std::vector<double> wide{0, 0.1, -2.5, 1e16, 123456, 1e-5};
+    std::vector<float> narrow{0.1f, 3, 16777216, 1e20f, -0.f, 1.f / 3};
+    std::fflush(stdout);
+    char path[] = "/tmp/entrepot-print-XXXXXX";
+    const int file = mkstemp(path), before = dup(1);
+    dup2(file, 1);
+    kernel.run(6, 0, {wide.data(), narrow.data()});
+    std::fflush(stdout);
+    dup2(before, 1);
+    close(before);
+    close(file);
+    std::ifstream stream(path);
+    const std::string shown((std::istreambuf_iterator<char>(stream)), {});
+    unlink(path);
+    CHECK(shown == "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
 }
