@@ -14,6 +14,8 @@ _C_TYPES = {
     "float32": "float", "float64": "double",
 }  # fmt: skip
 
+_OWN_LINES = "@own lines\n"
+
 _HEADER = """\
 // The kernel {name}, for C++17: launch_{name}() runs it on the host. Written by entrepot.kernel; compile with -O3 -march=native
 // {options}
@@ -29,8 +31,8 @@ namespace {name}_kernel {{
 
 {source}
 }}  // namespace {name}_kernel
-
-// {parameters_doc}
+@own lines
+// Extents and strides are in elements, sizes of local memory in bytes.
 // The work-items are spread over `threads` threads (0: as many as there are processors), and all is done when it returns.
 // Throws std::invalid_argument for a local range that does not divide the global one.
 inline void launch_{name}({signature}, unsigned threads = 0) {{
@@ -79,7 +81,11 @@ inline void launch_{name}({signature}, unsigned threads = 0) {{
 
 def export(path: str, translation: dict[str, Any]) -> None:
     """Writes the header for a kernel in the host's dialect. Raises KernelError for arguments that C++ has no type for."""
-    Path(path).write_text(_text_of(translation), encoding="utf-8")
+    text = _text_of(translation)
+    # What follows the kernel is the header's own again, and no longer the Python file's.
+    before, _, after = text.partition(_OWN_LINES)
+    line = f'#line {before.count(chr(10)) + 2} "{Path(path).name}"\n'
+    Path(path).write_text(before + line + after, encoding="utf-8")
 
 
 def _text_of(translation: dict[str, Any]) -> str:
@@ -120,7 +126,6 @@ def _text_of(translation: dict[str, Any]) -> str:
         name=name,
         options=translation["options"],
         source=source.rstrip(),
-        parameters_doc="Extents and strides are in elements.",
         signature=", ".join(declared),
         dimensions=dimensions,
         local="local[axis]" if translation["uses_groups"] else "1",
