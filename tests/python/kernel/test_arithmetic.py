@@ -356,3 +356,22 @@ def test_a_conversion_may_make_a_number_negative(backend):
     for _ in range(2):
         v = np.maximum(b, v).astype("i1").astype("i8")
     assert out.tolist() == np.stack([v // 46, v % 46], axis=1).tolist()
+
+
+@dppy.kernel
+def compared_before(out, x, y):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 2] = 0
+    if v == y[i]:
+        out[i, 2] = 1
+    out[i, 0] = v // 46
+    out[i, 1] = v % 46
+
+
+@every_backend
+def test_a_comparison_says_nothing_behind_it(backend):
+    """Of two values that differ nothing is known, though one of them is not negative."""
+    x = np.array([-100, -1, 0, 50], "i1")
+    (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
+    assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
