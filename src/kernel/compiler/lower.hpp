@@ -169,6 +169,7 @@ private:
     void assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
     void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
     void assign_items(const Node &target, const Value &value);
+    void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
     void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at);
     void store(const View &element, const Value &value, Position at);
 

@@ -75,6 +75,9 @@ Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
         const auto number = folded(sign, a.expression.value, b.expression.value);
         if (number)
             return literal(*number, at);
+        const bool divides = sign == "/" || sign == "//" || sign == "%";
+        if (divides && folded("==", b.expression.value, std::int64_t{0}) == Number(true))
+            refuse(at, "a division by the literal 0 is an error in Python; write another divisor");
         if (a.weak != Weak::complex && b.weak != Weak::complex)
             refuse(at, "`" + a.type_name() + " " + sign + " " + b.type_name() + "` has no value that fits int64 or float64");
     }

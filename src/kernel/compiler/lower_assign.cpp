@@ -125,6 +125,9 @@ void Lowering::assign_items(const Node &target, const Value &value) {
     if (value.kind != Value::Kind::tuple)
         refuse(value.at,
                "a tuple of " + std::to_string(target.operands.size()) + " items is expected, but this is " + value.type_name());
+    for (const auto &each : target.operands)
+        if (each->kind == Kind::unsupported)
+            refuse_unsupported(*each);
     if (value.items.size() != target.operands.size())
         refuse(value.at, sentence_of("there are ", value.items.size(), " items for ", target.operands.size(), " targets"),
                target.at, "the targets");
@@ -132,9 +135,7 @@ void Lowering::assign_items(const Node &target, const Value &value) {
     std::set<ir::VariableId> changed;
     bool stores = false;
     for (std::size_t i = 0; i < items.size(); ++i) {
-        Value &item = items[i];
-        if (item.is_scalar() && (mentions(item.expression, changed) || (stores && build::reads_memory(item.expression))))
-            item = in_variable(std::move(item), "item");
+        keep_from(changed, stores, items[i]);
         const Node &each = *target.operands[i];
         stores = stores || each.kind == Kind::subscript;
         if (const auto storage = storage_.find(each.text); each.kind == Kind::name && storage != storage_.end())
@@ -142,6 +143,28 @@ void Lowering::assign_items(const Node &target, const Value &value) {
     }
     for (std::size_t i = 0; i < items.size(); ++i)
         assign_to(*target.operands[i], items[i]);
+}
+
+// Evaluates what the assignments before would change: what mentions their variables, and after stores what reads memory.
+void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
+    const auto is_changed = [&](const ir::Expression &expression) {
+        return mentions(expression, changed) || (stores && build::reads_memory(expression));
+    };
+    if (value.is_scalar() && is_changed(value.expression))
+        value = in_variable(std::move(value), "item");
+    for (Value &item : value.items)
+        keep_from(changed, stores, item);
+    if (value.kind != Value::Kind::array)
+        return;
+    View view = *value.view;
+    const auto keep = [&](ir::Expression &part) {
+        if (is_changed(part))
+            part = in_variable(made(part), "part").expression;
+    };
+    keep(view.offset);
+    std::ranges::for_each(view.extents, keep);
+    std::ranges::for_each(view.strides, keep);
+    value.view = std::make_shared<const View>(std::move(view));
 }
 
 void Lowering::assign_name(const std::string &name, Position at, Value value) {
@@ -270,8 +293,7 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
     std::set<ir::VariableId> changed;
     add_variables(storage, changed);
     for (std::size_t i = 1; i < items.size(); ++i)
-        if (items[i].is_scalar() && mentions(items[i].expression, changed))
-            items[i] = in_variable(std::move(items[i]), "item");
+        keep_from(changed, false, items[i]);
     for (std::size_t i = 0; i < items.size(); ++i) {
         const Slot *const known_item = known && i < known->items.size() ? &known->items[i] : nullptr;
         assign_slot(name + "_" + std::to_string(i), at, found.items[i], known_item, storage.items[i], items[i]);

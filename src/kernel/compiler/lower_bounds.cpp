@@ -140,7 +140,9 @@ Bound Lowering::at_least(const Expression &expression) const {
         return lesser(of(1), of(2));
     case Op::convert: {
         const Dtype from = expression.operands[0].type.dtype;
-        return (is_integer(from) && from.bits <= dtype.bits) || is_boolean(from) ? of(0) : std::nullopt;
+        const bool may_turn_negative = is_unsigned(from) && !is_unsigned(dtype) && from.bits == dtype.bits;
+        const bool keeps = is_integer(from) && from.bits <= dtype.bits && !may_turn_negative;
+        return keeps || is_boolean(from) ? of(0) : std::nullopt;
     }
     case Op::math:
         return expression.text == "min"   ? lesser(of(0), of(1))
@@ -174,7 +176,8 @@ void Lowering::learn_bound(const Expression &variable, Op op, const Expression &
     if (!bound)
         return;
     if (op == Op::not_equal) {  // of the least value that it can have
-        if (build::constant_of(other) != at_least(variable))
+        const Bound excluded = build::constant_of(other);
+        if (!excluded || excluded != at_least(variable))
             return;
     } else if (op != Op::greater && op != Op::greater_equal && op != Op::equal) {
         return;

@@ -27,6 +27,17 @@ TEST_CASE("an index is counted from the end only where it may be negative") {
                                                                                        "  a[int64(n)] = 1.0:float32\n");
 }
 
+TEST_CASE("an unsigned index of 64 bits may come out negative") {
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(u64)}, {assign(at("a", "n"), 1)}) ==
+          "kernel k(a: float32[::1], n: uint64)\n"
+          "  index: int64\n"
+          "  index = int64(n)\n"
+          "  a[(index < 0) ? (index + a.extent0) : index] = 1.0:float32\n");
+    CHECK(lowered({"k", "n"}, {array(i8), scalar(u8)}, {assign(at("k", 0), binary(call_of(dtype(i8), {"n"}), "//", 4))}) ==
+          "kernel k(k: int8[::1], n: uint8)\n"
+          "  k[0] = int8(n) // 4:int8\n");
+}
+
 TEST_CASE("an index that computes is computed once") {
     CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {assign(at("a", at("b", 0)), 1)}) ==
           "kernel k(a: float32[::1], b: int32[::1])\n"
@@ -53,6 +64,16 @@ TEST_CASE("conditions tell what an index is at least") {
                                                                            "  if i == 0\n"
                                                                            "    return\n"
                                                                            "  a[i] = a[i - 1]\n");
+}
+
+TEST_CASE("that a variable differs from something tells nothing, but of the least that it can be") {
+    const auto after = [](Tree other) {
+        return lowered({"k", "n", "m"}, {array(i64), scalar(i64), scalar(u64)},
+                       {if_(compare("n", "==", other), {returns()}), assign(at("k", 0), binary("n", "//", 4))});
+    };
+    CHECK(after("m").ends_with("k[0] = n // 4\n"));
+    CHECK(after(0).ends_with("k[0] = n // 4\n"));
+    CHECK(after(call("len", {"k"})).ends_with("k[0] = n // 4\n"));
 }
 
 TEST_CASE("what a condition told is forgotten where the variable changes") {

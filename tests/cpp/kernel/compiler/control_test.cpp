@@ -194,6 +194,30 @@ TEST_CASE("targets are assigned as if at once") {
                                                                                                  "  a[1] = item_2\n");
 }
 
+TEST_CASE("parts of an array change places as numbers do") {
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(u8)},
+                  {assign("t", at("a", slice("n", none(), none()))), assign("u", at("a", slice(3, none(), none()))),
+                   assign(tuple({"t", "u"}), tuple({"u", "t"})), assign(at("t", 0), at("u", 0))}) ==
+          "kernel k(a: float32[::1], n: uint8)\n"
+          "  t_offset: int64\n"
+          "  t_extent0: int64\n"
+          "  u_offset: int64\n"
+          "  u_extent0: int64\n"
+          "  part: int64\n"
+          "  part_2: int64\n"
+          "  t_offset = min(int64(n), a.extent0)\n"
+          "  t_extent0 = a.extent0 - min(int64(n), a.extent0)\n"
+          "  u_offset = min(3, a.extent0)\n"
+          "  u_extent0 = a.extent0 - min(3, a.extent0)\n"
+          "  part = t_offset\n"
+          "  part_2 = t_extent0\n"
+          "  t_offset = u_offset\n"
+          "  t_extent0 = u_extent0\n"
+          "  u_offset = part\n"
+          "  u_extent0 = part_2\n"
+          "  a[t_offset] = a[u_offset]\n");
+}
+
 TEST_CASE("an annotation states a type") {
     const NodePtr annotated = node(Kind::annotate, "", {Tree("x").node, dtype(f32).node, Tree(0).node});
     CHECK(lowered({"a"}, {array(f64)}, {annotated, assign(at("a", 0), binary("x", "+", 1.5))}) ==
