@@ -421,22 +421,27 @@ void Split::find_kept_arrays() {
     for (ir::RootId root = 0; root < kernel_.roots.size(); ++root) {
         if (kernel_.roots[root].type.space != Space::private_)
             continue;
+        bool uses = false;
+        const auto look_at = [&](const ir::Statement &statement) {
+            uses |= statement.act == ir::Act::store && statement.id == root;
+            for (const ir::Expression &expression : statement.expressions)
+                ir::for_each_within(expression, [&](const ir::Expression &each) {
+                    uses |= (each.op == ir::Op::load || each.op == ir::Op::atomic) && each.id == root;
+                    uses |= std::ranges::find(each.roots, root) != each.roots.end();
+                });
+        };
+        for (const auto &[list, pieces] : pieces_)  // conditions of the group
+            for (const Piece &piece : pieces)
+                if (piece.statement != nullptr)
+                    look_at(*piece.statement);
+        bool again = uses;
         std::size_t used_in = 0;
-        bool again = false;
         for (Region &region : regions_) {
-            bool uses = false;
-            const auto look = [&](const ir::Statement &statement) {
-                uses |= statement.act == ir::Act::store && statement.id == root;
-                for (const ir::Expression &expression : statement.expressions)
-                    ir::for_each_within(expression, [&](const ir::Expression &each) {
-                        uses |= (each.op == ir::Op::load || each.op == ir::Op::atomic) && each.id == root;
-                        uses |= std::ranges::find(each.roots, root) != each.roots.end();
-                    });
-            };
+            uses = false;
             for (const ir::Statement *statement : region.row) {
-                look(*statement);
-                ir::for_each_statement(statement->body, look);
-                ir::for_each_statement(statement->otherwise, look);
+                look_at(*statement);
+                ir::for_each_statement(statement->body, look_at);
+                ir::for_each_statement(statement->otherwise, look_at);
             }
             if (uses)
                 region.private_arrays.insert(root);
