@@ -81,6 +81,7 @@ extern "C" void matmul(const float *__restrict a, const float *__restrict b, flo
                     }
                 for (L i = 0; i < T; ++i)
                     for (L k = 0; k < T; ++k)
+                        #pragma omp simd
                         for (L j = 0; j < T; ++j)
                             total[i][j] += at[i][k] * bt[k][j];
             }
