@@ -158,6 +158,17 @@ FUNCTION T rsqrt_NAME(T x) {
     return 1 / {sqrt}(x);
 })",
       ""}},
+    {For::integer,
+     everywhere,
+     {"range_length", R"(
+FUNCTION T range_length_NAME(T start, T stop, T step) {
+    if (step == 0)
+        return 0;
+    if (step > 0)
+        return (T)(start < stop ? ((U)stop - (U)start - 1) / (U)step + 1 : 0);
+    return (T)(start > stop ? ((U)start - (U)stop - 1) / (0 - (U)step) + 1 : 0);
+})",
+      ""}},
     // ------------------------------------------------------------ floats of 16 bits that are carried in 32
     {For::floating,
      everywhere,

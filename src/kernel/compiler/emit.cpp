@@ -790,12 +790,20 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
         return aside;
     };
     const std::string end = kept(stop, "_stop", binds_less + 1), by = kept(step, "_step", binds_unary);
-    std::string until = by + " > 0 ? " + name + " < " + end + " : " + name + " > " + end, next = name + " += " + by;
-    if (step.op == ir::Op::constant) {
-        const bool down = by.starts_with('-');
-        until = name + (down ? " > " : " < ") + end;
-        next = by == "1" ? "++" + name : by == "-1" ? "--" + name : down ? name + " -= " + by.substr(1) : next;
+    const auto *known = step.op == ir::Op::constant ? std::get_if<std::int64_t>(&step.value) : nullptr;
+    if (known == nullptr || *known > INT32_MAX || *known < INT32_MIN) {  // a far step could pass over the end of all numbers
+        const std::string left = unique(variables_[statement.id] + "_left");
+        return {"for (" + type + " " + name + " = " + text(start) + ", " + left + " = " +
+                    helper("range_length", counter.type.dtype) + "(" + name + ", " + end + ", " + by + "); " + left +
+                    " != 0; --" + left + ", " + name + " += " + by + ")",
+                name};
     }
+    const bool down = *known < 0;
+    const std::string until = name + (down ? " > " : " < ") + end;
+    const std::string next = *known == 1    ? "++" + name
+                             : *known == -1 ? "--" + name
+                             : down         ? name + " -= " + by.substr(1)
+                                            : name + " += " + by;
     return {"for (" + type + " " + name + " = " + text(start) + "; " + until + "; " + next + ")", name};
 }
 

@@ -365,3 +365,24 @@ TEST_CASE("private arrays that no stack holds are refused with both numbers") {
     CHECK_THROWS_WITH_AS(build.emitted({}),
                          doctest::Contains("private arrays take 320000 bytes up to here, and the host has 262144"), CompileError);
 }
+
+TEST_CASE("a loop whose step passes over the end of all numbers ends") {
+    Building build("stepping");
+    const RootId out = build.array("out", int64, true, true);
+    const VariableId start = build.parameter("start", int64), stop = build.parameter("stop", int64),
+                     step = build.parameter("step", int64), k = build.variable("k", int64);
+    build.add(
+        Building::loop(k, build.read(start), build.read(stop), build.read(step),
+                       {Building::store(out, number(0), operation(Op::add, int64, {build.load(out, number(0)), number(1)}))}));
+    const Loaded kernel(build.emitted({}));
+    const auto turns = [&](long long from, long long to, long long by) {
+        long long counted_turns = 0;
+        kernel.run(1, 0, {&counted_turns, &from, &to, &by});
+        return counted_turns;
+    };
+    CHECK(turns(0, INT64_MAX, INT64_C(1) << 62) == 2);
+    CHECK(turns(0, 10, 3) == 4);
+    CHECK(turns(10, 0, -3) == 4);
+    CHECK(turns(0, 10, -1) == 0);
+    CHECK(turns(5, INT64_MIN, INT64_MIN) == 2);
+}
