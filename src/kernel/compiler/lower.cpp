@@ -59,8 +59,9 @@ std::string Value::type_name() const {
 }
 
 bool Slot::agrees_with(const Slot &other) const {
-    return form == other.form && scalar == other.scalar && at_least == other.at_least && root == other.root &&
-           type == other.type && std::ranges::equal(fixed, other.fixed, same_part) &&
+    return form == other.form && scalar == other.scalar && at_least == other.at_least && natural_bits == other.natural_bits &&
+           assignments == other.assignments && root == other.root && type == other.type &&
+           std::ranges::equal(fixed, other.fixed, same_part) &&
            std::ranges::equal(items, other.items, [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
 }
 
@@ -131,6 +132,7 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     storage_.clear();
     bound_.clear();
     lower_bounds_.clear();
+    natural_bits_.clear();
     taken_.clear();
     flow_ = {};
     effects_ = 0;
@@ -174,6 +176,7 @@ void Lowering::bind_scalar_argument(const std::string &name, Position at, std::u
                                     std::optional<std::int64_t> least) {
     Slot slot;
     slot.at_least = least;
+    slot.assignments = 1;
     slot.form = Slot::Form::scalar;
     slot.first = at;
     slot.scalar = scalar;
@@ -237,6 +240,7 @@ ir::VariableId Lowering::new_variable(const std::string &name, const Type &type,
     variable.at = at;
     function_.variables.push_back(std::move(variable));
     lower_bounds_.emplace_back();
+    natural_bits_.emplace_back();
     return static_cast<ir::VariableId>(function_.variables.size() - 1);
 }
 

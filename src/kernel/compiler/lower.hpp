@@ -59,6 +59,8 @@ struct Slot {
     // Scalars
     Scalar scalar{{TypeCode::opaque, 0}};
     std::optional<std::int64_t> at_least;  // every value that is assigned is
+    std::optional<int> natural_bits;       // of the only value that is assigned
+    int assignments = 0;
     std::optional<std::pair<Position, Scalar>> conflict;
     // Arrays: what is the same in all assignments has no variable.
     ir::RootId root = 0;
@@ -236,6 +238,8 @@ private:
 
     // lower_bounds.cpp
     std::optional<std::int64_t> at_least(const ir::Expression &expression) const;
+    std::optional<int> natural_bits(const ir::Expression &expression) const;
+    bool is_positive(const ir::Expression &expression) const;
     void learn(const ir::Expression &condition, bool holds);  // on the way from here on
     void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
 
@@ -317,6 +321,7 @@ private:
     std::map<std::string, Storage> storage_;
     std::map<std::string, Value> bound_;  // names that are no variables: loops' own, arguments that are literals
     std::vector<std::optional<std::int64_t>> lower_bounds_;  // by variable
+    std::vector<std::optional<int>> natural_bits_;           // by variable
     std::set<std::string> taken_;                            // names in the typed form
     ir::Function function_;
     Flow flow_;

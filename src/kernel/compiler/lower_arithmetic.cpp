@@ -127,8 +127,7 @@ Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Posit
     const Scalar type = arithmetic_type(a, b);
     if (is_complex(type.dtype))
         refuse(at, "`" + sign + "` is not for complex numbers, in Python neither; take .real");
-    const bool as_in_c =
-        is_integer(type.dtype) && at_least(a.expression).value_or(-1) >= 0 && at_least(b.expression).value_or(0) >= 1;
+    const bool as_in_c = is_integer(type.dtype) && natural_bits(a.expression) && is_positive(b.expression);
     if (sign == "//")
         return operation(as_in_c ? Op::truncate_divide : Op::floor_divide, std::move(a), std::move(b), type, at);
     return operation(as_in_c ? Op::truncate_modulo : Op::floor_modulo, std::move(a), std::move(b), type, at);

@@ -197,6 +197,7 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
 // What a scalar has been assigned so far, and this too.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     const auto bound = at_least(value.expression);
+    found.natural_bits = ++found.assignments == 1 ? natural_bits(value.expression) : std::nullopt;
     if (found.scalar.dtype.bits == 0) {
         found.scalar = value.scalar();
         found.at_least = bound;
@@ -219,6 +220,7 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
     const ir::VariableId id = *storage.variable;
     function_.variables[id].type = scalar_type(dtype);
     lower_bounds_[id] = counts.at_least;
+    natural_bits_[id] = known ? known->natural_bits : std::nullopt;
     const Value ready = value.has_effect && value.scalar() != counts.scalar ? settled_value(value) : value;
     emit(ir::Act::assign, at, {as(ready, dtype).expression}, id);
     flow_.at_least.erase(id);

@@ -2,6 +2,7 @@
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace entrepot::kernel {
 
@@ -151,6 +152,84 @@ Bound Lowering::at_least(const Expression &expression) const {
     default:
         return expression.operands.size() == 2 ? calculated(expression, of(0), of(1)) : std::nullopt;
     }
+}
+
+namespace {
+
+// What a range, a size or a counter takes at most; no device has more.
+constexpr int bits_of_sizes = 40;
+
+// Of a calculation that does not wrap, by its operands' bits.
+std::optional<int> calculated_bits(const Expression &expression, std::optional<int> a, std::optional<int> b) {
+    if (expression.op == Op::bit_and && (a || b))
+        return std::min(a.value_or(64), b.value_or(64));
+    if (expression.op == Op::floor_modulo && b)
+        return b;
+    if (!a || !b)
+        return std::nullopt;
+    switch (expression.op) {
+    case Op::add:
+        return std::max(*a, *b) + 1;
+    case Op::multiply:
+        return *a + *b;
+    case Op::floor_divide:
+    case Op::truncate_divide:
+    case Op::truncate_modulo:
+    case Op::shift_right:
+        return a;
+    case Op::bit_or:
+    case Op::bit_xor:
+        return std::max(*a, *b);
+    default:
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+// How many bits hold the value, which is not negative for sure: no step on the way to it may wrap. nullopt: not known. An index
+// may be taken for more than is proved, since one that has wrapped is outside anyway; a number may not.
+std::optional<int> Lowering::natural_bits(const Expression &expression) const {
+    const Dtype dtype = expression.type.dtype;
+    if (is_boolean(dtype))
+        return 1;
+    if (is_unsigned(dtype))
+        return dtype.bits;
+    if (!is_integer(dtype))
+        return std::nullopt;
+    const auto of = [&](std::size_t operand) { return natural_bits(expression.operands.at(operand)); };
+    std::optional<int> bits;
+    switch (expression.op) {
+    case Op::constant:
+        if (const auto value = build::constant_of(expression); value && *value >= 0)
+            bits = std::bit_width(static_cast<std::uint64_t>(*value));
+        break;
+    case Op::variable: {
+        const auto passed = flow_.at_least.find(expression.id);
+        const bool is_passed = passed != flow_.at_least.end() && passed->second >= 0;
+        bits = natural_bits_[expression.id] ? natural_bits_[expression.id]
+               : is_passed                  ? std::optional(dtype.bits - 1)
+                                            : std::nullopt;
+        break;
+    }
+    case Op::extent:
+    case Op::index:
+    case Op::bound_check:
+        return bits_of_sizes;
+    case Op::convert:
+        bits = of(0);
+        break;
+    default:
+        bits = expression.operands.size() == 2 ? calculated_bits(expression, of(0), of(1)) : std::nullopt;
+    }
+    return bits && *bits < dtype.bits ? bits : std::nullopt;
+}
+
+bool Lowering::is_positive(const Expression &expression) const {
+    if (const auto value = build::constant_of(expression))
+        return *value >= 1;
+    const bool is_sure = expression.op == Op::index || (expression.op == Op::variable && natural_bits_[expression.id]);
+    return is_sure && at_least(expression).value_or(0) >= 1;
 }
 
 void Lowering::learn(const Expression &condition, bool holds) {

@@ -10,6 +10,9 @@ namespace {
 // Whether a constant range has an item.
 bool has_items(std::int64_t start, std::int64_t stop, std::int64_t step) { return step > 0 ? start < stop : start > stop; }
 
+// No loop counts further in anybody's time.
+constexpr int bits_of_counters = 48;
+
 void erase_parts(std::map<ir::VariableId, std::int64_t> &bounds, const Storage &storage) {
     if (storage.variable)
         bounds.erase(*storage.variable);
@@ -141,6 +144,8 @@ void Lowering::lower_for(const Node &node) {
     const bool is_own = loop_names_.contains(target.text);
     const ir::VariableId id = new_variable(is_own ? target.text : target.text + "_loop", scalar_type(dtypes::int64), target.at);
     lower_bounds_[id] = least_of(range);
+    if (natural_bits(range.start.expression) && is_positive(range.step.expression))
+        natural_bits_[id] = bits_of_counters;
     const Value counter = made(build::variable(id, function_.variables[id].type, target.at));
     if (is_own)
         bound_[target.text] = counter;

@@ -87,6 +87,27 @@ TEST_CASE("C's division is taken where it is Python's") {
           "  k[1] = i // k[0]\n");
 }
 
+TEST_CASE("C's division is not taken of what may have wrapped") {
+    CHECK(lowered({"k"}, {array(i64)},
+                  {assign("h", 7), for_range("i", {9}, {assign("h", binary(binary("h", "*", 31), "+", "i"))}),
+                   assign(at("k", binary("h", "%", 16)), binary("h", "//", 16)), assign("j", global_id()),
+                   assign("s", call("get_local_size", {0})), assign(at("k", 0), binary(binary("j", "*", 4), "%", "s")),
+                   assign(at("k", 1), binary(binary(binary("j", "*", "j"), "*", "j"), "//", 2))}) ==
+          "kernel k(k: int64[::1])\n"
+          "  h: int64\n"
+          "  i: int64\n"
+          "  j: int64\n"
+          "  s: int64\n"
+          "  h = 7\n"
+          "  for i in 0, 9, 1\n"
+          "    h = (h * 31) + i\n"
+          "  k[h % 16] = h // 16\n"
+          "  j = global_id0\n"
+          "  s = local_size0\n"
+          "  k[0] = (j * 4) c% s\n"
+          "  k[1] = ((j * j) * j) // 2\n");
+}
+
 TEST_CASE("complex numbers") {
     CHECK(lowered({"z", "a"}, {array(c64), array(f32)},
                   {assign("w", binary(at("z", 0), "*", syntax::Constant{std::complex(0.0, 2.0)})),
