@@ -1,5 +1,6 @@
 #include "backends/cache.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -59,13 +60,15 @@ std::string header(std::string_view key, std::string_view content) {
            std::to_string(hash(content)) + '\n';
 }
 
-}  // namespace
+// Code is run as it is found, so the folder has to be this user's, and nobody else may write there.
+bool is_own(const fs::path &place) noexcept {
+    struct stat status{};
+    return stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
-std::optional<std::string> cached(std::string_view kind, std::string_view key) {
-    const fs::path place = directory(kind);
-    if (place.empty())
-        return std::nullopt;
-    std::ifstream file(path_of(place, key), std::ios::binary);
+std::optional<std::string> read(const fs::path &path, std::string_view key) {
+    std::ifstream file(path, std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
     const std::size_t end_of_mark = mark.size(), end_of_header = all.find('\n', end_of_mark);
     if (!all.starts_with(mark) || end_of_header == all.npos)
@@ -79,12 +82,26 @@ std::optional<std::string> cached(std::string_view kind, std::string_view key) {
     return std::string(content);
 }
 
+}  // namespace
+
+std::optional<std::string> cached(std::string_view kind, std::string_view key) {
+    try {
+        const fs::path place = directory(kind);
+        return place.empty() || !is_own(place) ? std::nullopt : read(path_of(place, key), key);
+    } catch (...) {  // what cannot be read is as if it were not there
+        return std::nullopt;
+    }
+}
+
 void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept {
     try {
         const fs::path place = directory(kind);
         if (place.empty())
             return;
-        fs::create_directories(place);
+        fs::create_directories(place.parent_path());
+        mkdir(place.c_str(), S_IRWXU);
+        if (!is_own(place))
+            return;
         const fs::path path = path_of(place, key);
         std::string own = path.string() + ".XXXXXX";
         const int descriptor = mkstemp(own.data());

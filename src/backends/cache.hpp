@@ -2,6 +2,7 @@
 // the user's cache directory.
 //
 // The directory is ENTREPOT_CACHE_DIR (set and empty: nothing is kept), else `entrepot` in XDG_CACHE_HOME, else in ~/.cache.
+// The folders are this user's alone: one that others may write is as if there were none.
 // Writers never meet: each writes a file of its own and then gives it the name. What cannot be read, or was cut short, is as if
 // it were not there; what cannot be written is not kept.
 #pragma once

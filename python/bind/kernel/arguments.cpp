@@ -35,7 +35,8 @@ struct KindRow {
 constexpr KindRow kinds[] = {
     {"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
 
-// The type that a Python number has as an argument; nullopt where the object is none.
+// The type that a Python number has as an argument; nullopt where the object is none, or a number of NumPy's, some of which are
+// floats too.
 std::optional<Dtype> dtype_of_number(PyObject *object) {
     if (PyLong_CheckExact(object))
         return dtypes::int64;
@@ -46,6 +47,15 @@ std::optional<Dtype> dtype_of_number(PyObject *object) {
     if (PyComplex_CheckExact(object))
         return complex128;
     return std::nullopt;
+}
+
+// The same of classes that are derived from Python's numbers, such as those of enumerations.
+std::optional<Dtype> dtype_of_derived(PyObject *object) {
+    if (PyLong_Check(object))
+        return dtypes::int64;
+    if (PyFloat_Check(object))
+        return dtypes::float64;
+    return PyComplex_Check(object) ? std::optional(complex128) : std::nullopt;
 }
 
 template <class T> T value_in(const Scalar &scalar) {
@@ -116,16 +126,23 @@ std::string text_of(const Signature &signature) {
     return text;
 }
 
-std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
-    std::vector<kernel::ArgumentType> types;
+std::vector<Argument> arguments_of(const Signature &signature) {
+    std::vector<Argument> arguments;
     for (const Declared &each : signature) {
         Argument argument = Argument::of(each.dtype, Scalar());
         argument.kind = each.kind;
         argument.ndim = each.ndim;
         argument.contiguous = each.contiguous || each.kind == Argument::Kind::local;
         argument.apart = each.kind != Argument::Kind::scalar;
-        types.push_back(argument.type());
+        arguments.push_back(argument);
     }
+    return arguments;
+}
+
+std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
+    std::vector<kernel::ArgumentType> types;
+    for (const Argument &argument : arguments_of(signature))
+        types.push_back(argument.type());
     return types;
 }
 
@@ -196,8 +213,7 @@ void CallArguments::add(PyObject *object, const Declared *declared) {
     if (const std::optional<Dtype> dtype = dtype_of_number(object)) {
         if (declared)
             refuse(object, *declared);
-        has_floats_ |= *dtype == dtypes::float64 || *dtype == complex128;
-        all_.push_back(Argument::of(*dtype, scalar_from(object, *dtype)));
+        add_number(object, *dtype);
     } else if (const auto *const local = ours<LocalAccessor>(object)) {
         if (declared && (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
@@ -206,9 +222,23 @@ void CallArguments::add(PyObject *object, const Declared *declared) {
         if (declared)
             refuse(object, *declared);
         all_.push_back(Argument::of(dtype_from(checked(PyObject_GetAttr(object, dtype_name)).get()), *scalar));
+    } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
+        add_number(object, *of_base);
     } else {
         add_imported(object, declared);
     }
+}
+
+void CallArguments::add_number(PyObject *object, Dtype dtype) {
+    int overflow = 0;
+    if (dtype == dtypes::int64)
+        PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0)
+        throw Error(ErrorKind::overflow, "kernel '", function_.name, "': argument ", all_.size(), " (",
+                    function_.parameters[all_.size()].name,
+                    ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
+    has_floats_ |= dtype == dtypes::float64 || dtype == complex128;
+    all_.push_back(Argument::of(dtype, scalar_from(object, dtype)));
 }
 
 // What the object's protocol says of it, with the argument's name.
@@ -291,7 +321,7 @@ bool CallArguments::bring_with_another(Argument &argument) {
             return true;
         }
     }
-    const auto overlaps = [&](const Copy &each) { return !all_[each.position].apart; };
+    const auto overlaps = [&](const Copy &each) { return kernel::overlap(*each.host, host); };
     if (std::ranges::any_of(copies_, overlaps))
         throw Error(ErrorKind::kernel, "launch of '", function_.name,
                     "': two arrays in the host's memory share elements and would be copied to the device apart from each other; "

@@ -28,7 +28,8 @@ using Signature = std::vector<Declared>;
 // Of a tuple of tuples (kind, dtype, ndim, contiguous), kind being "array", "scalar" or "local".
 Signature signature_from(PyObject *entries);
 std::string text_of(const Signature &signature);
-// As a launch would have them: arrays that share no element.
+// As a launch would have them: arrays that share no element, and are not there.
+std::vector<kernel::Argument> arguments_of(const Signature &signature);
 std::vector<kernel::ArgumentType> types_of(const Signature &signature);
 
 // Local memory of a size that is known at launch; an argument of kernels.
@@ -62,6 +63,7 @@ private:
     void add(PyObject *object, const Declared *declared);
     void add_array(const Array &array, const Declared *declared);
     void add_imported(PyObject *object, const Declared *declared);
+    void add_number(PyObject *object, Dtype dtype);
     Array imported(PyObject *object) const;
     bool bring_with_another(kernel::Argument &argument);
     [[noreturn]] void refuse(PyObject *object, const Declared &declared) const;

@@ -1,6 +1,8 @@
 #include "guards.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 namespace entrepot::python {
 namespace {
@@ -11,7 +13,9 @@ bool is_same(PyObject *now, PyObject *then) {
         return true;
     if (!now || !then || Py_TYPE(now) != Py_TYPE(then))
         return false;
-    if (!PyLong_CheckExact(now) && !PyFloat_CheckExact(now) && !PyUnicode_CheckExact(now))
+    if (PyFloat_CheckExact(now))  // 0.0 == -0.0, and they are not the same
+        return std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(now)) == std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(then));
+    if (!PyLong_CheckExact(now) && !PyUnicode_CheckExact(now))
         return false;
     const int equal = PyObject_RichCompareBool(now, then, Py_EQ);
     if (equal < 0)

@@ -25,29 +25,36 @@ namespace entrepot::python {
 
 PyTypeObject *python_kernel_type = nullptr;
 
-Version &current_version(PythonKernel *kernel) {
+// Of values that were captured: who launches with ever new ones has them compiled ever again, and not all of it is kept.
+constexpr std::size_t most_versions = 64;
+
+VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
-    if (!kernel->versions.empty() && kernel->versions.back()->guards.hold()) [[likely]]
-        return *kernel->versions.back();
+    std::vector<VersionPtr> &versions = kernel->versions;
+    if (const VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
+        return last;
     Translated read = translate(kernel->function);
-    const auto known = std::ranges::find(kernel->versions, read.captured, [](const auto &version) { return version->captured; });
-    if (known == kernel->versions.end()) {
-        kernel->versions.push_back(std::unique_ptr<Version>(
-            new Version{std::move(read.guards), std::move(read.captured), {std::move(read.function), kernel->options}}));
-    } else {
-        (*known)->guards = std::move(read.guards);
-        std::rotate(known, known + 1, kernel->versions.end());
+    const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
+    auto code = known != versions.end() ? (*known)->code
+                                        : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
+    auto current = std::make_shared<const Version>(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
+    VersionPtr dropped;  // let go of when the list is whole again
+    if (known != versions.end() || versions.size() == most_versions) {
+        const auto place = known != versions.end() ? known : versions.begin();
+        dropped = std::move(*place);
+        versions.erase(place);
     }
-    return *kernel->versions.back();
+    versions.push_back(current);
+    return current;
 }
 
-const kernel::Specialisation &specialisation_for(Version &version, std::span<const kernel::Argument> arguments,
+const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
                                                  std::uint32_t dimensions, const Queue &queue) {
     const kernel::Key key(arguments, dimensions, queue.device(), queue.context());
-    if (const kernel::Specialisation *made = version.code.find(key)) [[likely]]
+    if (const kernel::Specialisation *made = version.code->find(key)) [[likely]]
         return *made;
     const ReleaseGil released;
-    return version.code.make(key, arguments, dimensions, queue.device(), queue.context());
+    return version.code->make(key, arguments, dimensions, queue.device(), queue.context());
 }
 
 namespace {
@@ -98,7 +105,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         made->function = Py_NewRef(function);
         made->options = options;
         new (&made->signatures) std::vector<Signature>(std::move(given));
-        new (&made->versions) std::vector<std::unique_ptr<Version>>();
+        new (&made->versions) std::vector<VersionPtr>();
         return self;
     });
 }
@@ -113,8 +120,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    for (const auto &version : kernel_of(self)->versions)
-        version->guards.clear();
+    kernel_of(self)->versions.clear();
     Py_CLEAR(kernel_of(self)->function);
     return 0;
 }
@@ -156,12 +162,21 @@ struct Request {
     std::optional<ep_dialect> dialect;
 };
 
-Request request_from(PythonKernel *kernel, Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
+std::uint32_t dimensions_from(PyObject *object) {
+    const long count = PyLong_AsLong(object);
+    if (count == -1 && PyErr_Occurred())
+        throw PythonError{};
+    if (count < 1 || count > 3)
+        throw Error(ErrorKind::value, "dimensions: a launch has 1 to 3, not ", count);
+    return static_cast<std::uint32_t>(count);
+}
+
+Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
                      PyObject *dialect) {
     Request request;
     request.dialect = dialect_from(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
-    const kernel::Specialisation *const newest = version.code.newest();
+    const kernel::Specialisation *const newest = version.code->newest();
     if (unless_none(signature)) {
         request.types = types_of(signature_from(signature));
     } else if (newest) {
@@ -172,16 +187,14 @@ Request request_from(PythonKernel *kernel, Version &version, PyObject *signature
     } else if (!kernel->signatures.empty()) {
         request.types = types_of(kernel->signatures.front());
     } else {
-        throw Error(ErrorKind::kernel, "kernel '", version.code.function()->name,
+        throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
                     "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
     }
     if (unless_none(dimensions))
-        request.dimensions = static_cast<std::uint32_t>(PyLong_AsUnsignedLong(dimensions));
-    if (PyErr_Occurred())
-        throw PythonError{};
-    if (request.types.size() != version.code.function()->parameters.size())
-        throw Error(ErrorKind::type, "kernel '", version.code.function()->name, "' has ",
-                    version.code.function()->parameters.size(), " parameters, and the signature ", request.types.size());
+        request.dimensions = dimensions_from(dimensions);
+    if (request.types.size() != version.code->function()->parameters.size())
+        throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
+                    version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
     if (!request.dialect)
         request.dialect = kernel->options.dialect ? kernel->options.dialect : kernel::usual_dialect(request.device);
     if (!request.dialect)
@@ -189,13 +202,17 @@ Request request_from(PythonKernel *kernel, Version &version, PyObject *signature
     return request;
 }
 
-constexpr const char *whats[] = {"pointer", "value", "extent", "stride", "local", "scratch", "global_size", "report"};
+using What = kernel::CompiledParameter::What;
+constexpr std::pair<What, const char *> whats[] = {
+    {What::pointer, "pointer"}, {What::value, "value"},     {What::extent, "extent"},           {What::stride, "stride"},
+    {What::local, "local"},     {What::scratch, "scratch"}, {What::global_size, "global_size"}, {What::report, "report"},
+};
 
 nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
     nb::list parameters, written, names;
     for (const kernel::CompiledParameter &each : compiled.parameters)
-        parameters.append(nb::make_tuple(whats[static_cast<std::size_t>(each.what)], each.argument, each.dimension,
-                                         nb::steal(wrap_dtype(each.dtype))));
+        parameters.append(nb::make_tuple(std::ranges::find(whats, each.what, &std::pair<What, const char *>::first)->second,
+                                         each.argument, each.dimension, nb::steal(wrap_dtype(each.dtype))));
     for (const bool each : compiled.written)
         written.append(each);
     for (const kernel::syntax::Parameter &each : function.parameters)
@@ -219,13 +236,13 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return guarded([&] {
         const auto [dialect, signature, device, dimensions] = of_translate.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
-        Version &version = current_version(kernel);
-        const Request request = request_from(kernel, version, signature, dimensions, device, dialect);
+        const VersionPtr version = current_version(kernel);
+        const Request request = request_from(kernel, *version, signature, dimensions, device, dialect);
         const kernel::Compiled compiled = without_gil([&] {
-            return kernel::translate(version.code.function(), request.types, request.dimensions, request.device, *request.dialect,
-                                     kernel->options);
+            return kernel::translate(version->code->function(), request.types, request.dimensions, request.device,
+                                     *request.dialect, kernel->options);
         });
-        return dict_of(compiled, *version.code.function(), request.dimensions).release().ptr();
+        return dict_of(compiled, *version->code->function(), request.dimensions).release().ptr();
     });
 }
 
@@ -236,11 +253,11 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
             throw Error(ErrorKind::type, "_type_of() takes a variable's name and a signature");
         const std::string_view name = PyUnicode_AsUTF8(args[0]);
         PythonKernel *const kernel = kernel_of(self);
-        Version &version = current_version(kernel);
+        const VersionPtr version = current_version(kernel);
         const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
         const Device device = registry::current_device();
         const kernel::ir::Module module = without_gil([&] {
-            return kernel::lower(version.code.function(), types,
+            return kernel::lower(version->code->function(), types,
                                  kernel::target_for(device, kernel::usual_dialect(device).value_or(EP_CPP), 1, kernel->options));
         });
         for (const kernel::ir::Variable &variable : module.kernel().variables)
@@ -258,25 +275,15 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         const auto [device, dimensions] = of_specialise.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const Queue queue = unless_none(device) ? queue_from(device) : registry::current_queue();
-        const auto count = unless_none(dimensions) ? static_cast<std::uint32_t>(PyLong_AsUnsignedLong(dimensions)) : 1u;
-        if (PyErr_Occurred())
-            throw PythonError{};
-        Version &version = current_version(kernel);
+        const std::uint32_t count = unless_none(dimensions) ? dimensions_from(dimensions) : 1;
+        const VersionPtr version = current_version(kernel);
         for (const Signature &signature : kernel->signatures) {
-            if (signature.size() != version.code.function()->parameters.size())
-                throw Error(ErrorKind::type, "kernel '", version.code.function()->name, "' has ",
-                            version.code.function()->parameters.size(), " parameters, and its signature (", text_of(signature),
+            if (signature.size() != version->code->function()->parameters.size())
+                throw Error(ErrorKind::type, "kernel '", version->code->function()->name, "' has ",
+                            version->code->function()->parameters.size(), " parameters, and its signature (", text_of(signature),
                             ") has ", signature.size());
-            std::vector<kernel::Argument> arguments;
-            for (const Declared &each : signature) {
-                kernel::Argument argument = kernel::Argument::of(each.dtype, Scalar());
-                argument.kind = each.kind;
-                argument.ndim = each.ndim;
-                argument.contiguous = each.contiguous || each.kind == kernel::Argument::Kind::local;
-                argument.apart = each.kind != kernel::Argument::Kind::scalar;
-                arguments.push_back(argument);
-            }
-            specialisation_for(version, arguments, count, queue);
+            const std::vector<kernel::Argument> arguments = arguments_of(signature);
+            specialisation_for(*version, arguments, count, queue);
         }
         return Py_NewRef(Py_None);
     });
@@ -286,7 +293,7 @@ PyObject *compiled_count(PyObject *self, void *) {
     return guarded([&] {
         std::size_t count = 0;
         for (const auto &version : kernel_of(self)->versions)
-            count += version->code.size();
+            count += version->code->size();
         return checked(PyLong_FromSize_t(count)).release();
     });
 }

@@ -72,12 +72,12 @@ void wait_for_events(const Queue &queue, PyObject *events) {
 Event submit(Launcher *launcher, std::span<PyObject *const> given, PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher->kernel);
     const auto [queue_given, depends_on, wait] = of_call.read(given.data() + given.size(), 0, kwnames);
-    Version &version = current_version(kernel);
-    const kernel::syntax::Function &function = *version.code.function();
+    const VersionPtr version = current_version(kernel);
+    const kernel::syntax::Function &function = *version->code->function();
     CallArguments arguments(given, function, kernel->signatures);
     const Queue queue = unless_none(queue_given) ? queue_from(queue_given) : arguments.queue();
     arguments.bring_to(queue);
-    const kernel::Specialisation &made = specialisation_for(version, arguments.all(), launcher->range.ndim, queue);
+    const kernel::Specialisation &made = specialisation_for(*version, arguments.all(), launcher->range.ndim, queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();

@@ -180,6 +180,7 @@ private:
     NodePtr slice(PyObject *node);
     NodePtr tuple(PyObject *node);
     NodePtr list(PyObject *node);
+    NodePtr starred(PyObject *node);
     NodePtr unary(PyObject *node);
     NodePtr binary(PyObject *node);
     NodePtr compare(PyObject *node);
@@ -224,6 +225,7 @@ const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
         {"Slice", &Walker::slice},
         {"Tuple", &Walker::tuple},
         {"List", &Walker::list},
+        {"Starred", &Walker::starred},
         {"UnaryOp", &Walker::unary},
         {"BinOp", &Walker::binary},
         {"Compare", &Walker::compare},
@@ -471,6 +473,8 @@ NodePtr Walker::tuple(PyObject *node) {
 NodePtr Walker::list(PyObject *node) {
     refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() for what is written to");
 }
+
+NodePtr Walker::starred(PyObject *node) { refuse(node, "a kernel has no starred names and values: write each of them"); }
 
 NodePtr Walker::unary(PyObject *node) {
     auto made = make(Kind::unary, node, operator_of(child(node, op_name).get()));

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Dtype, Scalar, asarray, empty
+from .._core import Array, Dtype, Scalar, asarray, copy, empty
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id
 from .signatures import Signature, signature_of
@@ -54,10 +54,13 @@ class Vectorized:
         result = asarray(out)
         if result.shape != shape:
             raise ValueError(f"out has the shape {result.shape}, and the arguments together {shape}")
-        self._run(result, operands, queue)
+        operands = [_copied(each) if isinstance(each, Array) and _overlap(result, each) else each for each in operands]
+        # Memory of others that the host can look at is up to date when the call returns, as after a launch.
+        watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
+        self._run(result, operands, queue, wait=True if watched else None)
         return out
 
-    def _run(self, result: Array, operands: list[Any], queue: object) -> None:
+    def _run(self, result: Array, operands: list[Any], queue: object, *, wait: bool | None) -> None:
         shape = result.shape
         operands = [each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands]
         every = [result, *(each for each in operands if isinstance(each, Array))]
@@ -69,7 +72,9 @@ class Vectorized:
                 f"arrays of {len(shape)} dimensions are computed with where all are contiguous and of one shape: copy those that "
                 "are not"
             )
-        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](result, *operands, queue=queue)
+        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](
+            result, *operands, queue=queue, wait=wait
+        )
 
     def _kernel(self, dimensions: int, are_arrays: tuple[bool, ...]) -> KernelFunction:
         found = self._kernels.get((dimensions, are_arrays))
@@ -142,6 +147,28 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
             raise ValueError(f"the shapes {' and '.join(map(str, shapes))} do not broadcast to one")
         extents.append(wide.pop() if wide else 1)
     return tuple(reversed(extents))
+
+
+def _bytes_of(array: Array) -> tuple[int, int]:
+    spans = [stride * (extent - 1) * array.itemsize for extent, stride in zip(array.shape, array.strides, strict=True)]
+    low = array.data_ptr + sum(span for span in spans if span < 0)
+    return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
+
+
+def _overlap(result: Array, operand: Array) -> bool:
+    """Whether an element may be written before it is read: in the very same places it is not."""
+    if 0 in (result.size, operand.size):
+        return False
+    if (result.data_ptr, result.shape, result.strides) == (operand.data_ptr, operand.shape, operand.strides):
+        return False
+    (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
+    return begin < other_end and other_begin < end
+
+
+def _copied(array: Array) -> Array:
+    made = empty(array.shape, array.dtype, queue=array.queue)
+    copy(made, array)
+    return made
 
 
 def _is_contiguous(array: Array) -> bool:

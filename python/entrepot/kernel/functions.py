@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 from .._core import Event, KernelError, PythonKernel
 from .._core import device as _device
 from .signatures import signature_of, signatures_of
+from .source import remember
 
 Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
 
@@ -19,6 +20,7 @@ class DeviceFunction:
     """A function that kernels call; for each types of arguments it is compiled with the kernel. In Python it is the function."""
 
     def __init__(self, function: FunctionType) -> None:
+        remember(function)
         self.function = function
         functools.update_wrapper(self, function)
 
@@ -117,6 +119,7 @@ class _SimulatedRanges:
 def _make(function: object, options: dict[str, Any]) -> KernelFunction:
     if not isinstance(function, FunctionType):
         raise TypeError(f"a kernel is made of a Python function, not of {function!r}")
+    remember(function)
     debug = options.get("debug", os.environ.get("ENTREPOT_KERNEL_DEBUG", "0") not in ("", "0"))
     made = KernelFunction(
         function,

@@ -9,8 +9,25 @@ from types import CodeType, FunctionType
 
 from .._core import KernelError
 
-# Functions that were made from text, by their code: (file, text) of a module that has their source.
-_texts: dict[CodeType, tuple[str, str]] = {}
+# What was read of a function when it was decorated, by its code: its file, its text and the number of the text's first
+# line. The file may be another one when the function is launched.
+_read: dict[CodeType, tuple[str, str, int]] = {}
+
+
+def remember(function: FunctionType) -> None:
+    """Reads the function's source now. Where there is none, a launch will say so."""
+    code = function.__code__
+    if code in _read:
+        return
+    file, first = code.co_filename, code.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    if not lines or first > len(lines):
+        return
+    if code.co_name == "<lambda>":
+        _read[code] = file, "".join(lines), 1
+    else:
+        _read[code] = file, "".join(inspect.getblock(lines[first - 1 :])), first
 
 
 def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str, int]:
@@ -19,21 +36,14 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
     Raises KernelError where there is no source, as in a shell that keeps none.
     """
     code = function.__code__
-    made = _texts.get(code)
-    if made is not None:
-        file, text = made
-        return _node_in(ast.parse(text), code), file, text, 1
-    file, first = code.co_filename, code.co_firstlineno
-    lines = linecache.getlines(file, function.__globals__)
-    if not lines:
+    remember(function)
+    if code not in _read:
         raise KernelError(
-            f"the source of {function.__name__} is not to be found (it says {file}, line {first}): kernels are compiled from "
-            "their source, so write them in a file or a notebook's cell"
+            f"the source of {function.__name__} is not to be found (it says {code.co_filename}, line {code.co_firstlineno}): "
+            "kernels are compiled from their source, so write them in a file or a notebook's cell"
         )
-    if code.co_name == "<lambda>":
-        return _node_in(_parsed(file, lines, 1, lines), code), file, "".join(lines), 1
-    block = inspect.getblock(lines[first - 1 :])
-    return _node_in(_parsed(file, block, first, lines), code), file, "".join(block), first
+    file, text, first = _read[code]
+    return _node_in(_parsed(file, text, first), code), file, text, first
 
 
 def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
@@ -42,15 +52,14 @@ def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
     exec(compile(text, file, "exec"), namespace)
     function = namespace[name]
     assert isinstance(function, FunctionType)
-    _texts[function.__code__] = file, text
+    _read[function.__code__] = file, text, 1
     return function
 
 
-def _parsed(file: str, block: list[str], first: int, lines: list[str]) -> ast.Module:
-    """The block as a module whose lines have the file's numbers."""
-    text = "".join(block)
+def _parsed(file: str, text: str, first: int) -> ast.Module:
+    """The text as a module whose lines have the file's numbers."""
     # An indented block needs something to be indented in: it stands on a line of the file above it.
-    above = "\n" * (first - 2) + "if True:\n" if text[:1].isspace() else "\n" * (first - 1)
+    above = "\n" * (first - 2) + "if True:\n" if first > 1 and text[:1].isspace() else "\n" * (first - 1)
     try:
         return ast.parse(above + text)
     except SyntaxError as error:
@@ -63,6 +72,10 @@ def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
                 return node
+            if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
+                raise KernelError(
+                    f"{code.co_filename}:{code.co_firstlineno}: kernels do not wait for others: write def, not async def"
+                )
         raise KernelError(f"{code.co_filename}:{code.co_firstlineno}: there is no function {code.co_name} any more")
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     if len(found) > 1:

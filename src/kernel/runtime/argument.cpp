@@ -26,9 +26,12 @@ Argument Argument::local(Dtype dtype, Extents shape) {
         throw Error(ErrorKind::value, "local memory of ", shape.size(), " dimensions was asked for: it has up to ",
                     max_local_ndim);
     Argument argument{Kind::local, true, false, true, dtype, static_cast<std::uint32_t>(shape.size()), nullptr, {}, {}};
+    std::int64_t bytes = dtype.itemsize();
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] < 0)
             throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape), " was asked for: an extent is negative");
+        if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(shape[i], 1), &bytes))
+            throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape), " was asked for: no memory is that large");
         argument.extents[i] = shape[i];
     }
     return argument;
@@ -53,6 +56,8 @@ std::size_t Argument::local_bytes() const noexcept {
         elements *= extents[i];
     return static_cast<std::size_t>(std::max<std::int64_t>(elements, 1) * dtype.itemsize());
 }
+
+bool overlap(const Array &one, const Array &other) { return meet(bytes_of(one), bytes_of(other)); }
 
 void find_overlaps(std::span<Argument> arguments) noexcept {
     constexpr std::size_t most = 16;  // launches of more arrays have their code without what this tells

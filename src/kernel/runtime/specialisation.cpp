@@ -87,6 +87,9 @@ const Specialisation *Specialisations::find(const Key &key) const noexcept {
 
 const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
                                             const Device &device, const Context &context) {
+    const std::lock_guard alone(making_);
+    if (const Specialisation *made = find(key))
+        return *made;
     auto node = std::make_unique<Node>();
     Specialisation &made = node->made;
     made.key.assign(key.words().begin(), key.words().end());
@@ -102,8 +105,7 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     made.kernel = program.kernel(made.compiled.name);
 
     node->next = first_.load(std::memory_order_acquire);
-    while (!first_.compare_exchange_weak(node->next, node.get(), std::memory_order_acq_rel)) {
-    }
+    first_.store(node.get(), std::memory_order_release);
     return node.release()->made;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,7 +69,8 @@ public:
 
     // nullptr where there is none yet.
     const Specialisation *find(const Key &key) const noexcept;
-    // Compiles; blocks. Throws CompileError where the kernel is refused, KernelError where its device refuses it.
+    // Compiles, unless another thread just has; blocks. Throws CompileError where the kernel is refused, KernelError where its
+    // device refuses it.
     const Specialisation &make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
                                const Device &device, const Context &context);
     // The one that was made last; nullptr where there is none.
@@ -84,6 +86,7 @@ private:
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
     std::atomic<Node *> first_{nullptr};
+    std::mutex making_;  // so that threads that need the same code compile it once
 };
 
 }  // namespace entrepot::kernel
