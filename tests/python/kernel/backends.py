@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +75,16 @@ BACKENDS = [
 ]
 
 
-def _param(backend: Backend) -> object:
-    return pytest.param(backend, id=str(backend), marks=getattr(pytest.mark, backend.marker))
+def _params(backends: list[Backend]) -> list[object]:
+    return [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in backends]
 
+
+#: SYCL's own compiler takes seconds for each kernel: ENTREPOT_SYCL_SOURCE=1 for every test, else those of every_dialect only.
+_QUICK = [each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")]
 
 #: Every backend, as parameters with their markers.
-every_backend = pytest.mark.parametrize("backend", [_param(each) for each in BACKENDS])
+every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
 #: Those that compile.
-every_compiler = pytest.mark.parametrize("backend", [_param(each) for each in BACKENDS if not each.simulates])
+every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
+#: Every backend, and SYCL's dialect whatever it takes: for tests of what dialects say differently.
+every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import every_backend, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -21,7 +21,7 @@ def add_literals(bytes_out, floats_out, bytes_in, floats_in):
     floats_out[i] = floats_in[i] * 2.1
 
 
-@every_backend
+@every_dialect
 def test_literals_take_the_type_of_what_they_meet(backend):
     small = np.array([0, 1, 254, 255], "u1")
     floats = np.array([0.1, 1e-20, 3, -7], "f4")
@@ -151,7 +151,7 @@ def shifts(out, values, by):
     out[i, 1] = values[i] >> by[i]
 
 
-@every_backend
+@every_dialect
 def test_shifts_by_the_width_and_more(backend):
     values, by = np.array([1, -1, -5, 7, 1], "i4"), np.array([31, 32, 40, 33, 0], "i4")
     (out, *_) = backend.run(shifts, 5, None, np.zeros((5, 2), "i4"), values, by)
@@ -270,7 +270,7 @@ def made_complex(out, x):
     out[i, 2] = complex(x[i])
 
 
-@every_backend
+@every_dialect
 def test_complex_from_parts(backend):
     x = np.array([0.5, -3], "f4")
     (out, _) = backend.run(made_complex, 2, None, np.zeros((2, 3), "c8"), x)
@@ -329,7 +329,7 @@ def wraps(out, x):
     out[2] = -x[2]
 
 
-@every_backend
+@every_dialect
 def test_integers_wrap(backend):
     x = np.array([2**31 - 1, 5, -(2**31)], "i4")
     (out, _) = backend.run(wraps, 1, None, np.zeros(3, "i8"), x)

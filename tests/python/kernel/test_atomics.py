@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import every_backend, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -42,7 +42,7 @@ def add_3d(a):
     dppy.atomic.add(a, (i % 2, 0, i % 3), 1)
 
 
-@every_backend
+@every_dialect
 def test_elements_of_more_dimensions(backend):
     assert backend.run(add_2d, 12, None, np.zeros((2, 3), "i4"))[0].tolist() == [[0, 0, 6], [0, 0, 6]]
     expected = np.zeros((2, 2, 3), "i4")
@@ -64,7 +64,7 @@ def in_local_memory(out):
         out[dppy.get_group_id(0)] = count[0]
 
 
-@every_backend
+@every_dialect
 def test_in_local_memory(backend):
     (out,) = backend.run(in_local_memory, 32, 8, np.zeros(4, "i4"))
     assert out.tolist() == [sum(range(8))] * 4
@@ -139,13 +139,13 @@ def exchanged(a, out):
     out[i] = dppy.atomic.exchange(a, 0, i + 1)
 
 
-@every_backend
+@every_dialect
 def test_exchange(backend):
     a, out = backend.run(exchanged, 16, None, np.zeros(1, "i4"), np.zeros(16, "i4"))
     assert sorted([*out.tolist(), a[0]]) == list(range(17))
 
 
-@every_backend
+@every_dialect
 def test_not_a_number_does_not_stop_additions_of_floats(backend):
     """A compare-and-swap on the values instead of the bits would not end."""
     (out,) = backend.run(add, 8, None, np.array([np.nan], "f4"))
@@ -159,7 +159,7 @@ def stated_order(a, out):
     dppy.atomic.store(out, i, i, order="release", scope="work_group")
 
 
-@every_backend
+@every_dialect
 def test_order_and_scope(backend):
     a, out = backend.run(stated_order, 8, None, np.zeros(1, "i4"), np.zeros(8, "i4"))
     assert a[0] == 8

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import every_backend, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -103,7 +103,7 @@ def rounding(out, truth, x):
     truth[i, 2] = math.isfinite(v)
 
 
-@every_backend
+@every_dialect
 def test_rounding_and_pythons_own_functions(backend):
     x = np.array([2.5, -2.5, 3.5, 0.49, -0.51, 7], "f8")
     out, truth, _ = backend.run(rounding, 6, None, np.zeros((6, 7), "f8"), np.zeros((6, 3), "?"), x)
@@ -242,7 +242,7 @@ def calls(out, x, y):
     out[i, 4] = square(i)
 
 
-@every_backend
+@every_dialect
 def test_device_functions(backend):
     x, y = np.array([3, 0, 5, 2.5], "f4"), np.array([4, 1, -2, 2], "f4")
     (out, *_) = backend.run(calls, 4, None, np.zeros((4, 5), "f4"), x, y)
@@ -257,7 +257,7 @@ def calls_with_arrays(out, table):
     out[i] = sum_of(table[i]) + sum_of(table[:, 0])
 
 
-@every_backend
+@every_dialect
 def test_device_functions_take_arrays_and_parts_of_them(backend):
     table = np.arange(12, dtype="f4").reshape(1, 12)
     out, after = backend.run(calls_with_arrays, 1, None, np.zeros(1, "f4"), table)
@@ -271,7 +271,7 @@ def prints(x):
         print("element", 1, "is", x[1])
 
 
-@every_backend
+@every_dialect
 def test_print(backend, capfd):
     backend.run(prints, 2, None, np.array([3, 44], "i4"))
     assert capfd.readouterr().out.split() == ["element", "1", "is", "44"]
@@ -283,7 +283,7 @@ def prints_formatted(x):
     print(f"x[{i}]={x[i]}")
 
 
-@every_backend
+@every_dialect
 def test_print_of_an_f_string(backend, capfd):
     backend.run(prints_formatted, 1, None, np.array([7], "i4"))
     assert capfd.readouterr().out.strip() == "x[0]=7"
@@ -302,7 +302,7 @@ def names_of_dialects(a):
     a[global_id0] = items
 
 
-@every_backend
+@every_dialect
 def test_variables_may_have_names_that_dialects_use(backend):
     (a,) = backend.run(names_of_dialects, 4, None, np.arange(4, dtype="f8"))
     assert a.tolist() == [(v + 1) * 2 + 5 for v in range(4)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -34,7 +34,7 @@ def of_the_group(out, x):
     out[i, 7] = every
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_operations_of_a_group(backend, dtype):
     x = (np.arange(48) * 7 % 47).astype(dtype)
@@ -66,7 +66,7 @@ def of_the_sub_group(out, ids, x):
     out[i, 4] = same
 
 
-@every_backend
+@every_dialect
 def test_operations_of_a_sub_group(backend):
     """The size is the device's: only how the numbers belong together is fixed."""
     x = (np.arange(64) * 7 % 61).astype("i4")
@@ -95,7 +95,7 @@ def shuffled(out, x):
     out[i, 3] = last
 
 
-@every_backend
+@every_dialect
 def test_shuffles(backend):
     x = np.arange(100, 132, dtype="i4")
     (out, _) = backend.run(shuffled, 32, 32, np.zeros((32, 4), "i4"), x)
@@ -116,7 +116,7 @@ def sub_group_barrier(out):
     out[i] = shared[lid - lane + (lane + 1) % n] - first
 
 
-@every_backend
+@every_dialect
 def test_a_barrier_of_a_sub_group(backend):
     (out,) = backend.run(sub_group_barrier, 32, 32, np.zeros(32, "i4"))
     assert out.min() == 0

@@ -57,14 +57,14 @@ def _agree(backend: Backend, folder: Path, text: str) -> None:
     "backend",
     [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in COMPILED],
 )
-@settings(max_examples=30, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=programs())
 def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
     _agree(backend, tmp_path, text)
 
 
 @pytest.mark.sycl
-@settings(max_examples=4, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=programs())
 def test_in_sycl_too(tmp_path, text):
     """A few: its compiler takes seconds for each."""

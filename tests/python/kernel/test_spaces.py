@@ -7,7 +7,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiler
+from kernel.backends import every_compiler, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -30,7 +30,7 @@ def private_array(out, x):
     out[i] = total
 
 
-@every_backend
+@every_dialect
 def test_private_memory(backend):
     x = np.arange(5, dtype="f4")
     (out, _) = backend.run(private_array, 5, None, np.zeros(5, "f4"), x)
@@ -44,7 +44,7 @@ def constant_array(out):
     out[i] = weights[i % 2, i % 3] + weights[-1, -1]
 
 
-@every_backend
+@every_dialect
 def test_constant_memory(backend):
     (out,) = backend.run(constant_array, 6, None, np.zeros(6, "f4"))
     assert out.tolist() == [float(WEIGHTS[i % 2, i % 3] + 6) for i in range(6)]
@@ -56,13 +56,13 @@ def captured(out):
     out[i] = ANSWER + i * RATIO
 
 
-@every_backend
+@every_dialect
 def test_numbers_of_the_surroundings(backend):
     (out,) = backend.run(captured, 3, None, np.zeros(3, "f8"))
     assert out.tolist() == [42, 42.5, 43]
 
 
-@every_backend
+@every_dialect
 def test_a_closure(backend):
     offset = 7
 
@@ -82,7 +82,7 @@ def sized_at_launch(out, x, scratch):
     out[i] = scratch[scratch.shape[0] - 1 - lid]
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("size", [2, 6])
 def test_local_memory_sized_at_launch(backend, size):
     x = np.arange(12, dtype="f4")
@@ -119,7 +119,7 @@ def sub_arrays(out, x):
     row[0] = -1
 
 
-@every_backend
+@every_dialect
 def test_parts_of_arrays(backend):
     x = np.arange(12, dtype="i8").reshape(3, 4)
     out, after = backend.run(sub_arrays, 3, None, np.zeros((3, 4), "i8"), x)
@@ -135,7 +135,7 @@ def negative_indices(out, x):
     out[-1, -1] = 5
 
 
-@every_backend
+@every_dialect
 def test_negative_indices_count_from_the_end(backend):
     x = np.array([10, 20, 30], "i4")
     (out, _) = backend.run(negative_indices, 1, None, np.zeros((2, 2), "i4"), x)

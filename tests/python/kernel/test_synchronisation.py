@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -23,7 +23,7 @@ def reverse_array(A):
     A[i] += lm[BLOCK - 1 - i]
 
 
-@every_backend
+@every_dialect
 def test_the_documented_example(backend):
     """numba-dppy's: with the default local size one group runs it all."""
     (out,) = backend.run(reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4"))
@@ -40,7 +40,7 @@ def twice_without_argument(A):
     A[i] *= 2
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("local", [5, 10])
 def test_barriers_without_argument_and_with_the_global_fence(backend, local):
     (out,) = backend.run(twice_without_argument, 10, local, np.zeros(10, "f4"))
@@ -56,7 +56,7 @@ def neighbours(out, x):
     out[i] = tile[(lid + 1) % n] * 10 + tile[(lid + n - 1) % n]
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("local", [1, 2, 8])
 def test_each_group_has_its_own_local_memory(backend, local):
     x = np.arange(24, dtype="i4")
@@ -82,7 +82,7 @@ def tree_sum(out, x):
         out[dppy.get_group_id(0)] = part[0]
 
 
-@every_backend
+@every_dialect
 def test_a_barrier_in_a_loop(backend):
     x = np.random.default_rng(1).random(64)
     (out, _) = backend.run(tree_sum, 64, 16, np.zeros(4), x)
@@ -106,7 +106,7 @@ def tiled_matmul(C, A, B):
     C[i, j] = total
 
 
-@every_backend
+@every_dialect
 def test_two_barriers_in_a_loop_in_two_dimensions(backend):
     random = np.random.default_rng(2)
     A, B = random.random((8, 12), "f4"), random.random((12, 16), "f4")
@@ -132,7 +132,7 @@ def lives_across(out, x):
     out[i] = a * 10000 + b * 1000 + mine[0] + mine[1] + shared[3 - lid]
 
 
-@every_backend
+@every_dialect
 def test_what_a_work_item_keeps_over_barriers(backend):
     x = np.arange(8, dtype="i8")
     (out, _) = backend.run(lives_across, 8, 4, np.zeros(8, "i8"), x)
@@ -154,7 +154,7 @@ def uniform_condition(out, flag):
         out[lid] = shared[lid]
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("flag", [1, 0])
 def test_a_barrier_under_a_condition_that_is_the_same_for_all(backend, flag):
     (out,) = backend.run(uniform_condition, 4, 4, np.zeros(4, "i4"), flag)
@@ -169,7 +169,7 @@ def fence_only(out):
     out[i] += 1
 
 
-@every_backend
+@every_dialect
 def test_a_fence_waits_for_nobody(backend):
     (out,) = backend.run(fence_only, 8, None, np.zeros(8, "i4"))
     assert out.tolist() == [2] * 8
@@ -188,7 +188,7 @@ def kept_in_a_uniform_block(out, n):
     out[i] = v
 
 
-@every_backend
+@every_dialect
 @pytest.mark.parametrize("n", [5, 1])
 def test_what_is_kept_in_a_block_that_all_enter(backend, n):
     (out,) = backend.run(kept_in_a_uniform_block, 8, 4, np.zeros(8, "i8"), n)
@@ -211,7 +211,7 @@ def barriers_in_a_while_loop(out):
     out[dppy.get_global_id(0)] = c
 
 
-@every_backend
+@every_dialect
 def test_continue_in_a_loop_with_barriers(backend):
     (out,) = backend.run(barriers_in_a_while_loop, 8, 4, np.zeros(8, "i8"))
     assert out.tolist() == [112, 113, 114, 115] * 2
