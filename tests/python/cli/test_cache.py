@@ -96,3 +96,14 @@ def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):
     monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     assert code_cache.directory() is None
     assert "Nothing is kept" in run()
+
+
+@pytest.mark.host
+def test_a_folder_that_others_may_write_is_no_cache(place):
+    (place / "host").mkdir()
+    (place / "host").chmod(0o777)
+    ep.Program(SOURCE, "host")
+    assert code_cache.kept("host") == []
+    (place / "host").chmod(0o700)
+    ep.Program(SOURCE, "host")
+    assert len(code_cache.kept("host")) == 1

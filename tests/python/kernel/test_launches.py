@@ -30,8 +30,11 @@ def store(out, value):
 
 
 @dppy.kernel
-def reads_local(out, scratch):
-    out[dppy.get_global_id(0)] = len(scratch)
+def through_local(out, scratch):
+    item = dppy.get_local_id(0)
+    scratch[item] = item
+    dppy.barrier()
+    out[dppy.get_global_id(0)] = scratch[dppy.get_local_size(0) - 1 - item]
 
 
 class Colour(enum.IntEnum):
@@ -98,9 +101,9 @@ def test_numbers_of_derived_classes_are_numbers():
 
 def test_local_memory_beyond_all_memory_is_refused():
     with pytest.raises(ValueError, match="no memory is that large"):
-        reads_local[4, 4](np.zeros(4), dppy.LocalAccessor((2**40, 2**40), "float64"))
+        through_local[4, 4](np.zeros(4), dppy.LocalAccessor((2**40, 2**40), "float64"))
     with pytest.raises(ep.KernelError, match="needs 8000000 bytes of local memory, host has 262144"):
-        reads_local[4, 4](np.zeros(4), dppy.LocalAccessor(1_000_000, "float64"))
+        through_local[4, 4](np.zeros(4), dppy.LocalAccessor(1_000_000, "float64"))
 
 
 def test_a_dimension_is_one_of_three():
