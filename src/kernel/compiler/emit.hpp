@@ -14,6 +14,13 @@
 
 namespace entrepot::kernel {
 
+std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
+// The fewest digits that read back as the value, with a point or an exponent.
+std::string digits_of(double value, bool single);
+
+// What an atomic makes of `old` and `value`.
+std::string operation_text(const std::string &name);
+
 // How tightly C's operators bind.
 enum Binding : int {
     binds_any = 0,

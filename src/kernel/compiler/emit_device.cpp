@@ -1,5 +1,6 @@
 // Device dialects: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
 #include "kernel/compiler/emit_device.hpp"
+#include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
@@ -8,15 +9,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-bool is_integer(Dtype dtype) { return dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer; }
-constexpr Dtype uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64};
-
-std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ") {
-    std::string text;
-    for (const std::string &part : parts)
-        text += (text.empty() ? "" : std::string(between)) + part;
-    return text;
-}
+constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
 
 }  // namespace
 
@@ -201,7 +194,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     if (!scratch_.empty()) {  // group functions have asked for a parameter
         out_ = std::move(before);
         parameters_.resize(promised);
-        parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, uint64});
+        parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
         write_all();
     }
 }
@@ -347,32 +340,12 @@ void DeviceEmitter::write(const ir::Statement &statement) {
 
 // ---------------------------------------------------------------- atomics
 
-namespace {
-
-std::string operation_text(const std::string &name) {
-    if (name == "add")
-        return "old + value";
-    if (name == "sub")
-        return "old - value";
-    if (name == "min")
-        return "value < old ? value : old";
-    if (name == "max")
-        return "value > old ? value : old";
-    if (name == "and")
-        return "old & value";
-    if (name == "or")
-        return "old | value";
-    return name == "xor" ? "old ^ value" : "value";
-}
-
-}  // namespace
-
 // A compare-and-swap loop on the bits: two floats that are equal need not be the same, and one that is not a number equals
 // nothing.
 std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std::string &at,
                                      const std::vector<std::string> &values) {
     const ir::Root &root = function_->roots[expression.id];
-    const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? uint64 : uint32;
+    const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : uint32;
     const std::string &name = expression.text;
     const std::string space(is(Dialect::opencl_c) ? dialect_.spaces[static_cast<std::size_t>(root.type.space)] : "");
     const std::string word = space.empty() ? "" : "_" + space.substr(0, space.size() - 1);

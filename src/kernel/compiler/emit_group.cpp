@@ -9,15 +9,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-constexpr Dtype boolean{TypeCode::boolean, 8};
-
-std::string listed(const std::vector<std::string> &values) {
-    std::string text;
-    for (const std::string &value : values)
-        text += (text.empty() ? "" : ", ") + value;
-    return text;
-}
-
 // `with` for each `what`.
 std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
     for (const auto &[what, by] : replacements)
@@ -291,7 +282,7 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call, const std::v
                         (name == "broadcast" || call.operation == "add" || call.operation == "min" || call.operation == "max") &&
                         !name.starts_with("shuffle");
     if (!native)
-        return carry_scratch_function(name, call.operation, dtype, in_sub_group) + "(" + listed(values) +
+        return carry_scratch_function(name, call.operation, dtype, in_sub_group) + "(" + joined(values) +
                (name == "broadcast" && values.size() == 1 ? ", 0" : "") + ", scratch)";
     pragmas_.insert("cl_khr_subgroups");
     if (name == "broadcast")

@@ -1,8 +1,7 @@
 // Host C++: a kernel is a function that runs a part of a launch's work-groups, in the form that the host's backend calls
 // (src/backends/host/programs.cpp). A kernel that does not tell groups apart is one loop nest over its work-items; one that does
 // is a loop over groups around loops over the work-items between its barriers.
-#include "kernel/compiler/emit.hpp"
-#include "kernel/compiler/split.hpp"
+#include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
@@ -13,9 +12,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Work-items of a sub-group where nobody says how many.
-constexpr std::uint32_t usual_sub_group = 32;
-constexpr const char *int64_name = "long long";
 // Private arrays stand on the stack of the thread that runs a work-item, which may be a small one.
 constexpr std::uint64_t most_private_bytes = std::uint64_t{256} << 10;
 
@@ -35,15 +31,6 @@ void require_stack(const ir::Module &module) {
                               std::to_string(most_private_bytes) + " for a work-item; use an array in global memory");
         }
 }
-
-std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ") {
-    std::string text;
-    for (const std::string &part : parts)
-        text += (text.empty() ? "" : std::string(between)) + part;
-    return text;
-}
-
-using Index = std::pair<std::string, std::uint32_t>;  // of ir::Op::index
 
 bool returns_within_loop(const std::vector<ir::Statement> &list, bool in_loop) {
     return std::ranges::any_of(list, [&](const ir::Statement &statement) {
@@ -136,71 +123,7 @@ ir::Module prepared(const ir::Module &given) {
     return module;
 }
 
-class HostEmitter : public Emitter {
-public:
-    using Emitter::Emitter;
-
-protected:
-    void write_kernel(const ir::Function &kernel) override;
-    std::string prologue() override;
-    std::string options() const override;
-    Spelled index(const ir::Expression &expression) override;
-    std::string atomic(const ir::Expression &expression) override;
-    std::string report_call(const ir::Expression &expression) override;
-    void write_group_function(const ir::Statement &statement) override;
-    void write_barrier(const ir::Statement &) override {}
-    void write_fence(const ir::Statement &statement) override;
-    void write_return(const ir::Statement &statement) override;
-    std::string element(ir::RootId root, const ir::Expression &offset) override;
-    std::string variable(ir::VariableId id) override;
-    std::string root_argument(ir::RootId root) override;
-    void add_hidden_parameters(std::vector<std::string> &parameters) override;
-    void add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &callee) override;
-
-private:
-    struct Kept {
-        std::string name;
-        std::string type;
-        std::uint64_t size, count;  // bytes of an element, elements of a work-item
-    };
-
-    std::uint32_t sub_group() const { return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group; }
-    std::uint32_t dimensions() const { return target_.dimensions; }
-
-    std::vector<std::string> parameters_of(const ir::Function &kernel, std::vector<std::string> &arguments);
-    void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments, const std::string &called);
-
-    // Loops without groups
-    void write_items(const ir::Function &kernel);
-    // Groups
-    void write_groups(const ir::Function &kernel);
-    void write_pieces(const std::vector<ir::Statement> &list);
-    void write_region(const Split::Region &region);
-    void write_of_group(const ir::Statement &statement);
-    void open_items(const std::set<Index> &used, bool needs_item);
-    void close_items();
-    void write_recomputed(const Split::Region &region);
-    void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
-    void plan_kept(const ir::Function &kernel);
-
-    void body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays);
-    std::string product(const char *name, std::uint32_t from) const;
-    std::set<Index> indices_of(const Row &row) const;
-    void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
-    const std::set<Index> &indices_of(const ir::Function &function) const;
-    std::string name_of_index(const Index &index) const {
-        return index.first +
-               (index.first.starts_with("sub_group") || index.first == "num_sub_groups" ? "" : std::to_string(index.second));
-    }
-
-    std::optional<Split> split_;
-    bool by_group_ = false;              // what is written now runs once for the group: ids are those of its first work-item
-    std::string return_, group_return_;  // what a return of a work-item is, and one of the group
-    std::map<ir::VariableId, Kept> kept_variables_;
-    std::map<ir::RootId, Kept> kept_arrays_;
-    std::uint64_t private_bytes_ = 0;
-    mutable std::map<const ir::Function *, std::set<Index>> indices_;
-};
+}  // namespace
 
 // ---------------------------------------------------------------- the program
 
@@ -757,201 +680,6 @@ std::string HostEmitter::root_argument(ir::RootId root) {
                       " is used on both sides of a barrier and given to a function; the host cannot do both: give its elements");
     return roots_[root];
 }
-
-// ---------------------------------------------------------------- fences, atomics, bounds
-
-constexpr const char *order_words[] = {"__ATOMIC_RELAXED", "__ATOMIC_ACQUIRE", "__ATOMIC_RELEASE", "__ATOMIC_ACQ_REL",
-                                       "__ATOMIC_SEQ_CST"};
-
-void HostEmitter::write_fence(const ir::Statement &statement) {
-    out_.line("__atomic_thread_fence(" + std::string(order_words[static_cast<std::size_t>(statement.order)]) + ");");
-}
-
-std::string operation_text(const std::string &name) {
-    if (name == "add")
-        return "old + value";
-    if (name == "sub")
-        return "old - value";
-    if (name == "min")
-        return "value < old ? value : old";
-    if (name == "max")
-        return "value > old ? value : old";
-    if (name == "and")
-        return "old & value";
-    if (name == "or")
-        return "old | value";
-    return name == "xor" ? "old ^ value" : "value";
-}
-
-// A group is run by one thread: what only it sees needs no instruction that others wait for. Floats are swapped by their bits.
-std::string HostEmitter::atomic(const ir::Expression &expression) {
-    const ir::Root &root = function_->roots[expression.id];
-    const Dtype dtype = root.type.dtype;
-    if (dtype.code == TypeCode::complex || dtype.code == TypeCode::boolean || words(dtype).carried())
-        refuse_at(*function_, expression.at,
-                  "an atomic of " + name_of(dtype) + " is not to be had; use an integer, float32 or float64");
-    const std::string &name = expression.text;
-    const std::string T = storage_type(dtype), order = order_words[static_cast<std::size_t>(expression.order)];
-    const std::string at = "&" + element(expression.id, expression.operands[0]);
-    std::vector<std::string> values{at};
-    for (std::size_t i = 1; i < expression.operands.size(); ++i)
-        values.push_back(text(expression.operands[i]));
-    const std::string listed = joined(values);
-    if (root.type.space != Space::global) {
-        const std::string called = "group_" + name + "_" + name_of(dtype);
-        std::string given = ", " + T + " value", change = "    *at = (" + T + ")(" + operation_text(name) + ");\n";
-        if (name == "load")
-            given = change = "";
-        if (name == "compare_exchange") {
-            given = ", " + T + " expected, " + T + " desired";
-            const std::string bits(words({TypeCode::unsigned_integer, dtype.bits}).value);
-            change = "    if (__builtin_bit_cast(" + bits + ", old) == __builtin_bit_cast(" + bits +
-                     ", expected))\n        *at = desired;\n";
-        }
-        carry_along(called, "static inline " + T + " " + called + "(" + T + " *at" + given + ") {\n    " + T + " old = *at;\n" +
-                                change + "    return old;\n}");
-        return called + "(" + listed + ")";
-    }
-    const bool is_integer = dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer;
-    const std::string failing = expression.order == ir::Order::release   ? order_words[0]
-                                : expression.order == ir::Order::acq_rel ? order_words[1]
-                                                                         : order;
-    if (is_integer && name != "min" && name != "max") {
-        if (name == "load")
-            return "__atomic_load_n(" + at + ", " +
-                   (expression.order == ir::Order::release || expression.order == ir::Order::acq_rel ? order_words[4] : order) +
-                   ")";
-        if (name == "exchange" || name == "store")
-            return "__atomic_exchange_n(" + listed + ", " + order + ")";
-        if (name != "compare_exchange")
-            return "__atomic_fetch_" + name + "(" + listed + ", " + order + ")";
-    }
-    const std::string B(words({TypeCode::unsigned_integer, dtype.bits}).value);
-    const std::string called =
-        "atomic_" + name + "_" + name_of(dtype) +
-        (expression.order == ir::Order::relaxed ? "" : "_" + std::to_string(static_cast<int>(expression.order)));
-    const auto as = [](const std::string &to, const std::string &what) { return "__builtin_bit_cast(" + to + ", " + what + ")"; };
-    std::string body;
-    if (name == "load")
-        body = "(" + T + " *at) {\n    return " + as(T, "__atomic_load_n((" + B + " *)at, " + failing + ")") + ";\n}";
-    else if (name == "compare_exchange")
-        body = "(" + T + " *at, " + T + " expected, " + T + " desired) {\n    " + B + " bits = " + as(B, "expected") +
-               ";\n    __atomic_compare_exchange_n((" + B + " *)at, &bits, " + as(B, "desired") + ", false, " + order + ", " +
-               failing + ");\n    return " + as(T, "bits") + ";\n}";
-    else
-        body = "(" + T + " *at, " + T + " value) {\n    " + B + " bits = __atomic_load_n((" + B +
-               " *)at, __ATOMIC_RELAXED);\n    for (;;) {\n        const " + T + " old = " + as(T, "bits") +
-               ";\n        if (__atomic_compare_exchange_n((" + B + " *)at, &bits, " +
-               as(B, "(" + T + ")(" + operation_text(name) + ")") + ", true, " + order + ", " + failing +
-               "))\n            return old;\n    }\n}";
-    carry_along(called, "static inline " + T + " " + called + body);
-    return called + "(" + listed + ")";
-}
-
-std::string HostEmitter::report_call(const ir::Expression &expression) {
-    carry_along("checked_index",
-                "static long long checked_index(long long *report, long long index, long long extent, int line, int column, long "
-                "long id0, long long id1, long long id2) {\n"
-                "    if (index >= 0 && index < extent)\n"
-                "        return index;\n"
-                "    if (__atomic_exchange_n(report, 1, __ATOMIC_RELAXED) == 0) {  // the first one tells\n"
-                "        report[1] = line;\n"
-                "        report[2] = column;\n"
-                "        report[3] = index;\n"
-                "        report[4] = extent;\n"
-                "        report[5] = id0;\n"
-                "        report[6] = id1;\n"
-                "        report[7] = id2;\n"
-                "    }\n"
-                "    return 0;\n}");
-    std::string ids;
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        ir::Expression id;
-        id.op = ir::Op::index;
-        id.text = "global_id";
-        id.number = i;
-        ids += ", " + index(id).text;
-    }
-    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
-           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
-}
-
-// ---------------------------------------------------------------- group functions
-
-// All work-items have put their values into memory. Of a sub-group, each work-item goes through those of its own.
-void HostEmitter::write_group_function(const ir::Statement &statement) {
-    const ir::Expression &call = statement.expressions[0];
-    const std::string &name = call.text;
-    const Dtype dtype = call.operands[0].type.dtype, result_type = call.type.dtype;
-    const std::string given = kept_variables_.at(call.operands[0].id).name;
-    const bool has_result = statement.act == ir::Act::assign;
-    if (!has_result)
-        return;
-    const bool shared = split_->is_shared(statement.id);
-    const std::string to = shared ? variables_[statement.id] : kept_variables_.at(statement.id).name;
-    const std::string T = value_type(result_type);
-    const bool in_sub_group = call.scope == ir::Scope::sub_group;
-    const std::string width = std::to_string(sub_group());
-    const std::string operation = name == "any" ? "or" : name == "all" ? "and" : call.operation;
-    const auto for_items = [&](const std::string &first, const std::string &last, const std::function<void()> &body) {
-        out_.open("for (long long item = " + first + "; item < " + last + "; ++item)");
-        body();
-        out_.close();
-    };
-    const bool moves = name == "broadcast" || name.starts_with("shuffle");
-    const bool outer = in_sub_group;
-    std::string first = "0", last = "items";
-    out_.open("");
-    if (outer) {
-        out_.open("for (long long first = 0; first < items; first += " + width + ")");
-        out_.line("const long long last = first + " + width + " < items ? first + " + width + " : items;");
-        first = "first";
-        last = "last";
-    }
-    if (moves) {
-        const ir::Expression *where = call.operands.size() > 1 ? &call.operands[1] : nullptr;
-        if (name == "broadcast") {
-            const std::string source = where ? text(*where, binds_add + 1) : "0";
-            const std::string value = given + "[" + (outer ? first + " + " + source : source) + "]";
-            if (shared)
-                out_.line(to + " = " + value + ";");
-            else {
-                out_.line("const " + T + " value = " + value + ";");
-                for_items(first, last, [&] { out_.line(to + "[item] = value;"); });
-            }
-        } else {
-            // The other's place follows from an operand of each work-item, which may be one that is kept.
-            out_.open("for (long long item = " + first + "; item < " + last + "; ++item)");
-            const std::string by = kept_variables_.at(where->id).name + "[item]";
-            std::string other = name == "shuffle"       ? first + " + " + by
-                                : name == "shuffle_xor" ? first + " + ((item - " + first + ") ^ (" + by + "))"
-                                : name == "shuffle_up"  ? "item - (" + by + ")"
-                                                        : "item + (" + by + ")";
-            out_.line("const long long other = " + other + ";");
-            out_.line(to + "[item] = " + given + "[other >= " + first + " && other < " + last + " ? other : item];");
-            out_.close();
-        }
-    } else {
-        const bool scans = name.ends_with("scan");
-        out_.line(T + " all = " + identity(operation, dtype) + ";");
-        for_items(first, last, [&] {
-            if (name == "exclusive_scan")
-                out_.line(to + "[item] = all;");
-            out_.line("all = " + combined(operation, "all", given + "[item]", result_type) + ";");
-            if (name == "inclusive_scan")
-                out_.line(to + "[item] = all;");
-        });
-        if (!scans && shared)
-            out_.line(to + " = all;");
-        if (!scans && !shared)
-            for_items(first, last, [&] { out_.line(to + "[item] = all;"); });
-    }
-    if (outer)
-        out_.close();
-    out_.close();
-}
-
-}  // namespace
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
     require_stack(module);
