@@ -33,6 +33,8 @@ VersionPtr current_version(PythonKernel *kernel) {
     std::vector<VersionPtr> &versions = kernel->versions;
     if (const VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
         return last;
+    if (!kernel->function)  // the collector has been here, and others of its garbage still launch
+        throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
     Translated read = translate(kernel->function);
     const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
     auto code = known != versions.end() ? (*known)->code
