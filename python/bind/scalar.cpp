@@ -214,6 +214,10 @@ void init_scalar(nb::module_ &m) {
             nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
         .def_prop_ro(
             "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
+        .def_prop_ro(
+            "value",
+            [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },
+            nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype holds it.")
         .def("__repr__",
              [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
 }

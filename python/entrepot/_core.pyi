@@ -546,6 +546,10 @@ class Scalar:
     def dtype(self) -> object:
         """The type of the value."""
 
+    @property
+    def value(self) -> bool | int | float | complex:
+        """The number, as the dtype holds it."""
+
     def __repr__(self) -> str: ...
 
 @final
@@ -885,6 +889,63 @@ class Launcher:
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
                  cluster: int | tuple[int, ...] | None = None) -> Event: ...
+
+@final
+class KernelLauncher:
+    """
+    A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the arrays:
+    compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an argument is memory
+    that the host can look at and that is no Array, such as NumPy's.
+
+    Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.
+    """
+
+    def __call__(self, *args: object, queue: object = None, depends_on: object = None, wait: bool | None = None) -> Event: ...
+
+class PythonKernel:
+    """A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``."""
+
+    def __new__(
+        cls,
+        function: object,
+        *,
+        signatures: tuple[tuple[tuple[str, Dtype, int, bool], ...], ...] | None = None,
+        debug: bool = False,
+        fast_math: bool = False,
+        dialect: str | None = None,
+    ) -> Self: ...
+    @property
+    def function(self) -> Any:
+        """The Python function, as it was written."""
+    @property
+    def specialisations(self) -> int:
+        """How often the kernel has been compiled in this process."""
+    def __getitem__(self, index: object, /) -> KernelLauncher: ...
+    def _translate(
+        self, dialect: str | None = None, signature: object = None, device: object = None, dimensions: int | None = None
+    ) -> dict[str, Any]: ...
+    def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
+    def _type_of(self, variable: str, signature: object, /) -> Dtype: ...
+
+class LocalAccessor:
+    """
+    An argument of a kernel: an array in local memory, of a shape that is given at launch.
+    """
+
+    def __init__(self, shape: object, dtype: object) -> None:
+        """
+        ``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.
+        """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, in elements."""
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of an element."""
 
 c_api: CapsuleType
 

@@ -1,6 +1,6 @@
 #include "backends/cuda/compiler.hpp"
 
-#include "backends/cuda/cache.hpp"
+#include "backends/cache.hpp"
 
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -249,10 +249,10 @@ Code compile(const Request &request, std::string &log) {
     if (depends_on_files(request.options))
         return compile_now(nvrtc, request, options, log);
     const std::string key = key_of(nvrtc, request, options);
-    if (const std::optional<std::string> known = cached(key))
+    if (const std::optional<std::string> known = cached("cuda", key))
         return unpacked(*known);
     const Code code = compile_now(nvrtc, request, options, log);
-    keep_cached(key, packed(code));
+    keep_cached("cuda", key, packed(code));
     return code;
 }
 
