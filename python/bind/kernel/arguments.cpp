@@ -24,7 +24,6 @@ namespace {
 
 using kernel::Argument;
 
-
 constexpr Dtype bool_dtype{TypeCode::boolean, 8}, complex128{TypeCode::complex, 128}, complex64{TypeCode::complex, 64};
 
 struct KindRow {
