@@ -188,16 +188,20 @@ Program *load(const std::string &path) {
     }
 }
 
-void compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
+// Whether the compiler had nothing to say.
+bool compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
     const std::string library = directory.file("kernel.so");
     write_source(directory.file("kernel.cpp"), source);
     command.insert(command.end(), {"-o", library, directory.file("kernel.cpp")});
+    bool silent = true;
     const bool compiled = run_command(command, [&](std::string_view text) {
+        silent = false;
         if (log != nullptr && log->write != nullptr)
             log->write(log->user, text.data(), text.size());
     });
     if (!compiled || access(library.c_str(), R_OK) != 0)
         refuse(EP_BUILD_FAILED, command[0], " refused the program in C++, the dialect of the host: its build log says why");
+    return silent;
 }
 
 ep_status program_dialects(ep_device device, std::uint32_t *mask) {
@@ -228,8 +232,8 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
             write_library(library, *known);
         } else {
-            compile(*std::move(command), directory, {source, length}, log);
-            if (!key.empty())
+            // What it warned of is compiled each time: the cache keeps no logs.
+            if (compile(*std::move(command), directory, {source, length}, log) && !key.empty())
                 keep_cached("host", key, read_library(library));
         }
         *program = handle(load(library));

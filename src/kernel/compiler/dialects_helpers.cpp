@@ -15,7 +15,7 @@ struct Row {
 
 constexpr std::uint8_t bit(Dialect dialect) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(dialect)); }
 constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c), cuda = bit(Dialect::cuda), hip = bit(Dialect::hip),
-                       sycl = bit(Dialect::sycl), host = bit(Dialect::cpp);
+                       host = bit(Dialect::cpp);
 
 constexpr Row rows[] = {
     // ------------------------------------------------------------ Python's division of integers
