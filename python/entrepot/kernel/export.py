@@ -32,7 +32,7 @@ namespace {name}_kernel {{
 {source}
 }}  // namespace {name}_kernel
 @own lines
-// Extents and strides are in elements, sizes of local memory in bytes.
+// Extents and strides are in elements, sizes of local memory in bytes. An array that is written overlaps no other.
 // The work-items are spread over `threads` threads (0: as many as there are processors), and all is done when it returns.
 // Throws std::invalid_argument for a local range that does not divide the global one.
 inline void launch_{name}({signature}, unsigned threads = 0) {{

@@ -87,7 +87,9 @@ class KernelFunction(PythonKernel):
     def export(self, path: str | os.PathLike[str], *, signature: str | None = None, dimensions: int | None = None) -> None:
         """Saves the kernel for programs without Python: ``path`` becomes a C++ header whose launch_NAME() runs it on the host.
 
-        For the types of the last launch, or those of ``signature``. Raises KernelError where there are neither.
+        For the types of the last launch, or those of ``signature``. Raises KernelError where there are neither. ``dimensions``
+        are those of the launches, 1 to 3; without it those of the last launch, with a signature 1. In C++ an array that is
+        written overlaps no other array.
         """
         from .export import export
 

@@ -157,7 +157,7 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
             value = in_variable(made(std::move(value)), "index").expression;
         value = wrapped(value, extent);
     }
-    if (!target_.debug || build::constant_of(value))
+    if (!target_.debug || (size && build::constant_of(value)))  // a constant in a known extent has been looked at
         return value;
     return build::of(ir::Op::bound_check, value.type, index.at, {value, extent});
 }

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory_resource>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,11 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
         range.local[axis] = largest_divisor(range.global[axis], std::min(most, most_here ? most_here : most));
         most /= range.local[axis];
     }
+}
+
+// Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
+std::uint64_t group_of(const ep_range &range) noexcept {
+    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
 }
 
 bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
@@ -166,7 +173,7 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments) {
     const ep_range chosen = fitted(made, range, queue.device());
-    const std::uint64_t group = chosen.local[0] * chosen.local[1] * chosen.local[2];
+    const std::uint64_t group = group_of(chosen);
     const bool reports = has(made.compiled, CompiledParameter::What::report);
     if (!reports) [[likely]] {
         const Parameters parameters(made.compiled, arguments, range, group, nullptr);

@@ -47,6 +47,19 @@ def test_operations_of_a_group(backend, dtype):
 
 
 @dppy.kernel
+def total_of_the_group(out, x):
+    i = dppy.get_global_id(0)
+    total = dppy.group.reduce(x[i], "add")
+    out[i] = total
+
+
+@every_dialect
+def test_a_group_that_nobody_gave_is_the_whole_range(backend):
+    (out, _) = backend.run(total_of_the_group, GROUP, None, np.zeros(GROUP), np.arange(GROUP, dtype="f8"))
+    assert out.tolist() == [120] * GROUP
+
+
+@dppy.kernel
 def of_the_sub_group(out, ids, x):
     i = dppy.get_global_id(0)
     lane = dppy.get_sub_group_local_id()

@@ -65,6 +65,17 @@ def test_rule_9_bounds_are_checked_in_debug_mode(backend):
         backend.launch(checked, 4, None, array, 4)
 
 
+@dppy.kernel
+def at_nine(a):
+    a[9] = 1
+
+
+@every_compiler
+def test_rule_9_constant_indices_are_checked_too(backend):
+    with pytest.raises(IndexError, match="index 9 is out of bounds .* 4 elements"):
+        backend.launch(at_nine.options(debug=True), 1, None, backend.array(np.zeros(4, "f4")))
+
+
 @every_compiler
 def test_the_source_can_be_read(backend):
     source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)")
