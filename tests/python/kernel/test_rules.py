@@ -72,7 +72,7 @@ def at_nine(a):
 
 @every_compiler
 def test_rule_9_constant_indices_are_checked_too(backend):
-    with pytest.raises(IndexError, match="index 9 is out of bounds .* 4 elements"):
+    with pytest.raises(IndexError, match=r"index 9 is out of bounds .* 4 elements"):
         backend.launch(at_nine.options(debug=True), 1, None, backend.array(np.zeros(4, "f4")))
 
 
