@@ -27,8 +27,8 @@ bool is_fixed_module(PyObject *object) {
 }  // namespace
 
 Surroundings::Surroundings(PyObject *function, Guards &guards)
-    : function_(function), globals_(Reference::borrow(PyFunction_GetGlobals(function))),
-      builtins_(checked(PyObject_GetAttr(function, builtins_name))), closure_(Reference::borrow(PyFunction_GetClosure(function))),
+    : globals_(Reference::borrow(PyFunction_GetGlobals(function))), builtins_(checked(PyObject_GetAttr(function, builtins_name))),
+      closure_(Reference::borrow(PyFunction_GetClosure(function))),
       free_names_(checked(PyObject_GetAttr(PyFunction_GetCode(function), free_name))), guards_(guards) {}
 
 Reference Surroundings::find_in_closure(PyObject *name, bool &is_free) {

@@ -19,7 +19,6 @@ public:
 private:
     Reference find_in_closure(PyObject *name, bool &is_free);
 
-    PyObject *function_;  // the caller keeps it
     Reference globals_, builtins_, closure_, free_names_;
     Guards &guards_;
 };

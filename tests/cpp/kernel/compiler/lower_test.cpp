@@ -2,16 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
+#include "kernel/compiler/types.hpp"
 
 using namespace entrepot;
 using namespace entrepot::kernel::tree;
-
-namespace {
-
-constexpr Dtype f32 = dtypes::float32, f64 = dtypes::float64, i64 = dtypes::int64, u8 = dtypes::uint8;
-constexpr Dtype i32{TypeCode::integer, 32}, u64{TypeCode::unsigned_integer, 64};
-
-}  // namespace
 
 TEST_CASE("vector add") {
     CHECK(lowered({"a", "b", "c"}, {array(f32), array(f32), array(f32)},
