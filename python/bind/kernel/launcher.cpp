@@ -105,11 +105,9 @@ PyMemberDef members[] = {
 
 constexpr const char *type_doc =
     "A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
-    "Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the "
-    "arrays:\n"
-    "compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an argument is "
-    "memory\n"
-    "that the host can look at and that is no Array, such as NumPy's.\n\n"
+    "Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the\n"
+    "arrays: compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an\n"
+    "argument is memory that the host can look at and that is no Array, such as NumPy's.\n\n"
     "Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.";
 
 PyType_Slot slots[] = {

@@ -86,7 +86,8 @@ protected:
     virtual std::string options() const { return ""; }
     virtual Spelled index(const ir::Expression &expression) = 0;
     virtual std::string atomic(const ir::Expression &expression) = 0;
-    virtual std::string report_call(const ir::Expression &expression) = 0;
+    // A condition that holds once: for the work-item that may write the block `report`.
+    virtual std::string first_report() const = 0;
     // Statements that call a group function, barriers, fences.
     virtual void write_group_function(const ir::Statement &statement) = 0;
     virtual void write_barrier(const ir::Statement &statement) = 0;
@@ -174,6 +175,7 @@ private:
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
     Spelled spell_math(const ir::Expression &expression);
+    std::string checked_index(const ir::Expression &expression);
     // The value after what C makes of small types: wrapped, rounded.
     Spelled narrowed(Spelled spelled, Dtype dtype);
     void write_print(const ir::Statement &statement);

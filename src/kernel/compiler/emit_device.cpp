@@ -481,40 +481,12 @@ std::string DeviceEmitter::atomic(const ir::Expression &expression) {
 
 // ---------------------------------------------------------------- bounds
 
-std::string DeviceEmitter::report_call(const ir::Expression &expression) {
-    const std::string L(words(dtypes::int64).value), head(dialect_.function), global(dialect_.spaces[0]);
-    const std::string claim = is(Dialect::opencl_c) ? "atomic_cmpxchg((volatile global int *)report, 0, 1) == 0"
-                              : is(Dialect::sycl)
-                                  ? "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::device>(*(int "
-                                    "*)report).exchange(1) == 0"
-                                  : "atomicCAS((int *)report, 0, 1) == 0";
-    carry_along("checked_index", head + L + " checked_index(" + global + L + " *report, " + L + " index, " + L +
-                                     " extent, int line, int column, " + L + " id0, " + L + " id1, " + L +
-                                     " id2) {\n"
-                                     "    if (index >= 0 && index < extent)\n"
-                                     "        return index;\n"
-                                     "    if (" +
-                                     claim +
-                                     ") {  // the first one tells\n"
-                                     "        report[1] = line;\n"
-                                     "        report[2] = column;\n"
-                                     "        report[3] = index;\n"
-                                     "        report[4] = extent;\n"
-                                     "        report[5] = id0;\n"
-                                     "        report[6] = id1;\n"
-                                     "        report[7] = id2;\n"
-                                     "    }\n"
-                                     "    return 0;\n}");
-    std::string ids;
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        ir::Expression id;
-        id.op = ir::Op::index;
-        id.text = "global_id";
-        id.number = i;
-        ids += ", " + index(id).text;
-    }
-    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
-           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
+std::string DeviceEmitter::first_report() const {
+    if (is(Dialect::opencl_c))
+        return "atomic_cmpxchg((volatile global int *)report, 0, 1) == 0";
+    if (is(Dialect::sycl))
+        return "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::device>(*(int *)report).exchange(1) == 0";
+    return "atomicCAS((int *)report, 0, 1) == 0";
 }
 
 Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {

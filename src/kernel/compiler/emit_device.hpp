@@ -17,7 +17,7 @@ protected:
     std::string options() const override;
     Spelled index(const ir::Expression &expression) override;
     std::string atomic(const ir::Expression &expression) override;
-    std::string report_call(const ir::Expression &expression) override;
+    std::string first_report() const override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
     void write_fence(const ir::Statement &statement) override;

@@ -354,7 +354,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::atomic:
         return {atomic(expression)};
     case ir::Op::bound_check:
-        return {report_call(expression)};
+        return {checked_index(expression)};
     case ir::Op::group:
         break;
     }
@@ -362,6 +362,39 @@ Spelled Emitter::spell(const ir::Expression &expression) {
 }
 
 std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { return roots_[root] + "[" + text(offset) + "]"; }
+
+// ---------------------------------------------------------------- bounds
+
+// The index if it is in bounds, else 0; the first that is not tells the report where and whose it was.
+std::string Emitter::checked_index(const ir::Expression &expression) {
+    const std::string number(words(dtypes::int64).value);
+    carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" + std::string(dialect_.spaces[0]) +
+                                     number + " *report, " + number + " index, " + number + " extent, int line, int column, " +
+                                     number + " id0, " + number + " id1, " + number + R"( id2) {
+    if (index >= 0 && index < extent)
+        return index;
+    if ()" + first_report() + R"() {
+        report[1] = line;
+        report[2] = column;
+        report[3] = index;
+        report[4] = extent;
+        report[5] = id0;
+        report[6] = id1;
+        report[7] = id2;
+    }
+    return 0;
+})");
+    std::string ids;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        ir::Expression id;
+        id.op = ir::Op::index;
+        id.text = "global_id";
+        id.number = i;
+        ids += ", " + index(id).text;
+    }
+    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
+           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
+}
 
 // ---------------------------------------------------------------- what group functions combine
 

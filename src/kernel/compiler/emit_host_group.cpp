@@ -80,33 +80,7 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     return called + "(" + listed + ")";
 }
 
-std::string HostEmitter::report_call(const ir::Expression &expression) {
-    carry_along("checked_index",
-                "static long long checked_index(long long *report, long long index, long long extent, int line, int column, long "
-                "long id0, long long id1, long long id2) {\n"
-                "    if (index >= 0 && index < extent)\n"
-                "        return index;\n"
-                "    if (__atomic_exchange_n(report, 1, __ATOMIC_RELAXED) == 0) {  // the first one tells\n"
-                "        report[1] = line;\n"
-                "        report[2] = column;\n"
-                "        report[3] = index;\n"
-                "        report[4] = extent;\n"
-                "        report[5] = id0;\n"
-                "        report[6] = id1;\n"
-                "        report[7] = id2;\n"
-                "    }\n"
-                "    return 0;\n}");
-    std::string ids;
-    for (std::uint32_t i = 0; i < 3; ++i) {
-        ir::Expression id;
-        id.op = ir::Op::index;
-        id.text = "global_id";
-        id.number = i;
-        ids += ", " + index(id).text;
-    }
-    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
-           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
-}
+std::string HostEmitter::first_report() const { return "__atomic_exchange_n(report, 1, __ATOMIC_RELAXED) == 0"; }
 
 // ---------------------------------------------------------------- group functions
 
