@@ -198,9 +198,7 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
                     version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
     if (!request.dialect)
-        request.dialect = kernel->options.dialect ? kernel->options.dialect : kernel::usual_dialect(request.device);
-    if (!request.dialect)
-        const Program refused("", request.device);  // throws: the device says what it would need
+        request.dialect = kernel::dialect_for(request.device, kernel->options);
     return request;
 }
 

@@ -139,9 +139,9 @@ const Words &fixed_options() {
     return options;
 }
 
-void write_source(const std::string &path, std::string_view source) {
+void write_file(const std::string &path, std::string_view content) {
     std::ofstream file(path, std::ios::binary);
-    file << "#line 1 \"kernel.cpp\"\n" << source << '\n';
+    file << content;
     if (!file.flush())
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
@@ -158,13 +158,6 @@ std::string key_of(const Words &command, std::string_view source) {
         key += cache_key(word);
     }
     return key;
-}
-
-void write_library(const std::string &path, std::string_view content) {
-    std::ofstream file(path, std::ios::binary);
-    file << content;
-    if (!file.flush())
-        refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
 
 std::string read_library(const std::string &path) {
@@ -191,7 +184,7 @@ Program *load(const std::string &path) {
 // Whether the compiler had nothing to say.
 bool compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
     const std::string library = directory.file("kernel.so");
-    write_source(directory.file("kernel.cpp"), source);
+    write_file(directory.file("kernel.cpp"), "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
     command.insert(command.end(), {"-o", library, directory.file("kernel.cpp")});
     bool silent = true;
     const bool compiled = run_command(command, [&](std::string_view text) {
@@ -230,7 +223,7 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         const TemporaryDirectory directory;
         const std::string library = directory.file("kernel.so"), key = key_of(*command, {source, length});
         if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
-            write_library(library, *known);
+            write_file(library, *known);
         } else {
             // What it warned of is compiled each time: the cache keeps no logs.
             if (compile(*std::move(command), directory, {source, length}, log) && !key.empty())

@@ -40,6 +40,13 @@ std::optional<ep_dialect> usual_dialect(const Device &device) {
     return std::nullopt;
 }
 
+ep_dialect dialect_for(const Device &device, const Options &options) {
+    const std::optional<ep_dialect> dialect = options.dialect ? options.dialect : usual_dialect(device);
+    if (!dialect)
+        const Program refused("", device);  // throws: it knows why there is none
+    return *dialect;
+}
+
 Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options) {
     const bool host = device.backend().is_host();
     Target target;
@@ -95,11 +102,9 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     made.key.assign(key.words().begin(), key.words().end());
     for (const Argument &argument : arguments)
         made.types.push_back(argument.type());
-    const std::optional<ep_dialect> dialect = options_.dialect ? options_.dialect : usual_dialect(device);
-    if (!dialect)
-        const Program refused("", device);  // throws: the device says what it would need
+    const ep_dialect dialect = dialect_for(device, options_);
     made.dimensions = dimensions;
-    made.compiled = translate(function_, made.types, dimensions, device, *dialect, options_);
+    made.compiled = translate(function_, made.types, dimensions, device, dialect, options_);
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);

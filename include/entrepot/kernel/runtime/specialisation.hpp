@@ -27,6 +27,8 @@ struct Options {
 Dialect dialect_of(ep_dialect dialect);
 // The dialect that a device's kernels are written in unless another one is asked for; nullopt where it builds none of them.
 std::optional<ep_dialect> usual_dialect(const Device &device);
+// The one that is asked for, else the usual one. Throws DeviceError where the device builds none, saying what it would need.
+ep_dialect dialect_for(const Device &device, const Options &options);
 Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options);
 
 // The source that a launch would run. Throws CompileError.
