@@ -62,7 +62,7 @@ def _hip_library() -> str | None:
 
 
 def _bindgen() -> str | None:
-    return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindings"
+    return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
 
 # One row per marker: why what it names is absent, or None.
