@@ -186,6 +186,9 @@ void Lowering::add_printed(const Node &node, ir::Statement &print) {
     }
     const Value value = settled_value(node);
     if (value.kind == Value::Kind::text) {
+        if (value.text.find('\0') != value.text.npos)
+            refuse(node.at,
+                   "devices print text up to its first character of code 0, which stands in this one; leave \"\\0\" out");
         print.text += escaped(value.text);
     } else if (value.is_scalar()) {
         print.text += "{}";
