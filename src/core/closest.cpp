@@ -31,12 +31,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string_view closest(std::string_view name, std::span<const std::string> known) {
     std::string_view best;
-    std::size_t least = name.size() / 3 + 1;
-    for (const std::string &each : known)
-        if (const std::size_t far = distance(name, each); far < least && each != name) {
+    std::size_t least = name.size() + 1;
+    for (const std::string &each : known) {
+        const std::size_t far = distance(name, each);
+        if (far < least && 3 * far <= std::max(name.size(), each.size()) && each != name) {
             least = far;
             best = each;
         }
+    }
     return best;
 }
 

@@ -159,6 +159,7 @@ struct Translation {
     Translated made;
     std::vector<PyObject *> path;  // functions that are being translated, each called by the one before it
     std::vector<std::pair<Reference, std::shared_ptr<const Function>>> done;
+    std::vector<std::pair<Reference, Constant>> arrays;  // that are captured: however often one is named, it is one
 };
 
 std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function);
@@ -187,6 +188,7 @@ private:
     bool is_own(PyObject *name) const { return own_.contains(text_of_name(name)); }
 
     Reference object_of(PyObject *expression);
+    std::optional<Constant> constant_of(PyObject *object);
     NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
     NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
     std::string cycle_to(PyObject *function) const;
@@ -391,12 +393,22 @@ Reference Walker::object_of(PyObject *expression) {
     return found;
 }
 
+std::optional<Constant> Walker::constant_of(PyObject *object) {
+    for (const auto &[known, value] : translation_.arrays)
+        if (known.get() == object)
+            return value;
+    std::optional<Constant> value = constant_from(object);
+    if (value && std::holds_alternative<std::shared_ptr<const ConstantArray>>(value->value))
+        translation_.arrays.emplace_back(Reference::borrow(object), *value);
+    return value;
+}
+
 NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &text) {
     if (NodePtr function = captured_function(node, object, text))
         return function;
     std::optional<Constant> value;
     try {
-        value = constant_from(object);
+        value = constant_of(object);
     } catch (const Error &error) {
         refuse(node, sentence_of("'", text, "' cannot be captured: ", error.what()));
     }
@@ -659,7 +671,14 @@ bool Walker::makes_atomic(PyObject *expression) {
 }
 
 Objects::Atomic Walker::atomic_of(PyObject *call) {
+    constexpr std::string_view known[] = {"ref", "index", "memory_order", "memory_scope", "address_space"};
     const NodePtr walked = walk(call);
+    for (std::size_t i = 0; i < walked->names.size(); ++i) {
+        const std::string &name = walked->names[i];
+        if (name.empty() ? i >= std::size(known) : std::ranges::find(known, name) == std::end(known))
+            refuse(call, "AtomicRef(ref, index=0, memory_order=, memory_scope=, address_space=) has no argument " +
+                             (name.empty() ? std::to_string(i) : "`" + name + "`"));
+    }
     const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
         for (std::size_t i = 0; i < walked->names.size(); ++i)
             if (walked->names[i] == keyword || (walked->names[i].empty() && i == position))
@@ -784,6 +803,8 @@ NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
     const Objects::Method *const found = is_group_call ? Objects::group_method(method) : objects_.method(object, method);
     if (!found)
         refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object), " has no method '", method, "'"));
+    if (found->linear_sizes && !arguments.empty())
+        refuse(callee, sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));
     return found->linear_sizes ? linear(node, *found) : builtin_call(node, found->builtin, std::move(arguments));
 }
 

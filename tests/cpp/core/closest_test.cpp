@@ -15,6 +15,7 @@ TEST_CASE("a misspelt name finds what it may have meant") {
     CHECK(closest("sqr", known) == "sqrt");
     CHECK(closest("Float32", known) == "float32");  // the case alone
     CHECK(closest("ids", known) == "idx");
+    CHECK(closest("id", known) == "idx");
     CHECK(did_you_mean("sqtr", known) == "; did you mean `sqrt`?");
 }
 

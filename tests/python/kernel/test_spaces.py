@@ -50,6 +50,17 @@ def test_constant_memory(backend):
     assert out.tolist() == [float(WEIGHTS[i % 2, i % 3] + 6) for i in range(6)]
 
 
+@pytest.mark.host
+def test_an_array_that_is_named_twice_is_compiled_in_once():
+    @dppy.kernel
+    def twice(out):
+        out[0] = WEIGHTS[0, 1] + WEIGHTS[dppy.get_global_id(0), 2]
+
+    source = twice.source("opencl-c", signature="void(float32[::1])", device="host")
+    assert source.count("constant float ") == 1
+    assert "WEIGHTS_2" not in source
+
+
 @dppy.kernel
 def captured(out):
     i = dppy.get_global_id(0)
