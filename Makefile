@@ -140,7 +140,7 @@ bindings: bindgen $(call group,build bindings)
 	tools/bindings.sh
 
 bindgen: $(call group,build)
-	tools/system_packages.sh compiler bindgen
+	tools/system_packages.sh compiler bindgen hipsparse
 	cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
 	cmake --build build/bindgen > /dev/null
 

@@ -33,4 +33,5 @@ bind() {
 bind hip python/entrepot/hip/__init__.py "$hip" "$libraries"
 bind hiprtc python/entrepot/hiprtc.py "$hip" /usr/include "$libraries"
 bind hiprand python/entrepot/hiprand.py "$hip" /usr/include "$libraries"
+bind hipsparse python/entrepot/hipsparse.py "$hip" /usr/local/include /usr/include "$libraries"
 bind zlib examples/bindings/zlib_bindings.py /usr/include

@@ -5,7 +5,7 @@ set -euo pipefail
 
 python=${PYTHON:-python3}
 
-# One row per thing: how to see that it is there, and the Debian packages that bring it.
+# One row per thing: how to see that it is there, and the Debian packages that bring it, or the one whose headers alone are wanted.
 there() {
     case $1 in
     compiler) command -v c++ ;;
@@ -15,6 +15,7 @@ there() {
     hip) ldconfig -p | grep 'libamdhip64\.so' ;;
     # libclang and what the tool reads and writes with; the headers that only Debian has.
     bindgen) ls /usr/lib/llvm-*/include/clang-c/Index.h /usr/include/{toml++/toml.h,nlohmann/json.hpp,hip/hiprtc.h,hiprand/hiprand.h,rocrand/rocrand.h,zlib.h} ;;
+    hipsparse) [[ -e /usr/include/hipsparse/hipsparse.h || -e /usr/local/include/hipsparse/hipsparse.h ]] ;;
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
@@ -28,24 +29,45 @@ packages() {
     doctest) echo doctest-dev ;;
     hip) echo libamdhip64-5 ;;
     bindgen) echo libclang-dev libtomlplusplus-dev nlohmann-json3-dev libamdhip64-dev libhiprand-dev librocrand-dev zlib1g-dev ;;
+    # The library that comes with it is 1.3 GB of kernels.
+    hipsparse) echo headers:libhipsparse-dev ;;
     mpi) echo openmpi-bin ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;
     esac
 }
 
-missing=()
+# What a package has below /usr/include, and nothing that it depends on, into /usr/local/include.
+unpack_headers() {
+    local folder
+    folder=$(mktemp -d)
+    (cd "$folder" && apt-get download -qq -o APT::Sandbox::User=root "$1" >/dev/null)
+    dpkg-deb --extract "$folder"/*.deb "$folder/package"
+    mkdir -p /usr/local/include
+    cp -r "$folder/package/usr/include/." /usr/local/include
+    rm -r "$folder"
+}
+
+missing=() headers=()
 for thing in "$@"; do
     names=$(packages "$thing")
-    there "$thing" || missing+=($names)
+    there "$thing" && continue
+    for name in $names; do
+        [[ $name == headers:* ]] && headers+=("${name#headers:}") || missing+=("$name")
+    done
 done
 
-if ((${#missing[@]} == 0)); then
+if ((${#missing[@]} + ${#headers[@]} == 0)); then
     exit 0
 elif ((EUID == 0)) && command -v apt-get >/dev/null; then
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+    if ((${#missing[@]})); then
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+    fi
+    for package in "${headers[@]}"; do
+        unpack_headers "$package"
+    done
 else
-    echo "Missing on this machine: ${missing[*]}. Install them (Debian: apt-get install ${missing[*]}) and run make again." >&2
+    echo "Missing on this machine: ${missing[*]} ${headers[*]}. Install them (Debian: apt-get install ${missing[*]} ${headers[*]}) and run make again." >&2
     exit 1
 fi

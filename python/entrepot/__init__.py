@@ -77,6 +77,7 @@ __all__ = [
     "hip",
     "hiprand",
     "hiprtc",
+    "hipsparse",
     "kernel",
     "memory",
     "zeros",
@@ -84,10 +85,10 @@ __all__ = [
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, kernel, memory
+    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, kernel, memory
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
-_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "kernel", "memory"})
+_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})
 
 
 def __getattr__(name: str) -> object:

@@ -419,9 +419,9 @@ private:
         std::string out = indent + "def " + name + "(\n";
         for (const std::string &each : list)
             out += indent + "    " + each + ",\n";
-        const std::string last = ") -> " + result + ":";
-        const bool is_long = indent.size() + last.size() + end.size() > columns;  // to be broken inside of its brackets
-        return out + (is_long ? wrapped(last, indent, "    ") : indent + last) + end;
+        const std::string last = ") -> " + result + ":" + end.substr(0, end.size() - 1);  // without its end of line
+        const bool is_long = indent.size() + last.size() > columns;                       // to be broken inside of its brackets
+        return out + (is_long ? wrapped(last, indent, "    ") : indent + last) + "\n";
     }
 
     void write_callbacks() {

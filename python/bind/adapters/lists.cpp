@@ -125,17 +125,16 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
     return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
 }
 
-// What a source says of its elements, in the words of its protocol.
+// What a source says of its elements; for who is to read it, in the words of its protocol, which take longer than the rest.
 struct Elements {
     std::int64_t itemsize;
     bool is_floating;
-    std::string words;
 };
 
-Elements elements_of_type(Dtype dtype, std::string words) {
+Elements elements_of_type(Dtype dtype) noexcept {
     const bool is_integer =
         dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer || dtype.code == TypeCode::boolean;
-    return {dtype.itemsize(), !is_integer, std::move(words)};
+    return {dtype.itemsize(), !is_integer};
 }
 
 bool is_floating(const char *format) noexcept {
@@ -144,7 +143,7 @@ bool is_floating(const char *format) noexcept {
 }
 
 // Empty where it has none; target_of says what is wrong with it.
-std::optional<Elements> elements_of_buffer(PyObject *source) {
+std::optional<Elements> elements_of_buffer(PyObject *source, std::string *words) {
     Py_buffer view;
     if (!PyObject_CheckBuffer(source))
         return std::nullopt;
@@ -153,14 +152,17 @@ std::optional<Elements> elements_of_buffer(PyObject *source) {
         return std::nullopt;
     }
     std::optional<Elements> found;
-    if (view.len != 0)
-        found = {view.itemsize, is_floating(view.format), std::string("the format '") + (view.format ? view.format : "B") + "'"};
+    if (view.len != 0) {
+        found = {view.itemsize, is_floating(view.format)};
+        if (words)
+            words->append("the format '").append(view.format ? view.format : "B").append("'");
+    }
     PyBuffer_Release(&view);
     return found;
 }
 
 // Empty where it has none, or does not say what they are: nobody needs that for the address.
-std::optional<Elements> elements_of_cai(PyObject *source) {
+std::optional<Elements> elements_of_cai(PyObject *source, std::string *words) {
     Reference value = find_attribute(source, cai_attribute_name);
     if (!value)
         return std::nullopt;
@@ -173,44 +175,53 @@ std::optional<Elements> elements_of_cai(PyObject *source) {
     for (std::size_t i = 0; i < shape.count; ++i)
         if (shape.values[i] == 0)
             return std::nullopt;
-    return elements_of_type(dtype_from_words(dict.typestr()), "the typestr '" + std::string(dict.typestr()) + "'");
+    if (words)
+        words->append("the typestr '").append(dict.typestr()).append("'");
+    return elements_of_type(dtype_from_words(dict.typestr()));
 }
 
-Elements elements_of_array(const Array &array) { return elements_of_type(array.dtype(), "the dtype " + name_of(array.dtype())); }
+std::optional<Elements> elements_of_array(const Array &array, std::string *words) {
+    if (array.size() == 0)
+        return std::nullopt;
+    if (words)
+        words->append("the dtype ").append(name_of(array.dtype()));
+    return elements_of_type(array.dtype());
+}
 
 // A buffer is asked first: to look for an attribute that is not there takes longer. Empty: nobody says, as of an address that is
 // no array's; of what speaks other protocols the import says it.
-std::optional<Elements> elements_said_by(PyObject *source) {
+std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
     if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
         ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
         return std::nullopt;
-    if (is_array(source)) {
-        const Array &array = array_of(source);
-        return array.size() == 0 ? std::nullopt : std::optional(elements_of_array(array));
-    }
-    if (std::optional<Elements> found = elements_of_buffer(source))
+    if (is_array(source))
+        return elements_of_array(array_of(source), words);
+    if (std::optional<Elements> found = elements_of_buffer(source, words))
         return found;
-    return elements_of_cai(source);
+    return elements_of_cai(source, words);
 }
 
-// Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
-void check_elements(const AdapterRow &row, PyObject *source, const std::optional<Elements> &elements) {
+// Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything. `said` tells
+// the elements, and their words where it is given room for them.
+template <class Said> void check_elements(const AdapterRow &row, PyObject *source, Said said) {
+    const std::optional<Elements> elements = said(nullptr);
     const Py_ssize_t size = size_of_element(row);
     if (!elements || ((elements->itemsize == size || elements->itemsize == 1) && !(row.element && elements->is_floating)))
         return;
+    std::string words;
+    (void)said(&words);
     throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", elements->itemsize, " bytes and ",
-                elements->words, ", those of a ", short_name(row), " are ", row.element ? row.element->c_name : "pointers",
-                " of ", size, " bytes; convert them, or pass Pointer(…) where the address is meant");
+                words, ", those of a ", short_name(row), " are ", row.element ? row.element->c_name : "pointers", " of ", size,
+                " bytes; convert them, or pass Pointer(…) where the address is meant");
 }
 
 Target target_with_elements(const AdapterRow &row, PyObject *source) {
-    check_elements(row, source, elements_said_by(source));
+    check_elements(row, source, [&](std::string *words) { return elements_said_by(source, words); });
     Target target;
     if (find_target(source, target))
         return target;
     const Array array = array_for(source);
-    if (array.size() != 0)
-        check_elements(row, source, elements_of_array(array));
+    check_elements(row, source, [&](std::string *words) { return elements_of_array(array, words); });
     return target_of_import(array);
 }
 

@@ -22,13 +22,19 @@ CASES = {
         ["hip/hip_runtime_api.h", "hip/library_types.h", "hip/hip_deprecated.h", "hip_earlier.h"],
         ["-D__HIP_PLATFORM_AMD__", f"-I{LIBRARIES}"],
     ),
-    # hipRTC has no records.
+    # hipRTC and hipSPARSE have no records.
     "hiprand": (
         "entrepot.hiprand",
         ["stddef.h", "stdint.h", "hiprand_c.h", "hiprand/hiprand.h"],
         ["-D__HIP_PLATFORM_AMD__", f"-I{LIBRARIES}"],
     ),
     "zlib": ("zlib_bindings", ["zlib.h"], []),
+}
+
+
+WITH_ENUMS = {
+    **{library: case for library, case in CASES.items() if library != "zlib"},
+    "hipsparse": ("entrepot.hipsparse", ["hipsparse/hipsparse.h"], ["-D__HIP_PLATFORM_AMD__", "-I/usr/local/include"]),
 }
 
 
@@ -43,7 +49,7 @@ def folders(library: str) -> list[str]:
 
 def module_of(library: str):
     """A copy of its own, which finds no library: what HIP 5 and 6 lay out otherwise is then the headers'."""
-    name, file = CASES[library][0], ROOT / "examples/bindings/zlib_bindings.py"
+    name, file = (CASES | WITH_ENUMS)[library][0], ROOT / "examples/bindings/zlib_bindings.py"
     if library != "zlib":
         file = Path(importlib.import_module(name).__file__)
     spec = importlib.util.spec_from_file_location(f"described_{library}", file)
@@ -124,3 +130,25 @@ def test_records_are_as_long_as_the_description_says(library):
         for field in each["fields"]:
             if field["name"] and "width" not in field:
                 assert 8 * vars(record)[field["name"]].offset == field["bit"], (each["name"], field["name"])
+
+
+@pytest.mark.parametrize("library", WITH_ENUMS)
+def test_enumerators_are_those_of_c(library, tmp_path):
+    _, headers, options = WITH_ENUMS[library]
+    if library == "hipsparse" and not any((Path(each) / headers[0]).exists() for each in ("/usr/include", "/usr/local/include")):
+        pytest.skip("hipSPARSE's headers are not here: tools/system_packages.sh hipsparse")
+    module = module_of(library)
+    described = json.loads((LIBRARIES / f"{library}.json").read_text())["enums"]
+    names = [(each["name"], member["name"]) for each in described for member in each["enumerators"]]
+    in_c = [(enum, name) for enum, name in names if "R0" not in enum]  # earlier versions' stand in the settings
+    program = tmp_path / "enumerators.c"
+    program.write_text(
+        "".join(f"#include <{header}>\n" for header in headers)
+        + "#include <stdio.h>\nint main(void) {\n"
+        + "".join(f'printf("{name} %lld\\n", (long long){name});\n' for _, name in in_c)
+        + "return 0; }\n"
+    )
+    subprocess.run(["cc", "-w", *options, *folders(library), "-o", tmp_path / "enumerators", program], check=True)
+    found = subprocess.run([tmp_path / "enumerators"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(in_c) > 20
+    assert found == [f"{name} {int(getattr(getattr(module, enum), name))}" for enum, name in in_c]

@@ -39,7 +39,15 @@ def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
     assert getattr(hip, function).declaration.__annotations__[parameter] == passed
 
 
-@pytest.mark.parametrize("path", ["python/entrepot/hip/__init__.py", "python/entrepot/hiprtc.py", "python/entrepot/hiprand.py"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "python/entrepot/hip/__init__.py",
+        "python/entrepot/hiprtc.py",
+        "python/entrepot/hiprand.py",
+        "python/entrepot/hipsparse.py",
+    ],
+)
 def test_what_is_committed_reads_well(path):
     for suffix in ("", "i"):
         lines = (ROOT / (path + suffix)).read_text().splitlines()

@@ -1,0 +1,91 @@
+"""hipSPARSE, a library more for a file of settings: what it says where it is not, and calls of a stand-in to the end."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from entrepot import LibraryError, hipsparse
+from robustness.processes import run
+
+
+def test_names_are_there_without_the_library():
+    assert hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_SUCCESS == 0
+    assert "hipsparseScsrmv" in hipsparse.__all__
+    assert issubclass(hipsparse.hipsparseHandle_t, hipsparse.hipsparseMatDescr_t.__base__)
+    assert hipsparse.hipsparseHandle_t is not hipsparse.hipsparseMatDescr_t
+
+
+def test_a_call_without_the_library_says_what_was_tried():
+    if hipsparse._library.is_there():
+        pytest.skip("hipSPARSE is here")
+    with pytest.raises(LibraryError) as caught:
+        hipsparse.hipsparseCreate()
+    assert isinstance(caught.value, ImportError)
+    said = str(caught.value)
+    for word in ("libhipsparse.so.4", "libhipsparse.so.0", "/opt/rocm/lib", "ENTREPOT_HIPSPARSE_LIBRARY", "libhipsparse0"):
+        assert word in said, said
+
+
+#: One device less: y = alpha * A x + beta * y where the arrays are the host's.
+STAND_IN = """
+#include <stdlib.h>
+int hipsparseCreate(void **handle) { *handle = malloc(1); return 0; }
+int hipsparseDestroy(void *handle) { free(handle); return 0; }
+int hipsparseCreateMatDescr(void **descr) { *descr = calloc(1, sizeof(int)); return 0; }
+int hipsparseDestroyMatDescr(void *descr) { free(descr); return 0; }
+int hipsparseSetMatIndexBase(void *descr, int base) { *(int *)descr = base; return 0; }
+int hipsparseGetMatIndexBase(const void *descr) { return *(const int *)descr; }
+int hipsparseScsrilu02_bufferSize(void *handle, int m, int nnz, void *descr, float *values, const int *rows, const int *columns,
+                                  void *info, int *bytes) {
+    *bytes = 4 * nnz;
+    return 0;
+}
+int hipsparseScsrmv(void *handle, int op, int m, int n, int nnz, const float *alpha, void *descr, const float *values,
+                    const int *rows, const int *columns, const float *x, const float *beta, float *y) {
+    const int base = *(int *)descr;
+    for (int row = 0; row < m; ++row) {
+        float sum = 0;
+        for (int at = rows[row] - base; at < rows[row + 1] - base; ++at)
+            sum += values[at] * x[columns[at] - base];
+        y[row] = *alpha * sum + *beta * y[row];
+    }
+    return 0;
+}
+"""
+
+PROGRAM = """
+import array, ctypes, os
+os.environ["ENTREPOT_HIPSPARSE_LIBRARY"] = "{library}"
+from entrepot import hipsparse
+from entrepot.hip import hip_check
+
+handle, descr = hip_check(hipsparse.hipsparseCreate()), hip_check(hipsparse.hipsparseCreateMatDescr())
+hip_check(hipsparse.hipsparseSetMatIndexBase(descr, hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE))
+print(hipsparse.hipsparseGetMatIndexBase(descr)[1].name)
+values, rows, columns = array.array("f", [1, 2, 3]), array.array("i", [1, 3, 4]), array.array("i", [1, 2, 2])
+x, y = array.array("f", [1, 10]), array.array("f", [100, 100])
+print(hip_check(hipsparse.hipsparseScsrilu02_bufferSize(handle, 2, 3, descr, values, rows, columns, None)))
+none = hipsparse.hipsparseOperation_t.HIPSPARSE_OPERATION_NON_TRANSPOSE
+one = ctypes.c_float(1)
+hip_check(hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, descr, values, rows, columns, x, one, y))
+print(y.tolist())
+for wrong in (lambda: hipsparse.hipsparseScsrmv(descr, none, 2, 2, 3, one, descr, values, rows, columns, x, one, y),
+              lambda: hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, descr, values, rows, columns, x, one, bytes(8))):
+    try:
+        wrong()
+    except (TypeError, ValueError) as error:
+        print(error)
+hip_check(hipsparse.hipsparseDestroyMatDescr(descr))
+hip_check(hipsparse.hipsparseDestroy(handle))
+"""
+
+
+def test_calls_of_a_stand_in(tmp_path):
+    (tmp_path / "hipsparse.c").write_text(STAND_IN)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "lib.so", tmp_path / "hipsparse.c"], check=True)
+    base, size, product, handle, memory = run(PROGRAM.format(library=tmp_path / "lib.so")).splitlines()
+    assert (base, size, product) == ("HIPSPARSE_INDEX_BASE_ONE", "12", "[121.0, 130.0]")
+    assert "argument 'handle': a hipsparseHandle_t was expected, not a hipsparseMatDescr_t" in handle
+    assert "argument 'y': the memory of a bytes is read-only" in memory
