@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import cmath
 import copy
 import math
 import types
@@ -22,7 +23,7 @@ from entrepot import Dtype
 
 from .. import source
 from ..language import Item
-from . import arithmetic, operations
+from . import arithmetic, mathematics, operations
 from .errors import MARK, refusal
 
 _UNKNOWN = object()
@@ -58,6 +59,11 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
     "where": arithmetic.chosen,
     "clip": lambda value, least, most: arithmetic.minimum(arithmetic.maximum(value, least), most),
 }
+
+
+def _by_kind(real: Callable[..., Any], analytic: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's functions are of complex numbers too."""
+    return lambda x, *others: (analytic if isinstance(x, (complex, np.complexfloating)) else real)(x, *others)
 
 
 @dataclass
@@ -306,12 +312,17 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def _implementation(callee: Any) -> Callable[..., Any] | None:
-        """Of Python's, ``math``'s and NumPy's functions, as the language has them."""
+        """Of Python's, ``math``'s, ``cmath``'s and NumPy's functions, as the language has them."""
         name = getattr(callee, "__name__", "")
+        own = _NUMPY_NAMES.get(name, name)
+        real = mathematics.OF_NUMBERS.get(own) or arithmetic.MATHEMATICAL.get(own)
         if isinstance(callee, np.ufunc) or getattr(np, name, None) is callee:
-            return _NUMPY_OWN.get(name) or arithmetic.MATHEMATICAL.get(_NUMPY_NAMES.get(name, name))
+            analytic = mathematics.OF_COMPLEX.get(own)
+            return _NUMPY_OWN.get(name) or (_by_kind(real, analytic) if real and analytic else real)
         if getattr(math, name, None) is callee:
-            return arithmetic.MATHEMATICAL.get(name)
+            return real
+        if getattr(cmath, name, None) is callee:
+            return mathematics.OF_COMPLEX.get(name)
         return operations.PYTHON.get(callee) if callee.__hash__ is not None else None
 
     # Pieces ------------------------------------------------------------------------------------------------------
