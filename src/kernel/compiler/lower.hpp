@@ -305,7 +305,6 @@ private:
     Value call_group(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     ir::Order order_of(const Node *node, ir::Order otherwise);
     ir::Scope scope_of(const Node *node, ir::Scope otherwise);
-    void refuse_in_function(const FunctionRow &row, Position at) const;
     Value call_print(const FunctionRow &row, const Node &node);
     void add_printed(const Node &node, ir::Statement &print);
 

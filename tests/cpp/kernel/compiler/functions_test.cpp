@@ -221,6 +221,37 @@ TEST_CASE("a function without effects may stand in an expression, one with effec
           "  writes(a, 0, a.extent0)\n");
 }
 
+TEST_CASE("a function with a barrier is put in the place of its call") {
+    const auto sums =
+        function("sums", {"v", "by"},
+                 {assign("s", call("local.array", {4, dtype(f32)})), assign("i", call("get_local_id", {0})),
+                  if_(compare("by", ">", 3), {returns(tuple({0.5, "i"}))}), assign(at("s", "i"), binary(at("v", "i"), "*", "by")),
+                  evaluate(call("barrier")), returns(tuple({at("s", 0), "i"}))});
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)},
+                  {assign(tuple({"p", "q"}), call(sums, {"a", "n"})), assign(at("a", "q"), "p")}) ==
+          "kernel k(a: float32[::1], n: int64)\n"
+          "  s: float32[4] in local memory\n"
+          "  result: float32\n"
+          "  result_2: int64\n"
+          "  p: float32\n"
+          "  q: int64\n"
+          "  i: int64\n"
+          "  by: int64\n"
+          "  by = n\n"
+          "  i = local_id0\n"
+          "  if by > 3\n"
+          "    result = 0.5:float32\n"
+          "    result_2 = i\n"
+          "  else\n"
+          "    s[i] = a[i] * float32(by)\n"
+          "    barrier(work_group, local, global)\n"
+          "    result = s[0]\n"
+          "    result_2 = i\n"
+          "  p = result\n"
+          "  q = result_2\n"
+          "  a[(q < 0) ? (q + a.extent0) : q] = p\n");
+}
+
 TEST_CASE("functions that were called for types of an earlier walk are not kept") {
     const auto twice = function("twice", {"x"}, {returns(binary("x", "+", "x"))});
     CHECK(lowered({"a"}, {array(f32)},
