@@ -124,7 +124,7 @@ private:
         case Op::index:
             return !is_same_in_group(expression.text);
         case Op::load:
-            return kernel_.roots[expression.id].written;
+            return ir::may_change(kernel_, expression.id);
         case Op::atomic:
             return true;
         case Op::call:

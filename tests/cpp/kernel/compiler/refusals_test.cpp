@@ -250,6 +250,17 @@ TEST_CASE("barriers that only some work-items reach") {
     });
 }
 
+TEST_CASE("what is read may be what another argument writes, unless it is known to lie apart") {
+    const std::vector<NodePtr> body{assign(at("a", gid()), 0), if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
+    const auto apart = [](ArgumentType argument) {
+        argument.restrict_ = true;
+        return argument;
+    };
+    CHECK_REFUSED(ErrorKind::kernel, "this barrier", lowered({"a", "k"}, {array(f32), array(i32)}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {array(f32), apart(array(i32))}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {apart(array(f32)), array(i32)}, body));
+}
+
 TEST_CASE("barriers within a device function are judged where it is called, and told with the call") {
     const auto waits = function("waits", {"n"}, {if_(compare("n", ">", 1), {evaluate(call("barrier"))})});
     const auto calls = function("calls", {"m"}, {assign("t", 0), evaluate(call(waits, {"m"}))});
