@@ -4,12 +4,16 @@
 #include "gil.hpp"
 #include "init.hpp"
 
+#include <entrepot/core/interrupt.hpp>
+
 #include <cxxabi.h>
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -38,11 +42,28 @@ void set_exception(PyObject *type, const char *words) {
     Py_XDECREF(text);
 }
 
+// What a signal's handler has raised on this thread while C++ ran: it comes instead of the error that told C++ to end.
+thread_local nb::python_error *raised_by_signal = nullptr;
+
+bool check_signals() noexcept {
+    const AcquireGil acquired;
+    if (!raised_by_signal && PyErr_CheckSignals() != 0)
+        raised_by_signal = new nb::python_error();
+    return raised_by_signal != nullptr;
+}
+
+void set_exception(const Error &error) {
+    if (const std::unique_ptr<nb::python_error> raised{std::exchange(raised_by_signal, nullptr)})
+        raised->restore();
+    else
+        set_exception(class_of(error.kind()), error.what());
+}
+
 void translate(const std::exception_ptr &error, void *) {
     try {
         std::rethrow_exception(error);
     } catch (const Error &known) {
-        set_exception(class_of(known.kind()), known.what());
+        set_exception(known);
     } catch (const PythonError &) {
         // The exception is set already.
     }
@@ -59,7 +80,7 @@ int raise_current() noexcept {
     } catch (const abi::__forced_unwind &) {
         rest_for_ever();
     } catch (const Error &error) {
-        set_exception(class_of(error.kind()), error.what());
+        set_exception(error);
     } catch (nb::python_error &error) {
         error.restore();
     } catch (const std::bad_alloc &) {
@@ -82,6 +103,7 @@ void init_errors(nb::module_ &m) {
         classes[static_cast<std::size_t>(row.kind)] = made.release().ptr();
     }
     nb::register_exception_translator(translate);
+    set_interrupt_check(check_signals);
 }
 
 }  // namespace entrepot::python

@@ -3,7 +3,10 @@
 
 #include "backends/host/native.hpp"
 
+#include <entrepot/core/interrupt.hpp>
+
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,7 +101,8 @@ private:
     int number_;
 };
 
-// Starts the command with its output and errors on `output`, no input, and no signal blocked or ignored.
+// Starts the command with its output and errors on `output`, no input, no signal blocked or ignored, and in a process group of
+// its own: a compiler is several processes, which end together or not at all.
 pid_t spawn(const Words &command, int output) {
     std::vector<char *> words;
     for (const std::string &word : command)
@@ -119,7 +123,8 @@ pid_t spawn(const Words &command, int output) {
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     pid_t child = 0;
     const int error = posix_spawn(&child, words[0], &actions, &attributes, words.data(), environ);
     posix_spawnattr_destroy(&attributes);
@@ -127,6 +132,21 @@ pid_t spawn(const Words &command, int output) {
     if (error != 0)
         refuse(EP_UNAVAILABLE, "the compiler ", command[0], " could not be started: ", std::strerror(error));
     return child;
+}
+
+// Kindly, so that it removes its temporary files; one that does not listen is killed.
+void end(pid_t child) {
+    constexpr int patience_ms = 1000;
+    kill(-child, SIGTERM);
+    for (int waited = 0; waited < patience_ms; waited += 10) {
+        const pid_t found = waitpid(child, nullptr, WNOHANG);
+        if (found == child || (found < 0 && errno != EINTR))
+            return;
+        poll(nullptr, 0, 10);
+    }
+    kill(-child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
 }
 
 bool ended_well(pid_t child) {
@@ -204,8 +224,17 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     const pid_t child = spawn(command, writing.number());
     writing.shut();  // so that the end of the output is seen when the compiler ends
 
+    constexpr int between_questions_ms = 50;
     char buffer[4096];
     while (true) {
+        pollfd said{reading.number(), POLLIN, 0};
+        if (const int ready = poll(&said, 1, between_questions_ms); ready == 0 || (ready < 0 && errno == EINTR)) {
+            if (is_interrupted()) {
+                end(child);
+                refuse(EP_DEVICE_ERROR, "the compiler ", command[0], " was interrupted, and has been ended");
+            }
+            continue;
+        }
         const ssize_t count = read(reading.number(), buffer, sizeof buffer);
         if (count > 0)
             say({buffer, static_cast<std::size_t>(count)});

@@ -27,7 +27,7 @@ std::string processor_identity();
 std::string no_compiler();
 
 // Runs a command without a shell and hands what it says, on either stream, to `say` as it comes. Returns whether it ended
-// with status 0. Refuses where it cannot be started. Blocks.
+// with status 0. Refuses where it cannot be started, and, after it has been ended, where this thread is interrupted. Blocks.
 bool run_command(const Words &command, const std::function<void(std::string_view)> &say);
 
 // A directory that only this user can read, removed with its content at the end of its scope.

@@ -7,8 +7,13 @@ namespace entrepot::kernel {
 // Fills in what the module tells of itself: whether it tells groups apart, has barriers, prints, and which roots are read and
 // written. Callees come before callers.
 void summarise(ir::Module &module);
-// Types, atomics and sub-groups that the device has not, and local memory beyond its limit. Throws CompileError.
+// Device functions with barriers, group functions or local memory go in the place of their calls. Throws CompileError where a
+// return is in the way.
+void inline_for_groups(ir::Module &module);
+// Types, atomics and sub-groups that the device has not. Throws CompileError.
 void check_target(const ir::Module &module, const Target &target);
+// Local memory of a kernel, that of functions in it included, beyond the device's limit. Throws CompileError.
+void check_local_memory(const ir::Module &module, const Target &target);
 // Barriers and group functions that not all work-items of a group reach together. Throws CompileError.
 void check_uniform(const ir::Module &module);
 

@@ -48,7 +48,6 @@ public:
             if (statement.act == ir::Act::barrier && statement.scope == ir::Scope::sub_group && !target_.sub_groups)
                 refuse_sub_groups(statement.at);
         });
-        check_local_memory();
     }
 
 private:
@@ -88,24 +87,6 @@ private:
             refuse_sub_groups(expression.at);
     }
 
-    void check_local_memory() const {
-        std::uint64_t bytes = 0;
-        const ir::Root *last = nullptr;
-        for (const ir::Root &root : function_.roots) {
-            if (root.type.space != Space::local || root.parameter)
-                continue;
-            std::int64_t size = root.type.dtype.itemsize();
-            for (const std::int64_t extent : root.type.shape)
-                size *= extent;
-            bytes += static_cast<std::uint64_t>(size);
-            last = &root;
-        }
-        if (last && target_.local_memory && bytes > target_.local_memory)
-            refuse(last->at, sentence_of("the kernel's local memory is ", bytes, " bytes with `", last->name,
-                                         "`, but a work-group of the device has ", target_.local_memory,
-                                         "; make the arrays smaller, or keep a part in global memory"));
-    }
-
     const ir::Function &function_;
     const Target &target_;
 };
@@ -134,6 +115,26 @@ void summarise(ir::Module &module) {
 void check_target(const ir::Module &module, const Target &target) {
     for (const ir::Function &function : module.functions)
         TargetCheck(function, target).run();
+}
+
+void check_local_memory(const ir::Module &module, const Target &target) {
+    const ir::Function &kernel = module.kernel();
+    std::uint64_t bytes = 0;
+    const ir::Root *last = nullptr;
+    for (const ir::Root &root : kernel.roots) {
+        if (root.type.space != Space::local || root.parameter)
+            continue;
+        std::int64_t size = root.type.dtype.itemsize();
+        for (const std::int64_t extent : root.type.shape)
+            size *= extent;
+        bytes += static_cast<std::uint64_t>(size);
+        last = &root;
+    }
+    if (last && target.local_memory && bytes > target.local_memory)
+        throw CompileError({&kernel, last->inlined.get(), last->at},
+                           sentence_of("the kernel's local memory is ", bytes, " bytes with `", last->name,
+                                       "`, but a work-group of the device has ", target.local_memory,
+                                       "; make the arrays smaller, or keep a part in global memory"));
 }
 
 }  // namespace entrepot::kernel

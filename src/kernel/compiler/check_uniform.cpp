@@ -16,7 +16,7 @@ using ir::Op;
 using ir::Statement;
 
 // Where work-items may have parted; nothing where they go together.
-using Parted = std::optional<Position>;
+using Parted = std::optional<ir::Place>;
 
 Parted either(const Parted &a, const Parted &b) { return a ? a : b; }
 
@@ -106,7 +106,7 @@ private:
             return parted;
         for (const Expression &expression : statement.expressions)
             if (differs(expression))
-                return expression.at;
+                return ir::Place{&kernel_, statement.inlined.get(), expression.at};
         return {};
     }
 
@@ -124,7 +124,7 @@ private:
         case Op::index:
             return !is_same_in_group(expression.text);
         case Op::load:
-            return kernel_.roots[expression.id].written;
+            return ir::may_change(kernel_, expression.id);
         case Op::atomic:
             return true;
         case Op::call:
@@ -157,7 +157,7 @@ private:
         const bool is_group = !statement.expressions.empty() && statement.expressions[0].op == Op::group;
         if (is_barrier || is_group)
             throw CompileError(
-                *kernel_.source, is_group ? statement.expressions[0].at : statement.at,
+                {&kernel_, statement.inlined.get(), is_group ? statement.expressions[0].at : statement.at},
                 std::string("this ") + (is_barrier ? "barrier" : "group function") +
                     " may not be reached by all work-items of a group, which then would wait forever; move it out of "
                     "the condition, or make the condition the same for the group",

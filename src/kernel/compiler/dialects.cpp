@@ -194,8 +194,9 @@ constexpr MathWords math_table[] = {
     {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
 };
-// Written out the same in every dialect, since Python says which operand counts where one is not a number.
-constexpr std::string_view own_functions[] = {"min", "max"};
+// Written out the same in every dialect: of min and max Python says which operand counts where one is not a number, the others C
+// has not.
+constexpr std::string_view own_functions[] = {"min", "max", "gcd", "lcm", "isqrt", "perm", "factorial", "exponent", "comb"};
 
 constexpr std::string_view reserved[] = {
     // C and C++
@@ -460,6 +461,8 @@ constexpr std::string_view reserved[] = {
     "logb",
     "frexp",
     "ldexp",
+    "ilogb",
+    "nextafter",
     "modf",
     "step",
     "sign",

@@ -64,5 +64,7 @@ struct HelperRow {
     std::string_view needs;  // another helper of the same type, which stands before it
 };
 const HelperRow *find_helper(std::string_view name, Dialect dialect, Dtype dtype);
+// Of the functions of complex numbers that are the same in every dialect.
+const HelperRow *find_complex_helper(std::string_view name);
 
 }  // namespace entrepot::kernel

@@ -183,6 +183,118 @@ FUNCTION T range_length_NAME(T start, T stop, T step) {
     return (T)(start > stop ? ((U)start - (U)stop - 1) / (0 - (U)step) + 1 : 0);
 })",
       ""}},
+    // ------------------------------------------------------------ integers of Python's math
+    {For::signed_integer,
+     everywhere,
+     {"gcd", R"(
+FUNCTION T gcd_NAME(T a, T b) {
+    U larger = (U)abs_NAME(a), smaller = (U)abs_NAME(b);
+    while (smaller != 0) {
+        U rest = (U)(larger % smaller);
+        larger = smaller;
+        smaller = rest;
+    }
+    return (T)larger;
+})",
+      "abs"}},
+    {For::unsigned_integer,
+     everywhere,
+     {"gcd", R"(
+FUNCTION T gcd_NAME(T a, T b) {
+    while (b != 0) {
+        T rest = (T)(a % b);
+        a = b;
+        b = rest;
+    }
+    return a;
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"lcm", R"(
+FUNCTION T lcm_NAME(T a, T b) {
+    U common = (U)gcd_NAME(a, b);
+    return (T)(common == 0 ? 0 : 1u * ((U)abs_NAME(a) / common) * (U)abs_NAME(b));
+})",
+      "gcd"}},
+    {For::unsigned_integer,
+     everywhere,
+     {"lcm", R"(
+FUNCTION T lcm_NAME(T a, T b) {
+    T common = gcd_NAME(a, b);
+    return (T)(common == 0 ? 0 : 1u * (a / common) * b);
+})",
+      "gcd"}},
+    {For::integer,
+     everywhere,
+     {"isqrt", R"(
+FUNCTION T isqrt_NAME(T n) {
+    if (n <= 0)
+        return 0;
+    U rest = (U)n, root = 0, bit = (U)((U)1 << (BITS - 2));
+    while (bit > rest)
+        bit = (U)(bit >> 2);
+    for (; bit != 0; bit = (U)(bit >> 2)) {
+        U tried = (U)(root + bit);
+        root = (U)(root >> 1);
+        if (rest >= tried) {
+            rest = (U)(rest - tried);
+            root = (U)(root + bit);
+        }
+    }
+    return (T)root;
+})",
+      ""}},
+    // What does not fit is 0. Its factors but the last are 2 and more: the loop ends early, whatever `k` is.
+    {For::signed_integer,
+     everywhere,
+     {"perm", R"(
+FUNCTION T perm_NAME(T n, T k) {
+    if (k < 0 || k > n)
+        return 0;
+    T product = 1;
+    for (T factor = n; factor > n - k; --factor) {
+        if (product > (T)((U)~(U)0 >> 1) / factor)
+            return 0;
+        product = (T)(product * factor);
+    }
+    return product;
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"factorial", R"(
+FUNCTION T factorial_NAME(T n) {
+    return perm_NAME(n, n);
+})",
+      "perm"}},
+    // Divided before it is multiplied, so that nothing on the way is greater than the result.
+    {For::signed_integer,
+     everywhere,
+     {"comb", R"(
+FUNCTION T comb_NAME(T n, T k) {
+    if (k < 0 || k > n)
+        return 0;
+    T taken = k < n - k ? k : n - k, ways = 1;
+    for (T i = 1; i <= taken; ++i) {
+        T common = gcd_NAME(ways, i);
+        T factor = (n - taken + i) / (i / common);
+        ways = ways / common;
+        if (ways > (T)((U)~(U)0 >> 1) / factor)
+            return 0;
+        ways = (T)(ways * factor);
+    }
+    return ways;
+})",
+      "gcd"}},
+    // ------------------------------------------------------------ floats and their exponents
+    {For::floating,
+     everywhere,
+     {"exponent", R"(
+FUNCTION int exponent_NAME(T x) {
+    return x != 0 && {isfinite}(x) ? {ilogb}(x) + 1 : 0;
+})",
+      ""}},
     // ------------------------------------------------------------ floats of 16 bits that are carried in 32
     {For::floating,
      everywhere,
@@ -243,6 +355,34 @@ FUNCTION S bits_float16(float x) {
      {"round_float16", R"(
 FUNCTION float round_float16(float x) {
     return load_float16(bits_float16(x));
+})",
+      "load_float16 bits_float16"}},
+    {For::floating,
+     everywhere,
+     {"nextafter_bfloat16", R"(
+FUNCTION float nextafter_bfloat16(float x, float y) {
+    if (x != x || y != y)
+        return x + y;
+    if (x == y)
+        return y;
+    if (x == 0)
+        return {copysign}(load_bfloat16(1), y);
+    S bits = bits_bfloat16(x);
+    return load_bfloat16((S)((x < y) == (x > 0) ? bits + 1 : bits - 1));
+})",
+      "load_bfloat16 bits_bfloat16"}},
+    {For::floating,
+     cuda | hip | host,
+     {"nextafter_float16", R"(
+FUNCTION float nextafter_float16(float x, float y) {
+    if (x != x || y != y)
+        return x + y;
+    if (x == y)
+        return y;
+    if (x == 0)
+        return {copysign}(load_float16(1), y);
+    S bits = bits_float16(x);
+    return load_float16((S)((x < y) == (x > 0) ? bits + 1 : bits - 1));
 })",
       "load_float16 bits_float16"}},
     // ------------------------------------------------------------ complex numbers
@@ -370,7 +510,7 @@ const HelperRow *find_helper(std::string_view name, Dialect dialect, Dtype dtype
     for (const Row &row : rows)
         if (row.helper.name == name && (row.dialects & bit(dialect)) != 0 && takes(row.types, dtype))
             return &row.helper;
-    return nullptr;
+    return takes(For::complex, dtype) ? find_complex_helper(name) : nullptr;
 }
 
 }  // namespace entrepot::kernel

@@ -93,9 +93,8 @@ std::string operation_text(const std::string &name) {
     return name == "xor" ? "old ^ value" : "value";
 }
 
-void refuse_at(const ir::Function &function, Position at, const std::string &message) {
-    static const syntax::Function nowhere{"kernel", "<kernel>", "", 1, {}, {}};
-    throw CompileError(function.source ? *function.source : nowhere, at, message);
+void Emitter::refuse_here(Position at, const std::string &message) const {
+    throw CompileError({function_, inlined_, at}, message);
 }
 
 Emitter::Emitter(const ir::Module &module, const Target &target)

@@ -128,7 +128,9 @@ protected:
     virtual void write(const ir::Statement &statement);
     void write_function(const ir::Function &function);
     void declare_before(const ir::Statement &statement);
-    void stand_at(Position at);
+    void stand_at(const ir::Statement &statement);
+    // Something of the statement that is being written.
+    [[noreturn]] void refuse_here(Position at, const std::string &message) const;
     // `name = value;`, with the type before it where the variable is declared here.
     void write_assignment(const ir::Statement &statement, ir::VariableId id, const std::string &value);
     void write_if(const ir::Statement &statement, bool within_else);
@@ -165,6 +167,7 @@ protected:
     std::set<ir::RootId> used_roots_;
     std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
     Declarations declarations_;
+    const ir::Inlined *inlined_ = nullptr;  // of the statement that is being written
 
 private:
     Spelled spell(const ir::Expression &expression);
@@ -190,7 +193,5 @@ private:
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
 Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
-
-[[noreturn]] void refuse_at(const ir::Function &function, Position at, const std::string &message);
 
 }  // namespace entrepot::kernel

@@ -263,7 +263,7 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
         throw std::logic_error("no dialect knows the index " + expression.text);
     const bool is_sub_group = expression.text.find("sub_group") != std::string::npos;
     if (is_sub_group && !target_.sub_groups)
-        refuse_at(*function_, expression.at, "the device has no sub-groups; use local memory and barrier() instead");
+        refuse_here(expression.at, "the device has no sub-groups; use local memory and barrier() instead");
     if (!is_sub_group && expression.number >= target_.dimensions)
         return {expression.text.ends_with("_id") ? "0" : "1"};
     if (is_guarded() && expression.text == "global_size")
@@ -390,6 +390,7 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
         if (name == "min" || name == "max" || name == "and" || name == "or" || name == "xor")
             pragmas_.insert("cl_khr_int64_extended_atomics");
     }
+    // Not by cl_ext_float_atomics: Intel's CPU device names it and defines none of its features, and its functions are as slow.
     if (!is_integer(dtype))
         return swap_loop(expression, at, values);
     const std::string prefix = dtype.bits == 64 ? "atom_" : "atomic_";
@@ -464,12 +465,11 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
 std::string DeviceEmitter::atomic(const ir::Expression &expression) {
     const Dtype dtype = function_->roots[expression.id].type.dtype;
     if (dtype.bits < 32 || (!is_integer(dtype) && dtype.code != TypeCode::floating))
-        refuse_at(*function_, expression.at,
-                  "an atomic of " + name_of(dtype) + " is not to be had in " + std::string(dialect_.name) +
-                      "; use int32, int64, uint32, uint64, float32 or float64");
+        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not to be had in " + std::string(dialect_.name) +
+                                       "; use int32, int64, uint32, uint64, float32 or float64");
     if (dtype.bits == 64 && !target_.atomic64)
-        refuse_at(*function_, expression.at,
-                  "the device has no atomics of 64 bits, and this one is of " + name_of(dtype) + "; use a type of 32 bits");
+        refuse_here(expression.at,
+                    "the device has no atomics of 64 bits, and this one is of " + name_of(dtype) + "; use a type of 32 bits");
     std::vector<std::string> values;
     for (std::size_t i = 1; i < expression.operands.size(); ++i)
         values.push_back(text(expression.operands[i]));

@@ -49,14 +49,15 @@ std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     };
     const auto floating = [&](double value, Dtype type) -> std::string {
         const bool single = type.bits != 64;
-        if (std::isnan(value))
-            return std::string(single ? dialect_.nan32 : dialect_.nan64);
-        if (std::isinf(value))
-            return (value < 0 ? "-" : "") + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
         const TypeWords &row = words(type);
+        const std::string half = type.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
+        if (std::isnan(value))
+            return half + std::string(single ? dialect_.nan32 : dialect_.nan64);
+        if (std::isinf(value))
+            return (value < 0 ? "-" : "") + half + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
         std::string digits = digits_of(value, single);
-        if (type.bits == 16 && !row.carried() && row.suffix.empty())
-            return "(" + std::string(row.value) + ")" + digits + "f";
+        if (!half.empty() && row.suffix.empty())
+            return half + digits + "f";
         return digits + std::string(row.suffix);
     };
     if (is_boolean(dtype))
@@ -214,9 +215,11 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
         return spell(first);
     if (name == "abs" && is_integer(dtype))
         return {helper(name, dtype) + listed};
+    if (name == "nextafter" && words(dtype).carried())
+        return {helper("nextafter_" + name_of(dtype), dtype) + listed};
     const std::string word = math_words(dialect_, name, dtype);
     if (word.empty())
-        return narrowed({helper(name, dtype) + listed}, dtype);
+        return narrowed({helper(name, dtype) + listed}, expression.type.dtype);
     return is_boolean(expression.type.dtype) ? Spelled{word + listed} : narrowed({word + listed}, dtype);
 }
 

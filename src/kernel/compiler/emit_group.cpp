@@ -31,11 +31,10 @@ std::string DeviceEmitter::group_call(const ir::Statement &statement) {
     const ir::Expression &call = statement.expressions[0];
     const Dtype dtype = call.operands[0].type.dtype;
     if (call.scope == ir::Scope::sub_group && !target_.sub_groups)
-        refuse_at(*function_, call.at, "the device has no sub-groups; use the functions of the work-group");
+        refuse_here(call.at, "the device has no sub-groups; use the functions of the work-group");
     if (dtype.code == TypeCode::complex)
-        refuse_at(*function_, call.at,
-                  "group functions of " + name_of(dtype) + " are not to be had in " + std::string(dialect_.name) +
-                      "; give them the real and the imaginary part");
+        refuse_here(call.at, "group functions of " + name_of(dtype) + " are not to be had in " + std::string(dialect_.name) +
+                                 "; give them the real and the imaginary part");
     std::vector<std::string> values;
     for (const ir::Expression &operand : call.operands)
         values.push_back(text(operand));

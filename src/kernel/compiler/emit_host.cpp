@@ -26,9 +26,9 @@ void require_stack(const ir::Module &module) {
                 size *= static_cast<std::uint64_t>(extent);
             bytes += size;
             if (bytes > most_private_bytes)
-                refuse_at(function, root.at,
-                          "private arrays take " + std::to_string(bytes) + " bytes up to here, and the host has " +
-                              std::to_string(most_private_bytes) + " for a work-item; use an array in global memory");
+                throw CompileError({&function, root.inlined.get(), root.at},
+                                   "private arrays take " + std::to_string(bytes) + " bytes up to here, and the host has " +
+                                       std::to_string(most_private_bytes) + " for a work-item; use an array in global memory");
         }
 }
 
@@ -594,7 +594,7 @@ void HostEmitter::write_region(const Split::Region &region) {
 }
 
 void HostEmitter::write_of_group(const ir::Statement &statement) {
-    stand_at(statement.at);
+    stand_at(statement);
     switch (statement.act) {
     case ir::Act::barrier:
         return;
@@ -674,10 +674,12 @@ std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) 
 }
 
 std::string HostEmitter::root_argument(ir::RootId root) {
+    const ir::Root &array = function_->roots[root];
     if (function_ == &module_.kernel() && kept_arrays_.contains(root))
-        refuse_at(*function_, function_->roots[root].at,
-                  "the private array " + function_->roots[root].name +
-                      " is used on both sides of a barrier and given to a function; the host cannot do both: give its elements");
+        throw CompileError(
+            {function_, array.inlined.get(), array.at},
+            "the private array " + array.name +
+                " is used on both sides of a barrier and given to a function; the host cannot do both: give its elements");
     return roots_[root];
 }
 

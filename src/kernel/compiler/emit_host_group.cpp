@@ -20,11 +20,10 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
     if (dtype.code == TypeCode::complex || dtype.code == TypeCode::boolean || words(dtype).carried())
-        refuse_at(*function_, expression.at,
-                  "an atomic of " + name_of(dtype) + " is not to be had; use an integer, float32 or float64");
+        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not to be had; use an integer, float32 or float64");
     const std::string &name = expression.text;
     const std::string T = storage_type(dtype), order = order_words[static_cast<std::size_t>(expression.order)];
-    const std::string at = "&" + element(expression.id, expression.operands[0]);
+    const std::string at = std::string("&").append(element(expression.id, expression.operands[0]));
     std::vector<std::string> values{at};
     for (std::size_t i = 1; i < expression.operands.size(); ++i)
         values.push_back(text(expression.operands[i]));
@@ -61,7 +60,8 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     const std::string B(words({TypeCode::unsigned_integer, dtype.bits}).value);
     const std::string called =
         "atomic_" + name + "_" + name_of(dtype) +
-        (expression.order == ir::Order::relaxed ? "" : "_" + std::to_string(static_cast<int>(expression.order)));
+        (expression.order == ir::Order::relaxed ? std::string()
+                                                : std::string("_").append(std::to_string(static_cast<int>(expression.order))));
     const auto as = [](const std::string &to, const std::string &what) { return "__builtin_bit_cast(" + to + ", " + what + ")"; };
     std::string body;
     if (name == "load")

@@ -49,9 +49,10 @@ std::string_view assignable_sign(ir::Op op) {
 
 }  // namespace
 
-void Emitter::stand_at(Position at) {
-    if (function_->source && at.line > 0)
-        out_.stands_at(function_->source->file, at.line);
+void Emitter::stand_at(const ir::Statement &statement) {
+    inlined_ = statement.inlined.get();
+    if (function_->source && statement.at.line > 0)
+        out_.stands_at(ir::Place{function_, inlined_, statement.at}.source().file, statement.at.line);
 }
 
 void Emitter::declare_before(const ir::Statement &statement) {
@@ -75,7 +76,7 @@ void Emitter::write_assignment(const ir::Statement &statement, ir::VariableId id
 void Emitter::write(const ir::Statement &statement) {
     if (statement.act != ir::Act::if_)
         declare_before(statement);
-    stand_at(statement.at);
+    stand_at(statement);
     switch (statement.act) {
     case ir::Act::assign: {
         const ir::Expression &value = statement.expressions[0];
@@ -138,7 +139,7 @@ void Emitter::write(const ir::Statement &statement) {
 void Emitter::write_if(const ir::Statement &statement, bool within_else) {
     if (!within_else) {
         declare_before(statement);
-        stand_at(statement.at);
+        stand_at(statement);
     }
     const std::string head = "if (" + text(statement.expressions[0]) + ")";
     within_else ? out_.reopen("else " + head) : out_.open(head);

@@ -42,7 +42,29 @@ std::string message_of(const syntax::Function &function, Position at, std::strin
     return sentence_of(function.file, ":", at.line, ": ", message, shown(function, at));
 }
 
+std::string calls_to(const ir::Place &place) {
+    std::string text;
+    for (const ir::Inlined *each = place.inlined; each; each = each->caller.get())
+        text += sentence_of(
+            "\n", message_of(ir::Place{place.function, each->caller.get(), {}}.source(), each->called_at, "called here"));
+    return text;
+}
+
 }  // namespace
+
+const syntax::Function &ir::Place::source() const {
+    static const syntax::Function nowhere{"kernel", "<kernel>", "", 1, {}, {}};
+    if (inlined)
+        return *inlined->source;
+    return function->source ? *function->source : nowhere;
+}
+
+CompileError::CompileError(const ir::Place &place, std::string_view message)
+    : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), calls_to(place)) {}
+
+CompileError::CompileError(const ir::Place &place, std::string_view message, const ir::Place &other, std::string_view about_other)
+    : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), "\n",
+            message_of(other.source(), other.at, about_other), calls_to(place)) {}
 
 CompileError::CompileError(const syntax::Function &function, Position at, std::string_view message)
     : Error(ErrorKind::kernel, message_of(function, at, message)) {}

@@ -311,10 +311,13 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const st
     ir::Function lowered = Lowering(unit, kernel, true).kernel(arguments);
     unit.module.functions.push_back(std::move(lowered));
     drop_uncalled(unit.module);
+    check_target(unit.module, target);
+    inline_for_groups(unit.module);
+    drop_uncalled(unit.module);
     make_names_unique(unit.module);
     summarise(unit.module);
     unit.module.checks_bounds = target.debug;
-    check_target(unit.module, target);
+    check_local_memory(unit.module, target);
     check_uniform(unit.module);
     ir::verify(unit.module);
     return std::move(unit.module);

@@ -260,18 +260,39 @@ private:
 
     // lower_math.cpp
     Value call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    Value call_complex(const FunctionRow &row, Value x, Position at);
     Value call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     Value call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     Scalar common_type(const std::vector<Value> &values) const;
-    Value made_complex(const Node &node, std::span<const Node *const> arguments);
-    Value split_float(const Value &x, Position at);
-    Value close(std::span<const Node *const> arguments, Position at);
-    Value expanded_square(Value x, Position at);
+    Value close(const FunctionRow &row, std::span<const Node *const> arguments, Position at);
     Value logarithm_of(const Value &x, Position at) const;
     Value length_of(const Value &value) const;
     Value rounded(Value x, const Node *digits, Position at);
     Value extremum(const FunctionRow &row, std::vector<Value> values, Position at);
+
+    // lower_numbers.cpp
+    Value used_often(Value value);
+    Value as_real(const Value &value, const FunctionRow &row) const;
+    Value call_integral(const FunctionRow &row, const Node &node, std::vector<const Node *> arguments);
+    Value split_float(const Value &x, Position at);
+    Value taken_apart(const Value &x, Position at);
+    Value scaled(const FunctionRow &row, const Value &x, const Value &exponent, Position at) const;
+    Value last_place(const Value &x, Position at);
+    static Value pair_of(Value first, Value second, Position at);
+    Value tuple_value(const FunctionRow &row, const Node &node);
+    Value call_of_tuples(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    std::vector<Value> differences(const FunctionRow &row, const std::vector<Value> &items, const std::vector<Value> &others,
+                                   Position at) const;
+    Value distance(const FunctionRow &row, const std::vector<Value> &coordinates, Position at) const;
+    Value accurate_sum(const FunctionRow &row, const std::vector<Value> &items, Position at);
+
+    // lower_complex.cpp
+    Value call_complex(const FunctionRow &row, Value x, Position at);
+    Value made_complex(const Node &node, std::span<const Node *const> arguments);
+    Value complexified(const Value &value) const;
+    Value call_analytic(const FunctionRow &row, const Value &argument, Position at);
+    Value complex_logarithm(const std::vector<Value> &values, Position at);
+    Value polar(const Value &argument, Position at);
+    Value rectangular(const std::vector<Value> &values, Position at);
 
     // lower_spaces.cpp
     Value call_array(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
@@ -285,7 +306,6 @@ private:
     Value call_group(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
     ir::Order order_of(const Node *node, ir::Order otherwise);
     ir::Scope scope_of(const Node *node, ir::Scope otherwise);
-    void refuse_in_function(const FunctionRow &row, Position at) const;
     Value call_print(const FunctionRow &row, const Node &node);
     void add_printed(const Node &node, ir::Statement &print);
 

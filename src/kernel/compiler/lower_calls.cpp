@@ -72,14 +72,14 @@ std::string instead_of(const std::string &name) {
         return "an AtomicRef is named, `ref = AtomicRef(array, index)`, or one of its methods is called at once, "
                "`AtomicRef(array, index).fetch_add(1)`";
     if (name.starts_with("cmath."))
-        return "complex numbers have + - * / **, abs, .real, .imag and conjugate(); write the rest with functions of math";
+        return "of cmath kernels have " + listed(names_in("cmath.")) + meant_in("cmath.", name);
     if (name.starts_with("math."))
         return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
     if (name.starts_with("numpy."))
         return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; write a loop for the others" +
                meant_in("numpy.", name);
     return "kernels have Python's abs, min, max, round, divmod, pow, len, int, float, bool, complex, print, range and the "
-           "functions of math";
+           "functions of math and cmath";
 }
 
 }  // namespace
@@ -113,8 +113,13 @@ Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
     case Rule::predicate:
     case Rule::numeric:
         return call_math(row, node, arguments);
+    case Rule::integral:
+    case Rule::counting:
+        return call_integral(row, node, arguments);
     case Rule::complex:
         return call_complex(row, scalar_value(*arguments[0]), node.at);
+    case Rule::analytic:
+        return call_analytic(row, scalar_value(*arguments[0]), node.at);
     case Rule::conversion:
         return call_conversion(row, node, arguments);
     case Rule::expanded:

@@ -60,13 +60,6 @@ ir::Scope Lowering::scope_of(const Node *node, ir::Scope otherwise) {
     return row->kind;
 }
 
-void Lowering::refuse_in_function(const FunctionRow &row, Position at) const {
-    if (!is_kernel_)
-        refuse(at, "`" + std::string(row.name) +
-                       "` stands in a kernel, not in a device function; all work-items of a group must " +
-                       "reach it: call it in the kernel, and pass what comes out");
-}
-
 Value Lowering::call_barrier(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
     const bool is_fence = row.name == "mem_fence";
     std::int64_t fences = ir::local_fence | ir::global_fence;
@@ -84,7 +77,6 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node, std::span
         statement.order = order_of(arguments[1], ir::Order::seq_cst);
         statement.scope = scope_of(arguments[2], fences & ir::global_fence ? ir::Scope::device : ir::Scope::work_group);
     } else {
-        refuse_in_function(row, node.at);
         if (row.name == "group_barrier")
             static_cast<void>(scope_of(arguments[0], ir::Scope::work_group));
         statement.scope = row.text == "sub_group" ? ir::Scope::sub_group : ir::Scope::work_group;
@@ -145,7 +137,6 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node, std::span<
 }
 
 Value Lowering::call_group(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
-    refuse_in_function(row, node.at);
     const bool of_group = row.name.starts_with("group.");
     const bool is_vote = row.text == "any" || row.text == "all";
     const bool combines = row.text == "reduce" || row.text.ends_with("_scan");
@@ -173,6 +164,7 @@ Value Lowering::call_group(const FunctionRow &row, const Node &node, std::span<c
             refuse(other.at, "a work-item is named by an integer, but this is " + other.type_name() + "; write int(...)");
         call.operands.push_back(as(other, dtypes::int64).expression);
     }
+    changes_memory_ = true;
     Value result = made(std::move(call));
     result.has_effect = true;
     return result;

@@ -7,12 +7,6 @@
 
 namespace entrepot::kernel {
 
-namespace {
-
-bool is_zero_or_one(const Value &value) { return is_boolean(value.expression.type.dtype); }
-
-}  // namespace
-
 // The type that all of them are calculated as.
 Scalar Lowering::common_type(const std::vector<Value> &values) const {
     Scalar type = values[0].scalar();
@@ -23,6 +17,9 @@ Scalar Lowering::common_type(const std::vector<Value> &values) const {
 
 Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
     std::vector<Value> values = scalars_of(arguments);
+    const bool has_complex = row.name.starts_with("numpy.") && find_function("cmath." + std::string(row.text));
+    if (has_complex && is_complex(values[0].expression.type.dtype))
+        return call_analytic(row, values[0], node.at);
     for (const Value &value : values)
         if (is_complex(value.expression.type.dtype))
             refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " + value.type_name() +
@@ -65,29 +62,6 @@ Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Posi
     return result;
 }
 
-// abs and the parts of a complex number; of real numbers too.
-Value Lowering::call_complex(const FunctionRow &row, Value x, Position at) {
-    const Dtype dtype = x.expression.type.dtype;
-    const bool of_complex = is_complex(dtype), keeps = row.text == "conj";
-    ir::Expression call = build::math("", x.expression.type, at, {x.expression});
-    call.text = row.text;
-    if (of_complex) {
-        call.type = scalar_type(keeps ? dtype : part_of(dtype));
-        return made(std::move(call), x.weak == Weak::complex && !keeps ? Weak::floating : x.weak);
-    }
-    if (row.text == "real" || row.text == "conj")
-        return x;
-    if (row.text == "imag")
-        return as(integer(0, at).expression.type.dtype == dtype ? integer(0, at) : literal(std::int64_t{0}, at), dtype);
-    if (x.is_literal()) {
-        const auto negative = folded("<", x.expression.value, std::int64_t{0});
-        return negative && std::get<bool>(*negative) ? literal(*folded("-", x.expression.value), at) : x;
-    }
-    if (is_zero_or_one(x))
-        return made(build::converted(x.expression, dtypes::int64));
-    return is_unsigned(dtype) ? x : made(std::move(call), x.weak);
-}
-
 Value Lowering::call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
     if (row.name == "complex")
         return made_complex(node, arguments);
@@ -98,36 +72,15 @@ Value Lowering::call_conversion(const FunctionRow &row, const Node &node, std::s
     return row.name == "bool" ? truth_of(value) : cast(dtype, value, node.at);
 }
 
-Value Lowering::made_complex(const Node &node, std::span<const Node *const> arguments) {
-    const Value zero = literal(0.0, node.at);
-    if (!arguments[0] && !arguments[1])
-        return as(zero, python_dtype("complex"));
-    std::vector<Value> parts = scalars_of(arguments.first(arguments[1] && arguments[0] ? 2 : arguments[0] ? 1 : 0));
-    if (parts.empty())
-        parts = {zero, scalar_value(*arguments[1])};
-    if (parts.size() == 1 && is_complex(parts[0].expression.type.dtype))
-        return parts[0];
-    if (parts.size() == 1)
-        parts.push_back(zero);
-    for (const Value &part : parts)
-        if (is_complex(part.expression.type.dtype))
-            refuse(part.at, "the parts of a complex number are real, but this is " + part.type_name() + "; take .real or .imag");
-    Scalar type = as_float(common_type(parts), target_);
-    if (type.dtype.bits < 32)
-        type.dtype = dtypes::float32;
-    ir::Expression call = build::math("make_complex", scalar_type(complex_of(type.dtype)), node.at, {});
-    for (const Value &part : parts)
-        call.operands.push_back(as(part, type.dtype).expression);
-    return made(std::move(call), type.weak == Weak::none ? Weak::none : Weak::complex);
-}
-
 Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
     if (row.name == "len")
         return length_of(settled_value(*arguments[0]));
     if (row.name == "round")
         return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
-    if (row.name == "math.isclose")
-        return close(arguments, node.at);
+    if (row.name.ends_with(".isclose"))
+        return close(row, arguments, node.at);
+    if (row.name == "math.fsum" || row.name == "math.prod" || row.name == "math.sumprod" || row.name == "math.dist")
+        return call_of_tuples(row, node, arguments);
     const std::size_t given = arguments.size() == 2 && !arguments[1] ? 1 : arguments.size();
     const std::vector<Value> values = scalars_of(arguments.first(given));
     if (row.name == "divmod") {
@@ -147,10 +100,26 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         const Value logarithm = logarithm_of(values[0], node.at);
         return values.size() == 1 ? logarithm : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
     }
-    if (row.name == "math.modf")
-        return split_float(values[0], node.at);
-    if (row.name == "numpy.square")
-        return expanded_square(values[0], node.at);
+    if (row.name.ends_with(".modf"))
+        return split_float(used_often(as_real(values[0], row)), node.at);
+    if (row.name.ends_with(".frexp"))
+        return taken_apart(used_often(as_real(values[0], row)), node.at);
+    if (row.name.ends_with(".ldexp"))
+        return scaled(row, as_real(values[0], row), values[1], node.at);
+    if (row.name == "math.ulp")
+        return last_place(as_real(values[0], row), node.at);
+    if (row.name == "math.hypot")
+        return distance(row, values, node.at);
+    if (row.name == "cmath.log")
+        return complex_logarithm(values, node.at);
+    if (row.name == "cmath.polar")
+        return polar(values[0], node.at);
+    if (row.name == "cmath.rect")
+        return rectangular(values, node.at);
+    if (row.name == "numpy.square") {
+        const Value x = used_often(values[0]);
+        return binary("*", x, x, node.at);
+    }
     if (row.name == "numpy.clip")
         return extremum(*find_function("min"), {extremum(*find_function("max"), {values[0], values[1]}, node.at), values[2]},
                         node.at);
@@ -160,28 +129,14 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
     return binary("*", values[0], literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at), node.at);
 }
 
-// The fraction and the whole part, both floats, as Python's math.modf gives them.
-Value Lowering::split_float(const Value &x, Position at) {
-    if (is_complex(x.expression.type.dtype))
-        refuse(x.at, "`math.modf` is of real numbers, but this is " + x.type_name() + "; take .real or .imag");
-    const Scalar type = as_float(x.scalar(), target_);
-    Value number = made(as(x, type.dtype).expression, type.weak);
-    if (!number.is_constant() && !build::is_simple(number.expression))
-        number = in_variable(std::move(number), "value");
-    const Value whole = made(build::math("trunc", scalar_type(type.dtype), at, {number.expression}), type.weak);
-    Value pair;
-    pair.kind = Value::Kind::tuple;
-    pair.at = at;
-    pair.items = {operation(ir::Op::subtract, number, whole, type, at), whole};
-    return pair;
-}
-
-Value Lowering::close(std::span<const Node *const> arguments, Position at) {
+Value Lowering::close(const FunctionRow &row, std::span<const Node *const> arguments, Position at) {
     std::vector<Value> values;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         Value value = arguments[i] ? scalar_value(*arguments[i]) : literal(i == 2 ? 1e-9 : 0.0, at);
-        if (is_complex(value.expression.type.dtype))
-            refuse(value.at, "`math.isclose` is of real numbers, but this is " + value.type_name() + "; compare abs(a - b)");
+        const bool may_be_complex = i < 2 && row.name.starts_with("cmath.");
+        if (is_complex(value.expression.type.dtype) && !may_be_complex)
+            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " + value.type_name() +
+                                 "; compare abs(a - b), or take cmath.isclose");
         if (!value.is_constant())
             value = in_variable(std::move(value), "value");
         values.push_back(std::move(value));
@@ -192,12 +147,6 @@ Value Lowering::close(std::span<const Node *const> arguments, Position at) {
     const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
     const auto is_near = [&] { return compared("<=", distance, tolerance, at); };
     return either(compared("==", values[0], values[1], at), is_near, at);  // infinities are close to themselves
-}
-
-Value Lowering::expanded_square(Value x, Position at) {
-    if (!x.is_constant() && !build::is_simple(x.expression))
-        x = in_variable(std::move(x), "value");
-    return binary("*", x, x, at);
 }
 
 Value Lowering::logarithm_of(const Value &x, Position at) const {

@@ -94,10 +94,7 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node, std::span<c
     if (row.name == "constant.array")
         return constant_array(node, arguments);
     const bool is_local = row.name == "local.array";
-    if (is_local && !is_kernel_)
-        refuse(node.at,
-               "local.array stands in a kernel, not in a device function, as all work-items of a group share it; make it "
-               "in the kernel and pass it");
+    changes_memory_ = changes_memory_ || is_local;  // a function of the group's, which is no part of an expression
     ir::Root root;
     root.name = array_name_.empty() ? (is_local ? "shared" : "own") : array_name_;
     root.at = node.at;

@@ -174,7 +174,7 @@ bool Split::is_divergent(const ir::Expression &expression) const {
             return true;
         return expression.text == "sub_group_size";
     case ir::Op::load:
-        if (kernel_.roots[expression.id].written)
+        if (ir::may_change(kernel_, expression.id))
             return true;
         break;
     case ir::Op::call:

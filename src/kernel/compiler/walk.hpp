@@ -2,6 +2,7 @@
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace entrepot::kernel::ir {
@@ -41,6 +42,16 @@ inline bool is_loop(const Statement &statement) { return statement.act == Act::w
 
 inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
+}
+
+// Whether an element of the array may change while the function runs: by its own name, or by that of another argument where the
+// two may be views of one memory, of whatever types.
+inline bool may_change(const Function &function, RootId id) {
+    const auto is_view = [](const Root &root) { return root.parameter && root.type.space == Space::global && !root.restrict_; };
+    const Root &root = function.roots[id];
+    return root.written || (is_view(root) && std::ranges::any_of(function.roots, [&](const Root &other) {
+                                return other.written && is_view(other);
+                            }));
 }
 
 }  // namespace entrepot::kernel::ir

@@ -81,6 +81,17 @@ def test_a_damaged_entry_is_compiled_again(place):
     assert numbers.tolist() == [2, 3, 4]
 
 
+@pytest.mark.host
+def test_an_entry_that_cannot_be_read_is_compiled_again(place):
+    ep.Program(SOURCE, "host")
+    (kept,) = code_cache.kept("host")
+    kept.unlink()
+    kept.mkdir()  # opens, and gives an error when it is read
+    numbers = array.array("i", [1, 2, 3])
+    ep.Program(SOURCE, "host").kernel("one_more")[3](numbers).wait()
+    assert numbers.tolist() == [2, 3, 4]
+
+
 @pytest.mark.sycl
 def test_binaries_of_opencl_are_kept_and_right(place):
     source = "kernel void one_more(global int *data) { data[get_global_id(0)] += 1; }"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+import gc
 import importlib.util
 import linecache
 import math
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -107,7 +109,7 @@ def test_local_memory_beyond_all_memory_is_refused():
 
 
 def test_a_dimension_is_one_of_three():
-    for dimensions in (0, 4):
+    for dimensions in (-1, 0, 4, 7):
         with pytest.raises(ValueError, match="a launch has 1 to 3"):
             store.source(signature="void(float64[::1], float64)", dimensions=dimensions)
 
@@ -126,3 +128,55 @@ def test_vectorized_functions_read_before_they_write():
     assert values.tolist() == [1] + [2] * 9_999
     add(values, values, out=values)
     assert values.tolist() == [2] + [4] * 9_999
+
+
+table = np.zeros(1)
+
+
+@dppy.kernel
+def store_item(out, other):
+    out[dppy.get_global_id(0)] = table[0]
+
+
+def test_of_ever_new_values_only_the_last_are_kept():
+    fresh, found = dppy.kernel(store_item.function), globals()["table"]
+    alive = []
+    try:
+        for value in range(70):
+            globals()["table"] = np.full(1, float(value))
+            alive.append(weakref.ref(globals()["table"]))
+            fresh.source("c++", signature="void(float64[::1], float64[::1])")
+    finally:
+        globals()["table"] = found
+    gc.collect()
+    assert [each() is not None for each in alive] == [False] * 6 + [True] * 64
+
+
+def test_a_launch_keeps_what_it_launches():
+    """An argument whose conversion runs Python code, which makes the kernel forget the version that is being launched."""
+    fresh, found, out = dppy.kernel(store_item.function), globals()["table"], np.zeros(2)
+
+    class Busy:
+        @property
+        def __array_interface__(self):
+            for value in range(70):
+                globals()["table"] = np.full(1, float(value))
+                fresh.source("c++", signature="void(float64[::1], float64[::1])")
+            return np.zeros(2).__array_interface__ | {"data": (self.memory.ctypes.data, False)}
+
+    busy = Busy()
+    busy.memory = np.zeros(2)
+    try:
+        globals()["table"] = np.full(1, 1234.0)
+        fresh[2](out, busy)
+    finally:
+        globals()["table"] = found
+    assert out.tolist() == [1234.0] * 2
+
+
+def test_a_function_that_waits_is_no_kernel():
+    async def program(out):
+        out[0] = 1
+
+    with pytest.raises(ep.KernelError, match="write def, not async def"):
+        dppy.kernel(program)[1](np.zeros(1))

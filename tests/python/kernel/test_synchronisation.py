@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_dialect
+from kernel.backends import every_compiler, every_dialect, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -215,3 +216,27 @@ def barriers_in_a_while_loop(out):
 def test_continue_in_a_loop_with_barriers(backend):
     (out,) = backend.run(barriers_in_a_while_loop, 8, 4, np.zeros(8, "i8"))
     assert out.tolist() == [112, 113, 114, 115] * 2
+
+
+@dppy.kernel
+def waits_by_a_flag(out, flags):
+    i = dppy.get_global_id(0)
+    out[i] = i
+    if flags[0] > 0:
+        dppy.barrier()
+    out[i] += 1
+
+
+@every_compiler
+def test_a_condition_that_another_argument_may_change(backend):
+    """`flags` is not written by its name. That it may be by another one is known when it is launched."""
+    out, flags = backend.array(np.zeros(8, "i4")), backend.array(np.ones(8, "i4"))
+    backend.launch(waits_by_a_flag, 8, 4, out, flags)
+    assert values_of(out).tolist() == [i + 1 for i in range(8)]
+    with pytest.raises(ep.KernelError, match="this may differ between work-items"):
+        backend.launch(waits_by_a_flag, 8, 4, flags, flags)
+    both = backend.array(np.ones(16, "i4"))
+    with pytest.raises(ep.KernelError, match="this may differ between work-items"):
+        backend.launch(waits_by_a_flag, 8, 4, both[:8], both[7:])
+    backend.launch(waits_by_a_flag, 8, 4, both[:8], both[8:])
+    assert values_of(both).tolist() == [i + 1 for i in range(8)] + [1] * 8

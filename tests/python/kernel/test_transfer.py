@@ -77,3 +77,20 @@ def test_arrays_of_the_host_that_overlap_are_right_or_refused():
     with ep.device_context("opencl:cpu"):
         shift[8](values, values)
     assert values.tolist() == list(range(1, 9))
+
+
+@dppy.kernel
+def adds_pairs(a, b, c, d):
+    i = dppy.get_global_id(0)
+    a[i] += 1
+    c[i] += b[i] + d[i]
+
+
+@pytest.mark.parametrize("selector", [*DEVICES, pytest.param("cuda:0", marks=pytest.mark.cuda)])
+def test_arrays_that_are_given_twice_are_brought_once(selector):
+    """Two pairs that share nothing with each other, each of one array: where copies are made, one of each."""
+    a, b = np.zeros(4), np.full(4, 5.0)
+    with ep.device_context(selector):
+        adds_pairs[4](a, a, b, b)
+    assert a.tolist() == [1] * 4
+    assert b.tolist() == [11] * 4  # a is read behind the addition, by one work-item each

@@ -79,6 +79,9 @@ public:
     CompileError(const syntax::Function &function, Position at, std::string_view message);
     CompileError(const syntax::Function &function, Position at, std::string_view message, Position other,
                  std::string_view about_other);
+    // Of the typed form, with the calls that led to what has been put in their place.
+    CompileError(const ir::Place &place, std::string_view message);
+    CompileError(const ir::Place &place, std::string_view message, const ir::Place &other, std::string_view about_other);
     // The same error, of a function that `caller` calls there.
     CompileError(const CompileError &found, const syntax::Function &caller, Position at);
 };

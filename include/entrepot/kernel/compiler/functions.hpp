@@ -14,8 +14,11 @@ enum class Rule : std::uint8_t {
     whole,       // likewise; the result is int64, as Python's math.floor gives
     predicate,   // likewise; the result is bool
     numeric,     // numbers that are not complex, made one type: the result's
+    integral,    // integers, made one type: the result's
+    counting,    // integers, made int64: the result's; 0 where int64 does not hold it
     conversion,  // to one of Python's own types
     complex,     // a number; what the row names of it
+    analytic,    // a number, made complex: the result's; of what tells something of it, a bool or its parts' type
     expanded,    // written out by the front in terms of other operations
     array,       // makes an array
     barrier,     // a statement

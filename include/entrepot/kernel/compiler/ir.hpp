@@ -100,6 +100,13 @@ struct Expression {
     std::vector<RootId> roots;  // of call
 };
 
+// Where something stands that was in a device function and has been put in the place of a call of it.
+struct Inlined {
+    std::shared_ptr<const syntax::Function> source;
+    Position called_at;                     // in the caller
+    std::shared_ptr<const Inlined> caller;  // of a caller that was put in the place of a call itself
+};
+
 enum class Act : std::uint8_t {
     assign,  // id: variable; expressions: value
     unpack,  // ids: variables, one for each item; expressions: a call that returns a tuple
@@ -129,6 +136,7 @@ struct Statement {
     Order order = Order::seq_cst;
     std::uint8_t fences = local_fence | global_fence;
     std::string text;
+    std::shared_ptr<const Inlined> inlined;
 };
 
 // A scalar of a function. Names are the source's, made unique by a number where two meet.
@@ -148,6 +156,7 @@ struct Root {
     std::shared_ptr<const syntax::ConstantArray> values;  // of Space::constant
     bool read = false, written = false;                   // by loads, stores and atomics; of parameters, those of callees too
     bool restrict_ = false;  // no other root of the function reaches its elements: set by who compiles for known arguments
+    std::shared_ptr<const Inlined> inlined;
 };
 
 struct Function {
@@ -171,6 +180,15 @@ struct Module {
     std::uint32_t dimensions = 1;  // the fewest that a launch has whose ids and sizes the source asks about by constants
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
+};
+
+// What messages are about: something in a function.
+struct Place {
+    const Function *function;
+    const Inlined *inlined;  // nullptr: it stands in the function's own source
+    Position at;
+
+    const syntax::Function &source() const;
 };
 
 void verify(const Module &module);

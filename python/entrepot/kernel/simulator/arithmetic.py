@@ -395,10 +395,9 @@ MATHEMATICAL: dict[str, Callable[..., Any]] = {
         "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2", "log10": "log10",
         "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
         "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
-        "atanh": "arctanh", "hypot": "hypot", "pow": "power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
+        "atanh": "arctanh", "pow": "power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
         "isinf": "isinf", "isfinite": "isfinite", "fabs": "abs", "degrees": "degrees", "radians": "radians", "cbrt": "cbrt",
-        "ldexp": "ldexp", "fmax": "fmax", "fmin": "fmin", "rint": "rint",
-        "remainder": "remainder", "nextafter": "nextafter",
+        "fmax": "fmax", "fmin": "fmin", "rint": "rint",
     }.items()
 }  # fmt: skip
 MATHEMATICAL |= {

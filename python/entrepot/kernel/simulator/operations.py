@@ -106,7 +106,8 @@ def _meetings() -> dict[str, Callable[..., Any]]:
     }
 
 
-_Site = tuple[str, int, int]
+#: A variable's name, its line and column, and those of the calls that lead there.
+_Site = tuple[Any, ...]
 
 
 def _memory(run: Run) -> dict[str, Callable[..., Any]]:

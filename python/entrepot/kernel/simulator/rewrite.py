@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import cmath
 import copy
 import math
 import types
@@ -22,7 +23,7 @@ from entrepot import Dtype
 
 from .. import source
 from ..language import Item
-from . import arithmetic, operations
+from . import arithmetic, mathematics, operations
 from .errors import MARK, refusal
 
 _UNKNOWN = object()
@@ -60,6 +61,11 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
 }
 
 
+def _by_kind(real: Callable[..., Any], analytic: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's functions are of complex numbers too."""
+    return lambda x, *others: (analytic if isinstance(x, (complex, np.complexfloating)) else real)(x, *others)
+
+
 @dataclass
 class Rewritten:
     """Code with the names that it needs: those of its surroundings, our own, and the device functions that it calls."""
@@ -70,6 +76,7 @@ class Rewritten:
     operations: dict[str, str]  # our name → canonical name of a builtin
     callees: dict[str, Rewritten]
     waits: bool
+    makes_local: bool  # memory of the work-group, one for each place that calls it
     parameters: tuple[str, ...]
     takes_item: bool  # numba-dpex's way: the first parameter stands for the work-item, and is no argument
 
@@ -84,8 +91,13 @@ class Rewritten:
         return function
 
 
-def rewritten(function: types.FunctionType, callers: tuple[types.FunctionType, ...] = ()) -> Rewritten:
-    """The function to simulate. Raises KernelError where its source cannot be had, or where it calls itself."""
+def rewritten(
+    function: types.FunctionType, callers: tuple[types.FunctionType, ...] = (), path: tuple[int, ...] = ()
+) -> Rewritten:
+    """The function to simulate; ``path`` are the places of the calls that lead to it.
+
+    Raises KernelError where its source cannot be had, or where it calls itself.
+    """
     if function in callers:
         cycle = " → ".join(each.__name__ for each in (*callers[callers.index(function) :], function))
         raise refusal(*_place(function), f"recursion: {cycle}; a kernel's functions may not call themselves, write a loop")
@@ -94,13 +106,23 @@ def rewritten(function: types.FunctionType, callers: tuple[types.FunctionType, .
     for argument in ast.walk(definition.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    body = _Rewriter(function, definition, callers)
+    body = _Rewriter(function, definition, callers, path)
     definition = body.visit(definition)
     definition.decorator_list, definition.returns = [], None
     module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
     code = compile(module, function.__code__.co_filename, "exec")
     parameters = tuple(argument.arg for argument in definition.args.args)
-    return Rewritten(code, definition.name, body.surroundings, body.operations, body.callees, body.waits, parameters, takes_item)
+    return Rewritten(
+        code,
+        definition.name,
+        body.surroundings,
+        body.operations,
+        body.callees,
+        body.waits,
+        body.makes_local,
+        parameters,
+        takes_item,
+    )
 
 
 def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bool:
@@ -170,16 +192,20 @@ def _variables(definition: ast.FunctionDef) -> set[str]:
 
 class _Rewriter(ast.NodeTransformer):
     def __init__(
-        self, function: types.FunctionType, definition: ast.FunctionDef, callers: tuple[types.FunctionType, ...]
+        self,
+        function: types.FunctionType,
+        definition: ast.FunctionDef,
+        callers: tuple[types.FunctionType, ...],
+        path: tuple[int, ...],
     ) -> None:
-        self._function, self._callers = function, (*callers, function)
+        self._function, self._callers, self._path = function, (*callers, function), path
         self._names = _Names(function, _variables(definition))
         self._temporaries = 0
         self._assigned = ""  # the variable that a statement is about
         self.surroundings: dict[str, Any] = {}
         self.operations: dict[str, str] = {}
         self.callees: dict[str, Rewritten] = {}
-        self.waits = False
+        self.waits = self.makes_local = False
 
     # Values ------------------------------------------------------------------------------------------------------
 
@@ -282,7 +308,8 @@ class _Rewriter(ast.NodeTransformer):
         self.operations[own] = canonical
         node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
         if canonical in operations.MAKE_ARRAYS:
-            site = (self._assigned or canonical, node.lineno, node.col_offset)
+            self.makes_local = self.makes_local or canonical == "local.array"
+            site: tuple[str | int, ...] = (self._assigned or canonical, node.lineno, node.col_offset, *self._path)
             parts: list[ast.expr] = [ast.copy_location(ast.Constant(each), node) for each in site]
             node.keywords.append(ast.keyword("site", ast.copy_location(ast.Tuple(parts, ast.Load()), node)))
         return self._waiting(ast.Yield(node), node) if canonical in operations.COLLECTIVE else node
@@ -290,7 +317,11 @@ class _Rewriter(ast.NodeTransformer):
     def _device_function(self, node: ast.Call, function: types.FunctionType) -> ast.expr:
         own = f"{_PREFIX}call_{function.__name__}_{id(function)}"
         if own not in self.callees:
-            self.callees[own] = rewritten(function, self._callers)
+            callee = rewritten(function, self._callers, (*self._path, node.lineno, node.col_offset))
+            if callee.makes_local:
+                own += f"_{node.lineno}_{node.col_offset}"
+                self.makes_local = True
+            self.callees[own] = callee
         node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
         return self._waiting(ast.YieldFrom(node), node) if self.callees[own].waits else node
 
@@ -306,12 +337,17 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def _implementation(callee: Any) -> Callable[..., Any] | None:
-        """Of Python's, ``math``'s and NumPy's functions, as the language has them."""
+        """Of Python's, ``math``'s, ``cmath``'s and NumPy's functions, as the language has them."""
         name = getattr(callee, "__name__", "")
+        own = _NUMPY_NAMES.get(name, name)
+        real = mathematics.OF_NUMBERS.get(own) or arithmetic.MATHEMATICAL.get(own)
         if isinstance(callee, np.ufunc) or getattr(np, name, None) is callee:
-            return _NUMPY_OWN.get(name) or arithmetic.MATHEMATICAL.get(_NUMPY_NAMES.get(name, name))
+            analytic = mathematics.OF_COMPLEX.get(own)
+            return _NUMPY_OWN.get(name) or (_by_kind(real, analytic) if real and analytic else real)
         if getattr(math, name, None) is callee:
-            return arithmetic.MATHEMATICAL.get(name)
+            return real
+        if getattr(cmath, name, None) is callee:
+            return mathematics.OF_COMPLEX.get(name)
         return operations.PYTHON.get(callee) if callee.__hash__ is not None else None
 
     # Pieces ------------------------------------------------------------------------------------------------------

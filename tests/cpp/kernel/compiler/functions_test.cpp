@@ -20,29 +20,71 @@ TEST_CASE("every row of the table is found by its name, and nothing else") {
     CHECK(find_function("") == nullptr);
 }
 
-// Every row that takes numbers only is called with as many as it needs.
+// Every row that takes numbers only, or tuples of them, is called with as many as it needs.
 TEST_CASE("every function of numbers can be called") {
+    constexpr Rule of_numbers[] = {Rule::floating, Rule::whole,    Rule::predicate, Rule::numeric,    Rule::integral,
+                                   Rule::counting, Rule::analytic, Rule::complex,   Rule::conversion, Rule::expanded};
+    constexpr std::string_view of_tuples[] = {"math.dist", "math.fsum", "math.prod", "math.sumprod"};
     for (const FunctionRow &row : functions()) {
-        const bool of_numbers = row.rule == Rule::floating || row.rule == Rule::whole || row.rule == Rule::predicate ||
-                                row.rule == Rule::numeric || row.rule == Rule::complex || row.rule == Rule::expanded ||
-                                row.rule == Rule::conversion;
-        if (!of_numbers || row.name == "len" || row.name == "round")
+        if (std::ranges::find(of_numbers, row.rule) == std::end(of_numbers) || row.name == "len" || row.name == "round")
             continue;
+        const bool takes_tuples = std::ranges::find(of_tuples, row.name) != std::end(of_tuples);
         auto node = std::make_shared<Node>();
         node->kind = Kind::call;
         node->operands = {builtin(std::string(row.name).c_str()).node};
-        const auto commas = std::ranges::count(row.parameters, ',');
-        for (std::ptrdiff_t i = 0; i <= commas; ++i)
-            node->operands.push_back(at("x", static_cast<int>(i)).node);
+        const auto commas = row.name == "math.prod" ? 0 : std::ranges::count(row.parameters, ',');
+        for (int i = 0; i <= commas; ++i)
+            node->operands.push_back(takes_tuples                            ? tuple({at("x", i), at("x", i + 1)}).node
+                                     : row.name.ends_with("ldexp") && i == 1 ? Tree(3).node
+                                                                             : at("x", i).node);
         node->names.resize(node->operands.size() - 1);
         for (const Dtype type : {f32, f64, i32, u8, b1}) {
-            const bool is_tuple = row.name == "divmod" || row.name == "math.modf";
-            const auto call = is_tuple                ? at(NodePtr(node), 0)
-                              : row.name == "complex" ? call_of(builtin("abs"), {NodePtr(node)})
-                                                      : Tree(NodePtr(node));
+            if ((row.rule == Rule::integral || row.rule == Rule::counting) && (type == f32 || type == f64))
+                continue;
+            const bool gives_tuple =
+                row.name == "divmod" || row.name == "cmath.polar" || row.name.ends_with(".modf") || row.name.ends_with(".frexp");
+            const bool gives_complex = row.name == "complex" || row.name.starts_with("cmath.");
+            const auto call = gives_tuple     ? at(NodePtr(node), 0)
+                              : gives_complex ? call_of(builtin("abs"), {NodePtr(node)})
+                                              : Tree(NodePtr(node));
             CHECK_NOTHROW_MESSAGE(lowered({"x", "o"}, {array(type), array(f64)}, {assign(at("o", 0), call)}), row.name);
         }
     }
+}
+
+TEST_CASE("functions of integers keep their type, those that count give int64") {
+    CHECK(lowered({"k", "s", "o"}, {array(i32), array(u8), array(i64)},
+                  {assign(at("k", 0), call("math.gcd", {at("k", 0), at("k", 1), 12})),
+                   assign(at("s", 0), call("math.isqrt", {at("s", 0)})), assign(at("o", 0), call("math.comb", {at("s", 0), 2})),
+                   assign(at("o", 1), call("math.perm", {at("k", 0)})), assign(at("o", 2), call("math.lcm", {}))}) ==
+          "kernel k(k: int32[::1], s: uint8[::1], o: int64[::1])\n"
+          "  k[0] = gcd(gcd(k[0], k[1]), 12:int32)\n"
+          "  s[0] = isqrt(s[0])\n"
+          "  o[0] = comb(int64(s[0]), 2)\n"
+          "  o[1] = factorial(int64(k[0]))\n"
+          "  o[2] = 1\n");
+}
+
+TEST_CASE("functions of tuples are written out") {
+    CHECK(lowered({"a"}, {array(f32)},
+                  {assign(at("a", 0), call("math.prod", {tuple({at("a", 0), at("a", 1), 3})})),
+                   assign(at("a", 1), call("math.sumprod", {tuple({at("a", 0), 2}), tuple({at("a", 1), at("a", 2)})})),
+                   assign(at("a", 2), call("math.dist", {tuple({at("a", 0), 2}), tuple({at("a", 1), at("a", 2)})}))}) ==
+          "kernel k(a: float32[::1])\n"
+          "  a[0] = ((1.0:float32 * a[0]) * a[1]) * 3.0:float32\n"
+          "  a[1] = (0.0:float32 + (a[0] * a[1])) + (2.0:float32 * a[2])\n"
+          "  a[2] = hypot(a[0] - a[1], 2.0:float32 - a[2])\n");
+}
+
+TEST_CASE("functions of complex numbers make numbers complex") {
+    CHECK(lowered({"a", "z"}, {array(f32), array(c64)},
+                  {assign(at("z", 0), call("cmath.sqrt", {at("a", 0)})), assign(at("z", 1), call("cmath.exp", {at("z", 0)})),
+                   assign(at("a", 1), call("cmath.phase", {at("z", 0)})), assign(at("z", 2), call("numpy.sin", {at("z", 1)}))}) ==
+          "kernel k(a: float32[::1], z: complex64[::1])\n"
+          "  z[0] = sqrt(complex64(a[0]))\n"
+          "  z[1] = exp(z[0])\n"
+          "  a[1] = phase(z[0])\n"
+          "  z[2] = sin(z[1])\n");
 }
 
 TEST_CASE("functions of floats keep a float's type, and make one of an integer") {
@@ -177,6 +219,37 @@ TEST_CASE("a function without effects may stand in an expression, one with effec
           "  result = writes(a, 0, a.extent0)\n"
           "  a[0] = result * 2.0:float32\n"
           "  writes(a, 0, a.extent0)\n");
+}
+
+TEST_CASE("a function with a barrier is put in the place of its call") {
+    const auto sums =
+        function("sums", {"v", "by"},
+                 {assign("s", call("local.array", {4, dtype(f32)})), assign("i", call("get_local_id", {0})),
+                  if_(compare("by", ">", 3), {returns(tuple({0.5, "i"}))}), assign(at("s", "i"), binary(at("v", "i"), "*", "by")),
+                  evaluate(call("barrier")), returns(tuple({at("s", 0), "i"}))});
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)},
+                  {assign(tuple({"p", "q"}), call(sums, {"a", "n"})), assign(at("a", "q"), "p")}) ==
+          "kernel k(a: float32[::1], n: int64)\n"
+          "  s: float32[4] in local memory\n"
+          "  result: float32\n"
+          "  result_2: int64\n"
+          "  p: float32\n"
+          "  q: int64\n"
+          "  i: int64\n"
+          "  by: int64\n"
+          "  by = n\n"
+          "  i = local_id0\n"
+          "  if by > 3\n"
+          "    result = 0.5:float32\n"
+          "    result_2 = i\n"
+          "  else\n"
+          "    s[i] = a[i] * float32(by)\n"
+          "    barrier(work_group, local, global)\n"
+          "    result = s[0]\n"
+          "    result_2 = i\n"
+          "  p = result\n"
+          "  q = result_2\n"
+          "  a[(q < 0) ? (q + a.extent0) : q] = p\n");
 }
 
 TEST_CASE("functions that were called for types of an earlier walk are not kept") {

@@ -193,13 +193,18 @@ TEST_CASE("calls") {
 TEST_CASE("device functions: ways without a value, things for kernels only, circles") {
     const auto half = function("half", {"x"}, {if_(compare("x", ">", 0), {returns("x")})});
     CHECK_REFUSED(ErrorKind::kernel, "`half` ends without a value here", compiled({put(call(half, {at("a", 0)}))}));
-    const auto waits = function("waits", {}, {evaluate(call("barrier"))});
-    CHECK_REFUSED(ErrorKind::kernel, "`barrier` stands in a kernel, not in a device function",
-                  compiled({evaluate(call(waits, {}))}));
     CHECK_REFUSED(ErrorKind::kernel, "\nkernels.py:3: called here\n    statement 3\n",
-                  compiled({put(1), evaluate(call(waits, {}))}));
-    const auto makes = function("makes", {}, {assign("x", call("local.array", {4, dtype(f32)}))});
-    CHECK_REFUSED(ErrorKind::kernel, "local.array stands in a kernel", compiled({evaluate(call(makes, {}))}));
+                  compiled({put(1), put(call(half, {at("a", 0)}))}));
+    const auto until = function("until", {"n"}, {for_range("i", {"n"}, {evaluate(call("barrier")), returns(1)}), returns(2)});
+    CHECK_REFUSED(ErrorKind::kernel, "kernels.py:2: a return within a loop cannot be in `until`, which has a barrier",
+                  compiled({put(call(until, {"n"}))}));
+    CHECK_REFUSED(ErrorKind::kernel, "\nkernels.py:3: called here\n    statement 3\n",
+                  compiled({put(1), put(call(until, {"n"}))}));
+    const auto either =
+        function("either", {"n"},
+                 {if_(compare("n", ">", 1), {if_(compare("n", ">", 2), {returns(1)})}), evaluate(call("barrier")), returns(2)});
+    CHECK_REFUSED(ErrorKind::kernel, "a return that some ways through a condition take and others do not cannot be in `either`",
+                  compiled({put(call(either, {"n"}))}));
     const auto two = function("two", {"x"}, {if_(compare("x", ">", 0), {returns("x")}), returns(1.5)});
     CHECK_REFUSED(ErrorKind::kernel,
                   "the returned value is float (of literals) here and int64 elsewhere; a function returns one type: convert with "
@@ -250,6 +255,32 @@ TEST_CASE("barriers that only some work-items reach") {
     });
 }
 
+TEST_CASE("what is read may be what another argument writes, unless it is known to lie apart") {
+    const std::vector<NodePtr> body{assign(at("a", gid()), 0), if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
+    const auto apart = [](ArgumentType argument) {
+        argument.restrict_ = true;
+        return argument;
+    };
+    CHECK_REFUSED(ErrorKind::kernel, "this barrier", lowered({"a", "k"}, {array(f32), array(i32)}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {array(f32), apart(array(i32))}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {apart(array(f32)), array(i32)}, body));
+}
+
+TEST_CASE("barriers within a device function are judged where it is called, and told with the call") {
+    const auto waits = function("waits", {"n"}, {if_(compare("n", ">", 1), {evaluate(call("barrier"))})});
+    const auto calls = function("calls", {"m"}, {assign("t", 0), evaluate(call(waits, {"m"}))});
+    CHECK_NOTHROW(compiled({evaluate(call(calls, {"n"}))}));
+    CHECK_NOTHROW(compiled({evaluate(call(calls, {4}))}));
+    const std::string wrong = R"(kernels.py:3: this barrier may not be reached by all work-items of a group)";
+    CHECK_REFUSED(ErrorKind::kernel, wrong, compiled({put(1), put(2), evaluate(call(calls, {call("get_local_id", {0})}))}));
+    CHECK_REFUSED(ErrorKind::kernel, "kernels.py:2: this may differ between work-items",
+                  compiled({put(1), put(2), evaluate(call(calls, {call("get_local_id", {0})}))}));
+    CHECK_REFUSED(ErrorKind::kernel, "kernels.py:3: called here\n    statement 3\n    ^^^^^^^^^\nkernels.py:4: called here",
+                  compiled({put(1), put(2), evaluate(call(calls, {call("get_local_id", {0})}))}));
+    CHECK_REFUSED(ErrorKind::kernel, "kernels.py:2: this may differ",
+                  compiled({if_(compare(call("get_local_id", {0}), "<", 4), {evaluate(call(calls, {"n"}))})}));
+}
+
 TEST_CASE("barriers that all work-items of a group reach") {
     const NodePtr barrier = evaluate(call("barrier"));
     const Tree local = call("get_local_id", {0});
@@ -282,6 +313,9 @@ TEST_CASE("what the device does not have") {
     CHECK_REFUSED(ErrorKind::kernel, "the device has no sub-groups", on_device({evaluate(call("sub_group_barrier"))}));
     CHECK_REFUSED(ErrorKind::kernel, "local memory is 1200 bytes with `s`, but a work-group of the device has 1024",
                   on_device({assign("s", call("local.array", {300, dtype(f32)}))}));
+    const auto makes = function("makes", {}, {assign("s", call("local.array", {150, dtype(f32)}))});
+    CHECK_REFUSED(ErrorKind::kernel, "local memory is 1200 bytes with `s_2`, but a work-group of the device has 1024",
+                  on_device({evaluate(call(makes, {})), evaluate(call(makes, {}))}));
 }
 
 TEST_CASE("arguments") {
