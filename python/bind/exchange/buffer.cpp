@@ -60,12 +60,14 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
 bool asks(int flags, int what) { return (flags & what) == what; }
 
+// Of the flags that ask for contiguity, what is not in PyBUF_STRIDES.
+constexpr int contiguity = (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
+
 // What is wrong with giving this array to a consumer that asked so; nullptr if nothing is.
 const char *reason_against(const Array &array, int flags) {
     if (asks(flags, PyBUF_WRITABLE) && array.read_only())
         return "writing was asked for and the array is read-only";
-    constexpr int contiguity = (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
-    if (asks(flags, PyBUF_STRIDES) && !(flags & contiguity)) [[likely]]
+    if (asks(flags, PyBUF_STRIDES) && !(flags & contiguity))
         return nullptr;
     const bool c = array.layout().is_c_contiguous(), f = array.layout().is_f_contiguous();
     if (asks(flags, PyBUF_C_CONTIGUOUS) && !c)
@@ -79,63 +81,113 @@ const char *reason_against(const Array &array, int flags) {
     return nullptr;
 }
 
-[[noreturn, gnu::noinline]] void refuse_without_format(const Array &array) {
+[[noreturn]] void refuse_without_format(const Array &array) {
     throw buffer::speaker.refusal(array.dtype(),
                                   " has no format; use DLPack, array.numpy(), or view the array as an unsigned integer of ",
                                   "the same size first");
 }
 
-[[noreturn, gnu::noinline]] void refuse_unreachable(const Array &array) {
+[[noreturn]] void refuse_unreachable(const Array &array) {
     throw buffer::speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                                   ", which the host cannot reach; copy it with array.copy_to_host()");
 }
 
-const char *format_for(const Array &array, int flags) {
-    if (!asks(flags, PyBUF_FORMAT))
-        return nullptr;
-    const std::optional<std::string_view> format = format_of(array.dtype());
-    if (!format) [[unlikely]]
-        refuse_without_format(array);
-    return format->data();  // a literal of dtype_table, so it ends with NUL
+// Ended by NUL, as dtype_formats has them; nullptr where the type has none.
+const char *format_for(Dtype dtype) {
+    const std::optional<std::string_view> format = format_of(dtype);
+    return format ? format->data() : nullptr;
 }
 
-Py_ssize_t *lent(Extents numbers) { return const_cast<Py_ssize_t *>(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
+// Whether the host may touch the memory now, as far as two loads tell: of a kind that the driver has not been asked for yet, no.
+bool is_at_hand(const Memory &memory) {
+    return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet();
+}
 
-// Shape and strides stay where they are, in the array, which does not change and which `view.obj` keeps.
-void fill_layout(PyObject *self, const Array &array, Py_buffer &view, int flags) {
-    view.ndim = 1;
-    view.shape = view.strides = view.suboffsets = nullptr;
+Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
+Py_ssize_t *lent(Extents numbers) { return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
+
+// The array's strides in bytes as far as nobody has to make them; else nullptr, and so too where it has no axes.
+Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view) {
+    if (array.ndim() == 1 && array.strides()[0] == 1) [[likely]]
+        return &view.itemsize;
+    if (array.itemsize() == 1 && array.ndim() > 0)
+        return lent(array.strides());
+    return reinterpret_cast<ArrayObject *>(self)->byte_strides.load(std::memory_order_acquire);
+}
+
+// Shape and strides stay where they are, in the array, which does not change and which `view.obj` keeps. Comes before `fill`: a
+// memoryview is allocated by the number of axes, and waits for it longer where it is stored together with its neighbour.
+void fill_axes(Py_buffer &view, std::size_t ndim, Py_ssize_t *shape, Py_ssize_t *strides) noexcept {
+    view.ndim = static_cast<int>(ndim);
+    view.shape = shape;
+    view.strides = strides;
+}
+
+void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsize, Py_ssize_t bytes,
+          const char *format) noexcept {
+    array.memory().mark_escaped();
+    const int read_only = array.read_only();
+    void *const data = array.data();
+    Py_INCREF(self);  // keeps the memory until the consumer releases the buffer
+    view.buf = data;
+    view.obj = self;
+    view.len = bytes;
+    view.itemsize = itemsize;
+    view.readonly = read_only;
+    view.format = const_cast<char *>(format);
+    view.suboffsets = nullptr;
     view.internal = nullptr;
-    if (!asks(flags, PyBUF_ND))
-        return;
-    view.ndim = static_cast<int>(array.ndim());
-    if (array.ndim() == 0)
-        return;
-    view.shape = lent(array.shape());
-    if (!asks(flags, PyBUF_STRIDES))
-        return;
-    if (array.itemsize() == 1)
-        view.strides = lent(array.strides());
-    else if (array.ndim() == 1 && array.strides()[0] == 1)
-        view.strides = &view.itemsize;
-    else
-        view.strides = const_cast<Py_ssize_t *>(byte_strides_of(self));
 }
 
-void write(PyObject *self, Py_buffer &view, int flags) {
+// What almost every consumer asks for, a format and any strides, of an array that is ready for it. Gives nothing, and says so,
+// where there is anything to refuse, to wait for or to make: so it calls nothing, and costs no more than its loads and stores.
+bool give_at_once(PyObject *self, Py_buffer &view, int flags) noexcept {
     const Array &array = array_of(self);
-    if (!array.is_host_accessible()) [[unlikely]]
+    if ((flags & (PyBUF_STRIDES | PyBUF_FORMAT | contiguity)) != (PyBUF_STRIDES | PyBUF_FORMAT) ||
+        (asks(flags, PyBUF_WRITABLE) && array.read_only()) || !is_at_hand(array.memory()))
+        return false;
+    const Dtype dtype = array.dtype();
+    const char *const format = format_for(dtype);
+    if (!format)
+        return false;
+    Py_ssize_t *const strides = strides_at_hand(self, array, view);
+    const Py_ssize_t itemsize = dtype.bits / 8;  // what has a format is one lane of whole bytes
+    Py_ssize_t bytes = 0;
+    if (!strides || __builtin_mul_overflow(array.size(), itemsize, &bytes))
+        return false;
+    fill_axes(view, array.ndim(), lent(array.shape()), strides);
+    fill(self, array, view, itemsize, bytes, format);
+    return true;
+}
+
+void give(PyObject *self, Py_buffer &view, int flags) {
+    const Array &array = array_of(self);
+    if (!array.is_host_accessible())
         refuse_unreachable(array);
-    if (const char *const reason = reason_against(array, flags)) [[unlikely]]
+    if (const char *const reason = reason_against(array, flags))
         throw buffer::speaker.refusal(reason);
-    view.format = const_cast<char *>(format_for(array, flags));
-    view.buf = array.data();
-    view.len = array.nbytes();
-    view.itemsize = array.itemsize();
-    view.readonly = array.read_only();
+    const char *const format = asks(flags, PyBUF_FORMAT) ? format_for(array.dtype()) : nullptr;
+    if (asks(flags, PyBUF_FORMAT) && !format)
+        refuse_without_format(array);
+    const Py_ssize_t bytes = array.nbytes();
+    const bool has_shape = asks(flags, PyBUF_ND) && array.ndim() > 0, has_strides = has_shape && asks(flags, PyBUF_STRIDES);
+    Py_ssize_t *strides = has_strides ? strides_at_hand(self, array, view) : nullptr;
+    if (has_strides && !strides)
+        strides = lent(byte_strides_of(self));
     give_host_its_turn(array);
-    fill_layout(self, array, view, flags);
-    view.obj = Py_NewRef(self);  // keeps the memory until the consumer releases the buffer
+    fill_axes(view, asks(flags, PyBUF_ND) ? array.ndim() : 1, has_shape ? lent(array.shape()) : nullptr, strides);
+    fill(self, array, view, array.itemsize(), bytes, format);
+}
+
+[[gnu::noinline]] int give_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
+    view.obj = nullptr;  // says, where we refuse, that nothing was given
+    try {
+        give(self, view, flags);
+        return 0;
+    } catch (...) {
+        raise_current();
+        return -1;
+    }
 }
 
 }  // namespace
@@ -143,14 +195,7 @@ void write(PyObject *self, Py_buffer &view, int flags) {
 const Protocol buffer_protocol{"buffer", nullptr, probe, read};
 
 int buffer_export(PyObject *self, Py_buffer *view, int flags) {
-    view->obj = nullptr;  // says, where we refuse, that nothing was given
-    try {
-        write(self, *view, flags);
-        return 0;
-    } catch (...) {
-        raise_current();
-        return -1;
-    }
+    return give_at_once(self, *view, flags) ? 0 : give_or_raise(self, *view, flags);
 }
 
 }  // namespace entrepot::python

@@ -218,6 +218,34 @@ class TestFlags:
                 if view.strides:
                     assert view.strides[: view.ndim] == [4 * stride for stride in exporter.strides]
 
+    @pytest.mark.parametrize(
+        "exporter",
+        [
+            pytest.param(floats(24), id="one axis"),
+            pytest.param(floats(24)[4:8], id="offset"),
+            pytest.param(floats(2, 3, 4), id="axes"),
+            pytest.param(floats(1, 2, 1, 2, 3), id="more axes than are kept inline"),
+            pytest.param(floats(2, 0, 3), id="no element"),
+            pytest.param(ep.empty((3, 4), "int8", device="host"), id="bytes"),
+            pytest.param(ep.empty((3, 4), "complex128", device="host"), id="format of two letters"),
+            pytest.param(ep.asarray(b"abcd"), id="read-only"),
+        ],
+    )
+    def test_one_that_asks_for_contiguity_sees_what_one_that_does_not_sees(self, exporter: ep.Array) -> None:
+        with Request(exporter, STRIDES | FORMAT) as any_strides, Request(exporter, C_CONTIGUOUS | FORMAT) as contiguous:
+            for name in ("buf", "len", "itemsize", "readonly", "ndim", "format"):
+                assert getattr(any_strides, name) == getattr(contiguous, name)
+            assert any_strides.readonly == exporter.read_only
+            assert any_strides.shape[: exporter.ndim] == contiguous.shape[: exporter.ndim] == list(exporter.shape)
+            assert any_strides.strides[: exporter.ndim] == contiguous.strides[: exporter.ndim]
+            assert any_strides.strides[: exporter.ndim] == [each * exporter.itemsize for each in exporter.strides]
+            assert not any_strides.suboffsets
+            assert not any_strides.internal
+
+    def test_more_bytes_than_can_be_counted(self) -> None:
+        with pytest.raises(OverflowError):
+            memoryview(floats(1).broadcast_to((1 << 62,)))
+
     def test_every_view_of_an_array_sees_the_same_strides_and_keeps_them(self) -> None:
         exporter = ep.asarray(bytearray(96)).view("float32").reshape(4, 6)[::2, ::-1]
         views = [memoryview(exporter) for _ in range(3)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -27,13 +28,19 @@ def _loaded(path: Path) -> ModuleType:
     return module
 
 
+def _golden(path: Path) -> Path:
+    """The file with the program's message. Before 3.12 Python knew no places inside an f-string, but the whole string's."""
+    older = path.with_suffix(".before_3_12.txt")
+    return older if sys.version_info < (3, 12) and older.exists() else path.with_suffix(".txt")
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_message(path):
     with ep.device_context("host"), pytest.raises(ep.KernelError) as error:
         module = _loaded(path)
         module.program[4, 4](*module.ARGUMENTS)
     message = str(error.value).replace(f"{path.parent}{os.sep}", "") + "\n"
-    golden = path.with_suffix(".txt")
+    golden = _golden(path)
     if os.environ.get("ENTREPOT_UPDATE_GOLDEN"):
         golden.write_text(message)
     assert message == golden.read_text()
@@ -41,7 +48,7 @@ def test_the_message(path):
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_message_shows_the_line_and_a_caret(path):
-    place, *shown = path.with_suffix(".txt").read_text().splitlines()
+    place, *shown = _golden(path).read_text().splitlines()
     file, line, _ = place.split(":", 2)
     assert file == path.name
     source = path.read_text().splitlines()[int(line) - 1]
