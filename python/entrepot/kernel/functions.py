@@ -78,8 +78,8 @@ class KernelFunction(PythonKernel):
     ) -> str:
         """The text that a compiler is given, in a dialect: that of the device unless another is named.
 
-        For the types of the last launch, or those of ``signature``, as in "void(float32[::1], int64)".
-        Raises KernelError where there are neither, and where the kernel is refused.
+        For the types of the last launch, and on the host for its local size; or for those of ``signature``, as in
+        "void(float32[::1], int64)". Raises KernelError where there are neither, and where the kernel is refused.
         """
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
@@ -93,13 +93,19 @@ class KernelFunction(PythonKernel):
         """
         from .export import export
 
-        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions))
+        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions, any_local=True))
 
     def _translation(
-        self, dialect: Dialect | None, signature: str | None, device: object, dimensions: int | None
+        self,
+        dialect: Dialect | None,
+        signature: str | None,
+        device: object,
+        dimensions: int | None,
+        *,
+        any_local: bool = False,
     ) -> dict[str, Any]:
         types = None if signature is None else signature_of(signature)[1]
-        return self._translate(dialect, types, device, dimensions)
+        return self._translate(dialect, types, device, dimensions, any_local=any_local)
 
 
 class _SimulatedRanges:
