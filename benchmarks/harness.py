@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +34,9 @@ class Pair:
     at_least: float
     names: dict[str, Any] = field(default_factory=dict)
     peer_name: str = ""
+    rounds: int = ROUNDS
+    #: Seconds before each turn: threads of the side before may spin for more work, as OpenMP's do, and hold a processor.
+    rest: float = 0
 
 
 @dataclass
@@ -67,8 +71,11 @@ def measure(pair: Pair) -> Result:
     timers = [timeit.Timer(statement, globals=pair.names) for statement in (pair.ours, pair.peer)]
     numbers = [_repetitions(timer) for timer in timers]
     times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
+    for _ in range(pair.rounds):
         for side, timer in enumerate(timers):
+            if pair.rest:
+                time.sleep(pair.rest)
+                timer.timeit(1)  # what slept is awake again
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
     ratios = [peer / ours for ours, peer in zip(*times, strict=True)]
     return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])

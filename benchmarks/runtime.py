@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import functools
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import entrepot as ep
 
@@ -27,36 +29,56 @@ def runtime() -> ctypes.CDLL | None:
     library.runtime_kernel.restype = ctypes.c_void_p
     library.runtime_kernel.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
     library.runtime_launch.restype = ctypes.c_double
-    library.runtime_launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+    library.runtime_launch.argtypes = [
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
+    ]  # fmt: skip
     return library
 
 
-def measured(library: ctypes.CDLL, what: str, number: int, use: Callable[[ep.Event], object]) -> Result:
+@dataclass
+class Launch:
+    """A launch of 64 work-items in one group, and the OpenCL C of its kernel, whose parameters are ``arrays``, then ``value``."""
+
+    submit: Callable[[], ep.Event]
+    source: str
+    name: str
+    arrays: list[ep.Array]
+    value: int | None = None
+
+
+def measured(library: ctypes.CDLL, what: str, launch: Launch, number: int, use: Callable[[ep.Event], object]) -> Result:
     """Medians over rounds of several launches; where none is waited for, all are after the clock has stopped."""
-    array = ep.zeros(64, "int32", device="opencl:cpu", kind="device")
-    launch = ep.Program(SOURCE, array.device).kernel("add")[64, 64]
-    one = ep.Scalar(1, "int32")
-    queue = array.queue.addressof_ref()
-    kernel = library.runtime_kernel(queue, SOURCE.encode(), b"add")
+    submit, queue = launch.submit, launch.arrays[0].queue
+    native = queue.addressof_ref()
+    kernel = library.runtime_kernel(native, launch.source.encode(), launch.name.encode())
+    pointers = (ctypes.c_void_p * len(launch.arrays))(*(array.data_ptr for array in launch.arrays))
+    value = None if launch.value is None else ctypes.byref(ctypes.c_int(launch.value))
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         started = time.perf_counter_ns()
         for _ in range(CALLS):
-            use(launch(array, one))
+            use(submit())
         times[0].append((time.perf_counter_ns() - started) / CALLS)
-        array.queue.wait()
-        times[1].append(library.runtime_launch(queue, kernel, array.data_ptr, CALLS, number))
+        queue.wait()
+        times[1].append(library.runtime_launch(native, kernel, pointers, len(pointers), value, CALLS, number))
     ours, peer = map(statistics.median, times)
     upper = statistics.quantiles(theirs / mine for mine, theirs in zip(*times, strict=True))[2]
-    pair = Pair(f"{what}, within 1 µs of the runtime", "launch(array, one)", "queue.submit(…)", peer / (peer + MARGIN_NS))
+    pair = Pair(f"{what}, within 1 µs of the runtime", "launch(…)", "queue.submit(…)", peer / (peer + MARGIN_NS))
     return Result(pair, ours, peer, upper)
 
 
-def results() -> list[Result]:
-    """The event of each launch dropped, kept until the next is there, and waited for."""
+def against_runtime(launch: Launch, prefix: str = "") -> list[Result]:
+    """The event of each launch dropped, kept until the next is there, and waited for; nothing where the library is not built."""
     library = runtime()
     if library is None:
         return []
     kept: collections.deque[ep.Event] = collections.deque(maxlen=1)
     uses = {"submit": lambda event: None, "submit, its event kept": kept.append, "submit and wait": ep.Event.wait}
-    return [measured(library, what, number, use) for number, (what, use) in enumerate(uses.items())]
+    return [measured(library, prefix + what, launch, number, use) for number, (what, use) in enumerate(uses.items())]
+
+
+def results() -> list[Result]:
+    """A program's kernel, of an array and a number."""
+    array = ep.zeros(64, "int32", device="opencl:cpu", kind="device")
+    launch, one = ep.Program(SOURCE, array.device).kernel("add")[64, 64], ep.Scalar(1, "int32")
+    return against_runtime(Launch(functools.partial(launch, array, one), SOURCE, "add", [array], 1))

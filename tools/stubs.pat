@@ -741,7 +741,13 @@ entrepot._core.PythonKernel$:
             """How often the kernel has been compiled in this process."""
         def __getitem__(self, index: object, /) -> KernelLauncher: ...
         def _translate(
-            self, dialect: str | None = None, signature: object = None, device: object = None, dimensions: int | None = None
+            self,
+            dialect: str | None = None,
+            signature: object = None,
+            device: object = None,
+            dimensions: int | None = None,
+            *,
+            any_local: bool = False,
         ) -> dict[str, Any]: ...
         def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
         def _type_of(self, variable: str, signature: object, /) -> Dtype: ...

@@ -25,19 +25,22 @@ sycl::kernel kernel_of(const sycl::queue &queue, const char *source, const char 
 
 extern "C" {
 
-// The kernel `name(global int *, int)` of an OpenCL C source, on the queue's device; it lives as long as the process.
+// The kernel `name` of an OpenCL C source, on the queue's device; it lives as long as the process.
 __attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *queue, const char *source, const char *name) {
     return new sycl::kernel(kernel_of(*queue, source, name));
 }
 
 enum class Use { drop, keep, wait };  // of the event, numbered as in benchmarks/runtime.py
 
-// Nanoseconds that each of `calls` launches of 64 work-items takes.
-__attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue, const sycl::kernel *kernel, void *memory,
-                                                             int calls, Use use) {
+// Nanoseconds that each of `calls` launches of 64 work-items takes. The kernel's parameters are `count` arrays, and behind them
+// an int where there is a `value`.
+__attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue, const sycl::kernel *kernel, void *const *arrays,
+                                                             int count, const int *value, int calls, Use use) {
     const auto command = [&](sycl::handler &handler) {
-        handler.set_arg(0, memory);
-        handler.set_arg(1, 1);
+        for (int i = 0; i < count; ++i)
+            handler.set_arg(i, arrays[i]);
+        if (value != nullptr)
+            handler.set_arg(count, *value);
         handler.parallel_for(sycl::nd_range<1>(64, 64), *kernel);
     };
     sycl::event kept;

@@ -60,11 +60,6 @@ void Memory::Ordering::begin(Record &record) {
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                             std::vector<Entry> &left) {
-    if (entries.size() == 1 && entries.front().queue == queue && entries.front().access == access &&
-        entries.front().capture == capture) [[likely]] {
-        entries.front() = {queue, std::max(position, entries.front().position), access, 0, false, capture};
-        return;
-    }
     const auto is_behind = [&](const Entry &entry) {
         if (entry.capture == 0 && capture != 0)  // nobody outside waits for what is captured, but for what runs
             return false;
@@ -72,6 +67,12 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
             return entry.queue == queue || entry.waited_by == queue.identity()->number;
         return entry.queue == queue && entry.access == Access::read;
     };
+    // The queue does again what was done last: most launches write what they wrote, and read what was written once.
+    if (!entries.empty() && entries.back().queue == queue && entries.back().access == access &&
+        entries.back().capture == capture && std::none_of(entries.begin(), entries.end() - 1, is_behind)) [[likely]] {
+        entries.back() = {queue, std::max(position, entries.back().position), access, 0, false, capture};
+        return;
+    }
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry))

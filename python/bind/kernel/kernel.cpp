@@ -54,12 +54,12 @@ VersionPtr current_version(PythonKernel *kernel) {
 }
 
 const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
-                                                 std::uint32_t dimensions, const Queue &queue) {
-    const kernel::Key key(arguments, dimensions, queue.device(), queue.context());
-    if (const kernel::Specialisation *made = version.code->find(key)) [[likely]]
+                                                 const ep_range &range, const Queue &queue) {
+    const kernel::Key key(arguments, range.ndim, queue.device(), queue.context());
+    if (const kernel::Specialisation *made = version.code->find(key, range)) [[likely]]
         return *made;
     const ReleaseGil released;
-    return version.code->make(key, arguments, dimensions, queue.device(), queue.context());
+    return version.code->make(key, arguments, range, queue.device(), queue.context());
 }
 
 namespace {
@@ -163,6 +163,7 @@ PyObject *subscript(PyObject *self, PyObject *index) {
 struct Request {
     std::vector<kernel::ArgumentType> types;
     std::uint32_t dimensions = 1;
+    kernel::LocalSize local_size{};
     Device device;
     std::optional<ep_dialect> dialect;
 };
@@ -193,7 +194,7 @@ std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
 }
 
 Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
-                     PyObject *dialect) {
+                     PyObject *dialect, bool any_local) {
     Request request;
     request.dialect = dialect_from(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
@@ -204,6 +205,7 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
     } else if (is_of_launch) {
         request.types = newest->types;
         request.dimensions = newest->dimensions;
+        request.local_size = newest->local_size;
         if (!unless_none(device))
             request.device = newest->kernel.program().device();
     } else if (!kernel->signatures.empty()) {
@@ -212,6 +214,8 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
                     "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
     }
+    if (any_local || unless_none(dimensions))
+        request.local_size = {};
     if (request.types.size() != version.code->function()->parameters.size())
         throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
                     version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
@@ -244,17 +248,17 @@ nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Functio
     return made;
 }
 
-const Parameters of_translate("_translate", 4, 0, {"dialect", "signature", "device", "dimensions"});
+const Parameters of_translate("_translate", 4, 0, {"dialect", "signature", "device", "dimensions", "any_local"});
 
 PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
-        const auto [dialect, signature, device, dimensions] = of_translate.read(args, nargs, kwnames);
+        const auto [dialect, signature, device, dimensions, any_local] = of_translate.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const VersionPtr version = current_version(kernel);
-        const Request request = request_from(kernel, *version, signature, dimensions, device, dialect);
+        const Request request = request_from(kernel, *version, signature, dimensions, device, dialect, is_true(any_local));
         const kernel::Compiled compiled = without_gil([&] {
             return kernel::translate(version->code->function(), request.types, request.dimensions, request.device,
-                                     *request.dialect, kernel->options);
+                                     *request.dialect, kernel->options, request.local_size);
         });
         return dict_of(compiled, *version->code->function(), request.dimensions).release().ptr();
     });
@@ -297,7 +301,8 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
                             ") has ", signature.size());
             const std::uint32_t count = dimensions_for(kernel, *version, types_of(signature), queue.device(),
                                                        kernel::dialect_for(queue.device(), kernel->options), dimensions);
-            specialisation_for(*version, arguments_of(signature), count, queue);
+            const std::vector<kernel::Argument> arguments = arguments_of(signature);
+            specialisation_for(*version, arguments, {count, {1, 1, 1}, {0, 0, 0}}, queue);
         }
         return Py_NewRef(Py_None);
     });
@@ -316,8 +321,8 @@ PyObject *compiled_count(PyObject *self, void *) {
 
 PyMethodDef methods[] = {
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
-     "_translate($self, dialect=None, signature=None, device=None, dimensions=None)\n--\n\n"
-     "The source of the kernel and how it is called, without building it."},
+     "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
+     "The source of the kernel and how it is called, without building it: for the last launch's local size, or for any."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
      "_type_of($self, variable, signature, /)\n--\n\nThe type of a variable of the kernel, for that signature."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,

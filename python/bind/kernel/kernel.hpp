@@ -32,9 +32,9 @@ extern PyTypeObject *python_kernel_type;
 // The version for what the function's names mean now; read anew where they mean something else than at the last launch.
 VersionPtr current_version(PythonKernel *kernel);
 
-// The code for these arguments on that queue; compiled where there is none yet.
+// The code for a launch with these arguments on that queue; compiled where there is none yet.
 const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
-                                                 std::uint32_t dimensions, const Queue &queue);
+                                                 const ep_range &range, const Queue &queue);
 
 // kernel[index]: an object to call with the kernel's arguments. A new reference.
 PyObject *launcher_for(PyObject *kernel, PyObject *index);

@@ -97,7 +97,7 @@ Event submit(Launcher *launcher, std::span<PyObject *const> given, PyObject *kwn
     CallArguments arguments(given, function, kernel->signatures);
     const Queue queue = unless_none(queue_given) ? queue_from(queue_given) : arguments.queue();
     arguments.bring_to(queue);
-    const kernel::Specialisation &made = specialisation_for(*version, arguments.all(), launcher->range.ndim, queue);
+    const kernel::Specialisation &made = specialisation_for(*version, arguments.all(), launcher->range, queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();

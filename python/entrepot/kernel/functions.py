@@ -81,10 +81,11 @@ class KernelFunction(PythonKernel):
     ) -> str:
         """The text that a compiler is given, in a dialect: that of the device unless another is named.
 
-        For the types of the last launch, or those of ``signature``, as in "void(float32[::1], int64)". ``dimensions`` are
-        those of the launches, 1 to 3; without it those of the last launch, with a signature as many as the kernel asks about:
-        get_global_id(1) asks about two. Raises KernelError where there are neither launch nor signature, and where the kernel
-        is refused; ValueError for a signature that is none, and for fewer dimensions than the kernel asks about.
+        For the types of the last launch, and on the host for its local size; or for those of ``signature``, as in
+        "void(float32[::1], int64)". ``dimensions`` are those of the launches, 1 to 3; without it those of the last launch, with
+        a signature as many as the kernel asks about: get_global_id(1) asks about two. Raises KernelError where there are neither
+        launch nor signature, and where the kernel is refused; ValueError for a signature that is none, and for fewer dimensions
+        than the kernel asks about.
         """
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
@@ -106,13 +107,19 @@ class KernelFunction(PythonKernel):
         """
         from .export import export
 
-        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions))
+        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions, any_local=True))
 
     def _translation(
-        self, dialect: Dialect | None, signature: str | None, device: object, dimensions: int | None
+        self,
+        dialect: Dialect | None,
+        signature: str | None,
+        device: object,
+        dimensions: int | None,
+        *,
+        any_local: bool = False,
     ) -> dict[str, Any]:
         types = None if signature is None else kernel_signature_of(signature)
-        return self._translate(dialect, types, device, dimensions)
+        return self._translate(dialect, types, device, dimensions, any_local=any_local)
 
 
 class _SimulatedRanges:

@@ -1,4 +1,4 @@
-// The executor: one list of loops, oldest first, and threads that take part in the first one that has chunks left.
+// The executor: one list of loops, oldest first, and threads that take part in the first one that wants them.
 #include "backends/host/executor.hpp"
 
 #include <pthread.h>
@@ -14,7 +14,13 @@
 
 namespace entrepot::backends::host {
 
+bool Loop::wants_threads() const noexcept {
+    return next_.load(std::memory_order_relaxed) < count_ && threads_.load(std::memory_order_relaxed) < processors();
+}
+
 void Loop::take_part() noexcept {
+    if (threads_.fetch_add(1, std::memory_order_relaxed) >= processors())
+        return;
     while (true) {
         const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
         if (first >= count_)
@@ -70,7 +76,7 @@ private:
         pthread_setname_np(pthread_self(), "entrepot-host");
         std::unique_lock hold(lock_);
         while (true) {
-            while (!loops_.empty() && loops_.front()->exhausted())
+            while (!loops_.empty() && !loops_.front()->wants_threads())
                 loops_.pop_front();
             if (loops_.empty()) {
                 work_.wait(hold);

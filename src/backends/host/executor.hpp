@@ -15,8 +15,11 @@ public:
     Loop(const Loop &) = delete;
     Loop &operator=(const Loop &) = delete;
 
-    void take_part() noexcept;  // runs chunks until none is left to begin
-    bool exhausted() const noexcept { return next_.load(std::memory_order_relaxed) >= count_; }
+    // Runs chunks until none is left to begin. Where as many threads as there are processors do so already, nothing: one more
+    // would take the place of another in the midst of its chunk, and all would wait for that one in the end.
+    void take_part() noexcept;
+    // Whether who takes part now would have something to do. Never again, once it is not so.
+    bool wants_threads() const noexcept;
     std::uint64_t chunks() const noexcept { return (count_ - 1) / chunk_ + 1; }
 
 private:
@@ -25,6 +28,7 @@ private:
 
     const std::uint64_t count_, chunk_;
     std::atomic<std::uint64_t> next_{0};
+    std::atomic<unsigned> threads_{0};  // that have taken part; they stay until no chunk is left
     std::atomic<std::uint64_t> unfinished_;
 };
 

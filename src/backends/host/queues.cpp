@@ -141,7 +141,7 @@ void Queue::wait() {
     const std::uint64_t all = submitted_;
     while (ended_ < all) {
         refuse_if_orphaned();
-        if (loop_ && !loop_->exhausted()) {
+        if (loop_ && loop_->wants_threads()) {
             hold.unlock();
             help();
             hold.lock();

@@ -405,7 +405,9 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         const std::string d = std::to_string(i);
         if (used.contains({"global_size", i}))
             out_.line("const long long global_size" + d + " = range[" + std::to_string(1 + i) + "];");
-        out_.line("const long long local_size" + d + " = range[" + std::to_string(4 + i) + "];");
+        const std::uint64_t known = target_.local_size[i];
+        out_.line("const long long local_size" + d + " = " +
+                  (known != 0 ? std::to_string(known) : "range[" + std::to_string(4 + i) + "]") + ";");
         if (i > 0 || used.contains({"num_groups", i}))
             out_.line("const long long num_groups" + d + " = range[" + std::to_string(7 + i) + "];");
     }

@@ -22,6 +22,16 @@ void check_local_memory(const Compiled &compiled, const syntax::Function &functi
                     " bytes of local memory, and ", device, " has ", device.info().local_memory, " for each work-group");
 }
 
+bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
+
+// Whether the range gives a local size, and one that can be launched.
+bool divides(const ep_range &range) noexcept {
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+        if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
+            return false;
+    return true;
+}
+
 }  // namespace
 
 Dialect dialect_of(ep_dialect dialect) {
@@ -63,8 +73,11 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
 }
 
 Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options) {
-    return compile(function, {types.begin(), types.end()}, target_for(device, dialect, dimensions, options));
+                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
+                   const LocalSize &local_size) {
+    Target target = target_for(device, dialect, dimensions, options);
+    target.local_size = local_size;
+    return compile(function, {types.begin(), types.end()}, target);
 }
 
 std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
@@ -89,18 +102,36 @@ Specialisations::~Specialisations() {
         delete std::exchange(node, node->next);
 }
 
-const Specialisation *Specialisations::find(const Key &key) const noexcept {
+const Specialisation *Specialisations::find(const Key &key, const ep_range &range) const noexcept {
     const std::span<const std::uint64_t> words = key.words();
-    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
-        if (std::ranges::equal(node->made.key, words))
-            return &node->made;
-    return nullptr;
+    const Specialisation *general = nullptr;
+    std::size_t sizes = 0;
+    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next) {
+        const Specialisation &made = node->made;
+        if (!std::ranges::equal(made.key, words))
+            continue;
+        if (!made.has_siblings || std::ranges::equal(made.local_size, range.local))
+            return &made;
+        if (is_fixed(made.local_size))
+            ++sizes;
+        else
+            general = &made;
+    }
+    return sizes == most_local_sizes || !divides(range) ? general : nullptr;
 }
 
-const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
+std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
+    const std::span<const std::uint64_t> words = key.words();
+    std::size_t count = 0;
+    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
+        count += is_fixed(node->made.local_size) && std::ranges::equal(node->made.key, words);
+    return count;
+}
+
+const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, const ep_range &range,
                                             const Device &device, const Context &context) {
     const std::lock_guard alone(making_);
-    if (const Specialisation *made = find(key))
+    if (const Specialisation *made = find(key, range))
         return *made;
     auto node = std::make_unique<Node>();
     Specialisation &made = node->made;
@@ -108,8 +139,13 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     for (const Argument &argument : arguments)
         made.types.push_back(argument.type());
     const ep_dialect dialect = dialect_for(device, options_);
-    made.dimensions = dimensions;
-    made.compiled = translate(function_, made.types, dimensions, device, dialect, options_);
+    made.dimensions = range.ndim;
+    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_);
+    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
+    if (made.has_siblings && divides(range) && local_sizes(key) < most_local_sizes) {
+        std::ranges::copy(range.local, made.local_size.begin());
+        made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
+    }
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);

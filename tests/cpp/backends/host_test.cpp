@@ -158,6 +158,37 @@ TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
         }
 }
 
+TEST_CASE("executor: a loop has no more threads than there are processors, whoever waits for it") {
+    class Crowd final : public entrepot::backends::host::Loop {
+    public:
+        Crowd() : Loop(200, 1) {}
+        std::atomic<unsigned> present = 0, most = 0;
+        std::atomic<int> ends = 0;
+
+    private:
+        void run(std::uint64_t, std::uint64_t) noexcept override {
+            const unsigned now = ++present;
+            for (unsigned seen = most; seen < now && !most.compare_exchange_weak(seen, now);)
+                ;
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            --present;
+        }
+        void finished() noexcept override { ++ends; }
+    };
+    const auto loop = std::make_shared<Crowd>();
+    entrepot::backends::host::start(loop);
+    std::vector<std::thread> waiting;
+    for (unsigned i = 0; i < 2 * entrepot::backends::host::processors(); ++i)
+        waiting.emplace_back([&] { loop->take_part(); });
+    for (std::thread &each : waiting)
+        each.join();
+    while (loop->ends == 0)
+        std::this_thread::yield();
+    CHECK(loop->ends == 1);
+    CHECK(loop->most <= entrepot::backends::host::processors());
+    CHECK_FALSE(loop->wants_threads());
+}
+
 TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
     const Kernel kernel = bench().kernel("extern \"C\" unsigned long pthread_self();"
                                          "extern \"C\" void who(const long long *, void *const *arguments) {"

@@ -10,9 +10,13 @@ namespace entrepot::kernel {
 // The dialects that text comes out in; emitter's table (dialects.hpp) has a row for each.
 enum class Dialect : std::uint8_t { opencl_c, sycl, cuda, hip, cpp };
 
+// Work-items of a group, by dimension; all 0: not known when compiled.
+using LocalSize = std::array<std::uint64_t, 3>;
+
 struct Target {
     Dialect dialect = Dialect::cpp;
     std::uint32_t dimensions = 1;  // of the launch, 1 … 3; ids of dimensions that it has not are 0, sizes 1
+    LocalSize local_size{};  // of all launches of this code; host C++ only, for what compilers do with loops of known lengths
     bool fp64 = true, fp16 = true, bf16 = true;
     bool atomic64 = true;
     bool sub_groups = true;

@@ -33,7 +33,8 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
 
 // The source that a launch would run. Throws CompileError.
 Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options);
+                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
+                   const LocalSize &local_size = {});
 // The fewest dimensions of a launch that has all whose ids and sizes the function asks about by constants. Throws CompileError.
 std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
                                const Device &device, ep_dialect dialect, const Options &options);
@@ -42,6 +43,8 @@ struct Specialisation {
     std::vector<std::uint64_t> key;
     std::vector<ArgumentType> types;
     std::uint32_t dimensions = 1;  // of the launches
+    LocalSize local_size{};        // of the launches; all 0: any
+    bool has_siblings = false;     // of local sizes of their own, as the host has them for kernels that tell groups apart
     Compiled compiled;
     Kernel kernel;
 };
@@ -60,6 +63,10 @@ private:
     std::vector<std::uint64_t> many_;
 };
 
+// Local sizes that a kernel has code of their own for, with the same arguments: those of the first launches that give one. For
+// all others one code serves, which reads the size.
+inline constexpr std::size_t most_local_sizes = 4;
+
 // All specialisations of one function: they are added, and never taken away while it lives. Any thread may look and add.
 class Specialisations {
 public:
@@ -72,12 +79,12 @@ public:
     const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
     const Options &options() const noexcept { return options_; }
 
-    // nullptr where there is none yet.
-    const Specialisation *find(const Key &key) const noexcept;
+    // The code for a launch of that range; nullptr where there is none yet.
+    const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
     // Compiles, unless another thread just has; blocks. Throws CompileError where the kernel is refused, KernelError where its
     // device refuses it.
-    const Specialisation &make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
-                               const Device &device, const Context &context);
+    const Specialisation &make(const Key &key, std::span<const Argument> arguments, const ep_range &range, const Device &device,
+                               const Context &context);
     // The one that was made last; nullptr where there is none.
     const Specialisation *newest() const noexcept;
     std::size_t size() const noexcept;
@@ -87,6 +94,8 @@ private:
         Specialisation made;
         Node *next;
     };
+
+    std::size_t local_sizes(const Key &key) const noexcept;  // that there is code for
 
     std::shared_ptr<const syntax::Function> function_;
     Options options_;

@@ -160,14 +160,19 @@ TEST_CASE("a loop around barriers stays around loops over the work-items, and it
     // What one work-item has read before all barriers comes back behind them.
     build.add(Building::store(lm, build.read(i), build.read(mine)));
     build.add(build.barrier());
-    const Compiled compiled = build.emitted({});
-    INFO(compiled.source);
-    const Loaded kernel(compiled);
-    CHECK(kernel.exported("_private") == 4);  // `mine`
-    std::vector<float> values = counted(128), sums(2);
-    kernel.run(128, 64, {values.data(), sums.data()});
-    CHECK(sums[0] == 63 * 64 / 2);
-    CHECK(sums[1] == 63 * 64 / 2 + 64 * 64);
+    Target any, fixed;
+    fixed.local_size = {64, 1, 1};
+    for (const Target &target : {any, fixed}) {
+        const Compiled compiled = build.emitted(target);
+        INFO(compiled.source);
+        CHECK((compiled.source.find("local_size0 = 64;") != std::string::npos) == (target.local_size == fixed.local_size));
+        const Loaded kernel(compiled);
+        CHECK(kernel.exported("_private") == 4);  // `mine`
+        std::vector<float> values = counted(128), sums(2);
+        kernel.run(128, 64, {values.data(), sums.data()});
+        CHECK(sums[0] == 63 * 64 / 2);
+        CHECK(sums[1] == 63 * 64 / 2 + 64 * 64);
+    }
 }
 
 TEST_CASE("group functions go through the work-items") {
