@@ -3,6 +3,7 @@
 #include <entrepot/device/registry.hpp>
 
 #include "backends/cuda/table.hpp"
+#include "backends/hip/table.hpp"
 #include "backends/host/table.hpp"
 #include "device/mapped.hpp"
 
@@ -164,6 +165,13 @@ Loaded load_cuda() {
         return {nullptr, error_sentence};
     const std::optional<MappedLibrary> driver = mapped_library("libcuda.so.1");
     return {api, driver ? driver->path : "libcuda.so.1"};
+}
+
+Loaded load_hip() {
+    const ep_backend *api = nullptr;
+    if (entrepot_hip_backend(&lent, &api) != EP_OK)
+        return {nullptr, error_sentence};
+    return {api, "the HIP runtime"};
 }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {

@@ -1,4 +1,4 @@
-// Streams of SYCL and CUDA as queues and back, and the two directions of a hand-over.
+// Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ std::atomic<const Legacy *> legacy_streams{nullptr};
 
 // Two threads that meet here add the same stream twice, which is harmless.
 const Queue &remember(const Device &device) {
-    auto *const fresh = new Legacy{wrap(device, legacy_stream), legacy_streams.load(std::memory_order_acquire)};
+    auto *const fresh = new Legacy{wrap(device, 0), legacy_streams.load(std::memory_order_acquire)};
     while (!legacy_streams.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }
     return fresh->queue;

@@ -37,6 +37,13 @@
 
 namespace entrepot::backends::cuda {
 
+// How messages and selectors call what the shared sources (backends/gpu) stand for here.
+inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
+                            *visible_devices = "CUDA_VISIBLE_DEVICES";
+inline constexpr const char *partition_advice = "an administrator may divide it with MIG, and its parts are devices then";
+inline constexpr const char *context_mark_advice =
+    "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can";
+
 struct Driver {
 #define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_MEMBER, ENTREPOT_CUDA_MEMBER)
@@ -52,6 +59,9 @@ struct Driver {
 // Set by `open_driver`, before any other function of the backend runs.
 inline const Driver *opened_driver = nullptr;
 inline const Driver &driver() noexcept { return *opened_driver; }
+
+// "12.4" of 12040.
+std::string version_text(int version);
 
 // Opens and initialises the driver. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
 void open_driver();

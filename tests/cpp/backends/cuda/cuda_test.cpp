@@ -1,6 +1,6 @@
 // What is particular to CUDA: other people's contexts, streams and memory, default streams, programs in three forms, launches
 // whose groups work together.
-#include "backends/cuda/compiler.hpp"
+#include "backends/gpu/compiler.hpp"
 
 #include "cuda_table.hpp"
 

@@ -1,0 +1,100 @@
+#include "backends/gpu/cache.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace entrepot::backends::ENTREPOT_GPU {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view mark = "entrepot code 1\n";
+
+std::string variable(const char *name) {
+    const char *const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// Empty: there is no place.
+fs::path directory() {
+    if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
+        return *chosen == '\0' ? fs::path() : fs::path(chosen) / selector_word;
+    const fs::path base = variable("XDG_CACHE_HOME");
+    if (base.is_absolute())  // the specification ignores any other
+        return base / "entrepot" / selector_word;
+    const fs::path home = variable("HOME");
+    return home.empty() ? fs::path() : home / ".cache" / "entrepot" / selector_word;
+}
+
+// FNV-1a. The key itself stands in the file, so two keys of one hash share a name and never a content.
+std::uint64_t hash(std::string_view text) noexcept {
+    std::uint64_t state = 0xcbf29ce484222325;
+    for (const unsigned char byte : text)
+        state = (state ^ byte) * 0x100000001b3;
+    return state;
+}
+
+fs::path path_of(const fs::path &directory, std::string_view key) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string name(16, '0');
+    std::uint64_t rest = hash(key);
+    for (auto digit = name.rbegin(); digit != name.rend(); ++digit, rest >>= 4)
+        *digit = digits[rest & 15];
+    return directory / name;
+}
+
+// Lengths and a hash stand before key and content: a file that was cut short, or damaged, shows.
+std::string header(std::string_view key, std::string_view content) {
+    return std::string(mark) + std::to_string(key.size()) + ' ' + std::to_string(content.size()) + ' ' +
+           std::to_string(hash(content)) + '\n';
+}
+
+}  // namespace
+
+std::optional<std::string> cached(std::string_view key) {
+    const fs::path place = directory();
+    if (place.empty())
+        return std::nullopt;
+    std::ifstream file(path_of(place, key), std::ios::binary);
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t end_of_mark = mark.size(), end_of_header = all.find('\n', end_of_mark);
+    if (!all.starts_with(mark) || end_of_header == all.npos)
+        return std::nullopt;
+    const std::string_view rest = std::string_view(all).substr(end_of_header + 1);
+    if (!rest.starts_with(key))
+        return std::nullopt;
+    const std::string_view content = rest.substr(key.size());
+    if (header(key, content) != std::string_view(all).substr(0, end_of_header + 1))
+        return std::nullopt;
+    return std::string(content);
+}
+
+void keep_cached(std::string_view key, std::string_view content) noexcept {
+    try {
+        const fs::path place = directory();
+        if (place.empty())
+            return;
+        fs::create_directories(place);
+        const fs::path path = path_of(place, key);
+        std::string own = path.string() + ".XXXXXX";
+        const int descriptor = mkstemp(own.data());
+        if (descriptor < 0)
+            return;
+        close(descriptor);
+        std::ofstream file(own, std::ios::binary);
+        file << header(key, content) << key << content;
+        file.close();
+        if (file)
+            fs::rename(own, path);
+        else
+            fs::remove(own);
+    } catch (...) {  // a full disk, no right to write there: the next build compiles again
+    }
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

@@ -1,0 +1,122 @@
+// Events: marks in a stream that other streams, or the host, wait for.
+#include "backends/gpu/native.hpp"
+
+namespace entrepot::backends::ENTREPOT_GPU {
+namespace {
+
+CUevent create_timed_event(Context &context) {
+    const Current current(context.native);
+    CUevent event = nullptr;
+    check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    return event;
+}
+
+ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
+    return guarded([&] { *event = handle(object(queue).record().detach()); });
+}
+
+ep_status event_record_context(ep_context context, ep_event *event) {
+    return guarded([&] {
+        if (driver().cuCtxRecordEvent == nullptr)
+            refuse(EP_UNSUPPORTED, context_mark_advice);
+        Context &of = object(context);
+        const CUevent native = of.take_event();
+        Reference<Event> made = Reference<Event>::adopt(*new Event(native, &of, false));
+        check(driver().cuCtxRecordEvent(of.native, native), "cuCtxRecordEvent");
+        *event = handle(made.detach());
+    });
+}
+
+ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
+    return guarded([&] {
+        object(queue).submit([&](CUstream stream) {
+            check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        });
+    });
+}
+
+ep_status event_wait(ep_event event) {
+    return guarded([&] { object(event).wait(); });
+}
+
+ep_status event_is_done(ep_event event, std::int32_t *done) {
+    return guarded([&] { *done = object(event).is_done(); });
+}
+
+ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
+    return guarded([&] {
+        if (!object(from).is_timed || !object(to).is_timed)
+            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the queue with EP_QUEUE_PROFILING");
+        float milliseconds = 0;
+        const CUresult code = driver().event_elapsed_time(&milliseconds, object(from).native, object(to).native);
+        if (code == CUDA_ERROR_NOT_READY)
+            refuse(EP_INVALID, "an event that is not done has no time yet: wait for it first");
+        check(code, "cuEventElapsedTime");
+        *seconds = static_cast<double>(milliseconds) * 1e-3;
+    });
+}
+
+ep_status event_native(ep_event event, void **native) {
+    return guarded([&] { *native = object(event).native; });
+}
+
+// Whether it has a time, only the driver knows: event_seconds asks it.
+ep_status event_from_native(void *native, ep_event *event) {
+    return guarded([&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
+}
+
+void event_release(ep_event event) { object(event).release(); }
+
+}  // namespace
+
+Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), context_(of) {
+    if (context_ != nullptr)
+        context_->retain();
+}
+
+// Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
+Event::~Event() {
+    if (context_ == nullptr)
+        return;
+    if (is_timed)
+        driver().cuEventDestroy(native);
+    else
+        context_->give_back_event(native);
+    context_->release();
+}
+
+bool Event::is_done() const {
+    const CUresult code = driver().cuEventQuery(native);
+    if (code != CUDA_ERROR_NOT_READY)
+        check(code, "cuEventQuery");
+    return code == CUDA_SUCCESS;
+}
+
+void Event::wait() const { check(driver().cuEventSynchronize(native), "cuEventSynchronize"); }
+
+Reference<Event> Queue::record() {
+    if (!is_of_this_thread()) {
+        if (Event *const last = last_mark())
+            return Reference<Event>::adopt(*last);
+        refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
+    }
+    const CUevent native_event = is_profiling() ? create_timed_event(*context) : context->take_event();
+    Reference<Event> event = Reference<Event>::adopt(*new Event(native_event, &*context, is_profiling()));
+    const Current current(context->native);
+    check(driver().cuEventRecord(native_event, native), "cuEventRecord");
+    return event;
+}
+
+void enter_events(ep_backend &table) {
+    table.event_record = event_record;
+    table.event_record_context = event_record_context;
+    table.event_wait_in_queue = event_wait_in_queue;
+    table.event_wait = event_wait;
+    table.event_is_done = event_is_done;
+    table.event_seconds = event_seconds;
+    table.event_native = event_native;
+    table.event_from_native = event_from_native;
+    table.event_release = event_release;
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU
