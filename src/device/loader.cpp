@@ -171,7 +171,7 @@ Loaded load_hip() {
     const ep_backend *api = nullptr;
     if (entrepot_hip_backend(&lent, &api) != EP_OK)
         return {nullptr, error_sentence};
-    return {api, "the HIP runtime"};
+    return {api, entrepot_hip_library()};
 }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {

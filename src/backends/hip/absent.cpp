@@ -5,3 +5,5 @@ extern "C" ep_status entrepot_hip_backend(const ep_loader *lent, const ep_backen
     lent->set_error("not part of this build: build it with ENTREPOT_HIP=ON");
     return EP_UNAVAILABLE;
 }
+
+extern "C" const char *entrepot_hip_library() { return ""; }

@@ -12,3 +12,5 @@
 extern "C" ep_status entrepot_hip_backend(const ep_loader *lent, const ep_backend **backend) {
     return entrepot::backends::hip::open_backend(lent, backend);
 }
+
+extern "C" const char *entrepot_hip_library() { return entrepot::backends::hip::driver().path.c_str(); }
