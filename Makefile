@@ -9,6 +9,7 @@
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
+#   make bindings   the modules of C libraries, from their headers: tools/bindgen
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
 #   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp python"
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
@@ -42,7 +43,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test gpu peer-suites conformance bench docs lint stubs format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
+.PHONY: demo test gpu peer-suites conformance bench docs lint stubs bindings format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -70,13 +71,13 @@ TESTS := OFF
 BENCHMARKS := OFF
 
 install: $(call group,build)
-	tools/system_packages.sh compiler
+	tools/system_packages.sh compiler libffi
 	$(info Building entrepot, which takes minutes the first time…)
 	$(pip_build) --force-reinstall . -Cbuild-dir=build/wheel
 
 develop: TESTS := ON
 develop: $(call group,build test lint $(peers))
-	tools/system_packages.sh compiler doctest
+	tools/system_packages.sh compiler libffi doctest
 	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false
 
 clean:
@@ -94,7 +95,7 @@ test: system-test install $(call group,test $(peers))
 
 .PHONY: system-test
 system-test:
-	tools/system_packages.sh compiler doctest $(if $(filter all,$(PEERS)),mpi)
+	tools/system_packages.sh compiler libffi doctest $(if $(filter all,$(PEERS)),mpi hip)
 
 peer-suites: install $(call group,test $(peers))
 	$(PY) tests/peers/dpctl_suite.py
@@ -117,18 +118,25 @@ docs: install $(call group,docs)
 
 cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
 
-lint: install $(call group,lint test)
+lint: install $(call group,build lint test bindings)
 	$(cxx_files) | xargs -r clang-format --dry-run --Werror
 	ruff check
 	ruff format --check
 	mypy
 	tools/stubs.sh build/_core.pyi
 	diff -u python/entrepot/_core.pyi build/_core.pyi
+	tools/system_packages.sh bindgen
+	tools/bindings.sh --check
 	stubtest entrepot --allowlist tools/stubtest.allow --ignore-unused-allowlist
 
 # The type stub of the extension, from what is installed.
 stubs: install
 	tools/stubs.sh
+
+# From the headers that are installed; what CI compares with.
+bindings: $(call group,build bindings)
+	tools/system_packages.sh compiler bindgen
+	tools/bindings.sh
 
 format: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format -i
@@ -138,7 +146,7 @@ format: $(call group,lint)
 sanitize: sanitize-address sanitize-python sanitize-thread
 
 sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
-	tools/system_packages.sh compiler doctest
+	tools/system_packages.sh compiler libffi doctest
 	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=$(WERROR) --log-level=NOTICE
 	cmake --build --preset $*
 	ctest --preset $*
@@ -157,4 +165,4 @@ sanitize-python: sanitize-address
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
 	import sys, pytest
 	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
-	sys.exit(pytest.main(['tests/contract', 'tests/robustness/test_malformed.py']))"
+	sys.exit(pytest.main(['tests/contract', 'tests/python/adapters', 'tests/python/ffi', 'tests/robustness/test_malformed.py']))"

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from . import copies, exchange, launches, memory, runtime, startup
+from . import adapters, bindings, copies, exchange, launches, memory, runtime, startup
 from .harness import measure, print_table
 
-TOPICS = {"memory": memory.pairs, "exchange": exchange.pairs, "launches": launches.pairs, "copies": copies.pairs}
+TOPICS = {
+    "memory": memory.pairs,
+    "exchange": exchange.pairs,
+    "launches": launches.pairs,
+    "copies": copies.pairs,
+    "adapters": adapters.pairs,
+    "bindings": bindings.pairs,
+}
 
 
 def main(names: list[str]) -> int:
@@ -25,6 +32,11 @@ def main(names: list[str]) -> int:
     if not names or "launches" in names:
         topic = runtime.results()
         print("\nlaunches, against the runtime called from C++" + ("" if topic else ": built by `make bench` only"))
+        print_table(topic)
+        results += topic
+    if not names or "bindings" in names:
+        topic = bindings.results()
+        print("\nbindings, imports")
         print_table(topic)
         results += topic
     if not names or "startup" in names:

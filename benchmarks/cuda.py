@@ -1,12 +1,18 @@
-"""CUDA: hand-overs against what the peers take among themselves, and copies against the best of PyTorch and CuPy.
+"""CUDA: exchange, allocation, launches, hand-overs between streams and copies, against PyTorch, CuPy, cuda.core and the driver.
 
-`python -m benchmarks.cuda [exchange] [copies]` on a machine with a GPU. Both sides of a copy submit and wait, so a pair takes as
-long as its copy; what CuPy and PyTorch are asked for is the same copy in their words.
+`python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies]` on a machine with a GPU. The driver's own times
+and the floors of an exchange come from benchmarks/cpp: a program and a library that call the driver from C++, and a module with
+the least that a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as long as its copy; what
+CuPy and PyTorch are asked for is the same copy in their words.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import sys
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import cupy
@@ -15,7 +21,7 @@ import torch
 
 import entrepot as ep
 
-from .harness import Pair, measure, print_table
+from .harness import Pair, Result, Side, built, calls_of, measure, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # of a strided array, and about as many of the window that is copied
@@ -89,14 +95,14 @@ def exchange() -> list[Pair]:
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
-        "ep": ep, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
         "tensor": torch.zeros(1024, device="cuda"), "complex_tensor": torch.zeros(1024, dtype=torch.complex64, device="cuda"),
         "array": cupy.zeros(1024, "float32"),
     }  # fmt: skip
     return [
-        Pair("asarray(torch tensor), against cuda.core", "ep.asarray(tensor)", "view(tensor, -1)", 3, names),
-        Pair("asarray(complex torch tensor)", "ep.asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
-        Pair("asarray(CuPy array), against cuda.core", "ep.asarray(array)", "view(array, -1)", 1.8, names),
+        Pair("asarray(torch tensor), against cuda.core", "asarray(tensor)", "view(tensor, -1)", 3, names),
+        Pair("asarray(complex torch tensor)", "asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
+        Pair("asarray(CuPy array), against cuda.core", "asarray(array)", "view(array, -1)", 1.8, names),
         Pair("torch.from_dlpack(ours), of CuPy's", "torch.from_dlpack(ours)", "torch.from_dlpack(array)", 3, names),
         Pair("torch.as_tensor(ours), of CuPy's", "torch.as_tensor(ours)", "torch.as_tensor(array)", 1, names),
         Pair("cupy.from_dlpack(ours), of PyTorch's", "cupy.from_dlpack(ours)", "cupy.from_dlpack(tensor)", 4, names),
@@ -112,11 +118,178 @@ def exchange() -> list[Pair]:
     ]
 
 
-TOPICS = {"exchange": exchange, "copies": lambda: [*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]}
+def floor_module() -> ModuleType | None:
+    """The floors of benchmarks/cpp; None where they have not been built."""
+    sys.path.insert(0, str(built()))
+    try:
+        return importlib.import_module("benchmark_floors")
+    except ImportError:
+        return None
+
+
+def floors() -> list[Pair]:
+    """The same calls with the least that whoever stands on the other side of us can do: what is left is the peer's own."""
+    floor = floor_module()
+    if floor is None:
+        return []
+    ours = ep.zeros(1024, "float32", device="cuda:0")
+    ours.queue.wait()
+    names: dict[str, Any] = {
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "ours": ours, "least": floor.Producer(ours.data_ptr, ours.size),
+        "lend": floor.lend, "tensor": torch.zeros(1024, device="cuda"),
+    }  # fmt: skip
+    return [
+        Pair("asarray(torch tensor), of PyTorch's exchange functions alone", "asarray(tensor)", "lend(tensor)", 1 / 2, names),
+        Pair("torch.from_dlpack(ours), of the least producer", "torch.from_dlpack(ours)", "torch.from_dlpack(least)", 0.9, names),
+        Pair("cupy.from_dlpack(ours), of the least producer", "cupy.from_dlpack(ours)", "cupy.from_dlpack(least)", 0.9, names),
+        Pair("cupy.asarray(ours), of the least producer", "cupy.asarray(ours)", "cupy.asarray(least)", 0.7, names),
+    ]
+
+
+ALLOCATED = 1 << 20
+
+
+def allocation() -> list[Result]:
+    """A block of the pool and back, against the pools of the peers and of the driver."""
+    names: dict[str, Any] = {"empty": ep.empty, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
+    ours = 'empty(n, "uint8", queue=queue)'
+    found = [
+        measure(Pair("1 MiB + free, against CuPy's pool", ours, 'cupy.empty(n, "uint8")', 6.5, names)),
+        measure(
+            Pair("1 MiB + free, against PyTorch's pool", ours, 'torch.empty(n, dtype=torch.uint8, device="cuda")', 7.8, names)
+        ),
+    ]
+    for row, ns in runtime_ns("benchmark_cuda_driver", "allocate").items():
+        found.append(Result(Pair("1 MiB + free, against cuMemAllocAsync", ours, row, 2.3), found[0].ours_ns, ns))
+    return found
+
+
+NOTHING = 'extern "C" __global__ void nothing(float *a, float *b, float x, int n) {}'
+#: What may come on top of the driver's own time: of a launch, and of a hand-over there and back.
+LAUNCH_MARGIN_NS, HANDOVER_MARGIN_NS = 400, 200
+
+
+def cuda_core_names() -> dict[str, Any]:
+    """The kernel as cuda.core launches it: `core_launch(stream, config, kernel, memory, memory, x, n)`."""
+    from cuda.core import Device, LaunchConfig, Program, launch
+
+    device = Device(0)
+    device.set_current()
+    return {
+        "core_launch": launch, "stream": device.create_stream(), "config": LaunchConfig(grid=1, block=128),
+        "kernel": Program(NOTHING, code_type="c++").compile("cubin").get_kernel("nothing"),
+        "memory": cupy.zeros(4, "float32").data.ptr,
+    }  # fmt: skip
+
+
+def driver() -> ctypes.CDLL | None:
+    """The driver's own calls, of benchmarks/cpp; None where that has not been built."""
+    path = built() / "libbenchmark_cuda_launch.so"
+    if not path.exists():
+        return None
+    library = ctypes.CDLL(str(path))
+    library.driver_launch.restype = library.driver_hand_over.restype = ctypes.c_double
+    library.driver_launch.argtypes = [ctypes.c_uint64, ctypes.c_int]
+    library.driver_hand_over.argtypes = [ctypes.c_int]
+    library.driver_work.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
+    return library
+
+
+def nothing() -> None:
+    """What is done before a round that needs nothing."""
+
+
+def launches() -> list[Result]:
+    """An empty kernel with two arrays and two scalars."""
+    array = ep.zeros(4, "float32", device="cuda:0")
+    names: dict[str, Any] = {
+        "array": array, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1), "n": np.int32(2),
+        "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"), **cuda_core_names(),
+    }  # fmt: skip
+    sides: dict[str, Side] = {
+        "ours": (calls_of("launch(array, array, typed_x, typed_n)", names), nothing),
+        "of NumPy": (calls_of("launch(array, array, x, n)", names), nothing),
+        "CuPy": (calls_of("raw((1,), (128,), (theirs, theirs, x, n))", names), nothing),
+        "cuda.core": (calls_of("core_launch(stream, config, kernel, memory, memory, x, n)", names), nothing),
+    }
+    library = driver()
+    if library:
+        sides["driver"] = (lambda calls: library.driver_launch(array.data_ptr, calls), nothing)
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
+    found = [
+        Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ns["ours"], ns["CuPy"]),
+        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), ns["of NumPy"], ns["CuPy"]),
+        Result(Pair("empty kernel, against cuda.core", "", "", 1), ns["ours"], ns["cuda.core"]),
+    ]
+    if library:
+        at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
+        found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"]))
+    return found
+
+
+def streams() -> list[Result]:
+    """Another stream waits for what one holds, and that one then for it: with work there, and each time for something new."""
+    work = ep.empty(1 << 28, "uint8", device="cuda:0")
+    of_torch, of_cupy = torch.from_dlpack(work), cupy.asarray(work)
+    first, torch_first, cupy_first = ep.Queue("cuda:0"), torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    names: dict[str, Any] = {
+        "first": first, "second": ep.Queue("cuda:0"),
+        "torch_first": torch_first, "torch_second": torch.cuda.Stream(), "torch_event": torch.cuda.Event(),
+        "cupy_first": cupy_first, "cupy_second": cupy.cuda.Stream(non_blocking=True),
+        "cupy_event": cupy.cuda.Event(disable_timing=True),
+    }  # fmt: skip
+    one_way = "{0}_event.record({0}_%s); {0}_%s.wait_event({0}_event)"
+    events = f"{one_way % ('first', 'second')}; {one_way % ('second', 'first')}"
+
+    def torch_work() -> None:
+        with torch.cuda.stream(torch_first):
+            of_torch.fill_(1)
+
+    sides: dict[str, Side] = {
+        "ours": (
+            calls_of("second.wait_for(first); first.wait_for(second)", names), lambda: ep.fill(work, 1, queue=first)
+        ),
+        "PyTorch": (calls_of(events.format("torch"), names), torch_work),
+        "CuPy": (
+            calls_of(events.format("cupy"), names), lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
+        ),
+    }  # fmt: skip
+    library, floor = driver(), floor_module()
+    if library and floor:
+        names["breathe"] = floor.breathe
+        sides["driver"] = (library.driver_hand_over, lambda: library.driver_work(work.data_ptr, work.nbytes))
+        sides["GIL"] = (calls_of("breathe(); breathe()", names), nothing)
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
+    what = "hand-over there and back"
+    found = [
+        Result(Pair(f"{what}, against PyTorch", "", "", 1), ns["ours"], ns["PyTorch"]),
+        Result(Pair(f"{what}, against CuPy", "", "", 1), ns["ours"], ns["CuPy"]),
+    ]
+    if library and floor:
+        at_least = ns["driver"] / (ns["driver"] + HANDOVER_MARGIN_NS)
+        found += [
+            Result(Pair(f"{what}, within 2 × 100 ns of the driver", "", "", at_least), ns["ours"], ns["driver"]),
+            Result(Pair(f"{what}, of the driver and the GIL alone", "", "", 0.8), ns["ours"], ns["driver"] + ns["GIL"]),
+        ]
+    return found
+
+
+def measured(pairs: list[Pair]) -> list[Result]:
+    return [measure(pair) for pair in pairs]
+
+
+TOPICS: dict[str, Callable[[], list[Result]]] = {
+    "exchange": lambda: measured([*exchange(), *floors()]),
+    "allocation": allocation,
+    "launches": launches,
+    "streams": streams,
+    "copies": lambda: measured([*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]),
+}
 
 
 def main() -> int:
-    results = [measure(pair) for topic in sys.argv[1:] or TOPICS for pair in TOPICS[topic]()]
+    results = [result for topic in sys.argv[1:] or TOPICS for result in TOPICS[topic]()]
     print_table(results)
     return 0 if all(result.reached for result in results) else 1
 

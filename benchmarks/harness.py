@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 import statistics
+import subprocess
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
+#: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
+SHORT_ROUNDS, CALLS = 400, 10
 
 
 @dataclass
@@ -64,6 +70,41 @@ def measure(pair: Pair) -> Result:
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
     ratios = [peer / ours for ours, peer in zip(*times, strict=True)]
     return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])
+
+
+#: One side of short rounds: gives the nanoseconds of each of so many calls, and may do something first, off the clock.
+Side = tuple[Callable[[int], float], Callable[[], object]]
+
+
+def calls_of(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
+    """Times a statement that submits work."""
+    timer = timeit.Timer(statement, globals=names)
+    return lambda calls: timer.timeit(calls) / calls * 1e9
+
+
+def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict[str, float]:
+    """Medians of sides by turns, a few calls each; ``after`` follows each, off the clock."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(SHORT_ROUNDS):
+        for name, (timed, before) in sides.items():
+            before()
+            times[name].append(timed(CALLS))
+            after()
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def built() -> Path:
+    """Where what benchmarks/cpp has is built."""
+    return Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp"))
+
+
+def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
+    """What a program of benchmarks/cpp prints of the runtime, by row; empty where it has not been built."""
+    path = built() / program
+    if not path.exists():
+        return {}
+    printed = subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout
+    return {row: float(ns) for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
 
 
 #: Each topic is a function that yields its pairs; a missing peer yields none.

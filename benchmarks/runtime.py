@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections
 import ctypes
-import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import entrepot as ep
 
-from .harness import Pair, Result
+from .harness import Pair, Result, built
 
 ROUNDS, CALLS = 400, 10
 SOURCE = "kernel void add(global int *out, int value) { out[get_global_id(0)] += value; }"
@@ -22,7 +20,7 @@ MARGIN_NS = 1000
 
 def runtime() -> ctypes.CDLL | None:
     """The library of benchmarks/cpp; None where it has not been built."""
-    path = Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp")) / "libbenchmark_sycl_launch.so"
+    path = built() / "libbenchmark_sycl_launch.so"
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))

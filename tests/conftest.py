@@ -48,6 +48,16 @@ def _cupy() -> str | None:
     return None if cupy.cuda.is_available() else "cupy is installed, but sees no CUDA device"
 
 
+def _hip_library() -> str | None:
+    from entrepot import LibraryError, hip
+
+    try:
+        hip.hipInit(0)
+    except LibraryError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 # One row per marker: why what it names is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
@@ -55,6 +65,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cuda": lambda: _backend("cuda"),
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
+    "hip_library": _hip_library,
     **{
         name: functools.partial(_module, module)
         for name, module in {
@@ -65,11 +76,12 @@ NEEDS: dict[str, Callable[[], str | None]] = {
             "torch": "torch",
             "jax": "jax",
             "tvm_ffi": "tvm_ffi",
+            "nanobind": "nanobind",
             "mpi4py": "mpi4py.MPI",
             "numba": "numba",
             "triton": "triton",
             "cuda_core": "cuda.core",
-            "hip_python": "hip.hip",
+            "hip_python": "rocm.bindings.hip",
         }.items()
     },
 }
@@ -106,6 +118,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--device-memory", action="store_true", help="fail tests of CUDA that leave memory of the first device behind"
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With ``--device-memory``: what a test of CUDA takes of the default pool has come back when it is over."""
+    if not request.config.getoption("--device-memory") or request.node.get_closest_marker("cuda") is None:
+        yield
+        return
+    from entrepot import memory
+    from robustness.settling import settles
+
+    def used() -> int:
+        pool = memory.get_resource("cuda:0")
+        return int(pool.used_bytes + pool.waiting_bytes)
+
+    before = used()
+    yield
+    request.node.funcargs.clear()  # which hold what other fixtures made
+    assert settles(lambda: used() <= before, True, seconds=2), f"{used() - before} bytes of cuda:0 are left"
 
 
 @pytest.fixture(scope="module", autouse=True)

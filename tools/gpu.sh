@@ -37,7 +37,7 @@ part_python() {
     # JAX would take most of the device's memory for itself.
     XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} \
         "$python" -m pytest -o minversion=7 -q ${PYTEST_ARGS:-tests/contract tests/interop tests/python/device tests/python/array \
-        tests/python/exchange tests/python/memory/test_resources.py tests/robustness/test_malformed.py \
+        tests/python/exchange tests/python/adapters tests/python/memory/test_resources.py tests/robustness/test_malformed.py \
         tests/robustness/test_threads.py tests/robustness/test_out_of_memory.py tests/project/test_documents.py}
 }
 

@@ -2,6 +2,8 @@
 # classes of errors. `make stubs` writes python/entrepot/_core.pyi with it; a test compares the two.
 
 entrepot._core.__prefix__:
+    import ctypes
+    from collections.abc import Iterator
     from typing import Any, ClassVar, final
 
     from typing_extensions import Buffer, CapsuleType, Self
@@ -11,6 +13,8 @@ entrepot._core.__prefix__:
     def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
     def _lend(nbytes: int, device: int, stream: int, owner: object) -> int: ...
     def _take_back(address: int) -> None: ...
+    def _device_array(address: int, nbytes: int, /) -> DeviceArray: ...
+    def _mark_freed(obj: object, /) -> None: ...
 
 entrepot._core.EntrepotError$:
     class EntrepotError(Exception):
@@ -35,6 +39,10 @@ entrepot._core.KernelError$:
 entrepot._core.USMAllocationError$:
     class USMAllocationError(EntrepotError, MemoryError):
         """Memory could not be allocated: the message gives the bytes asked for and what there was."""
+
+entrepot._core.LibraryError$:
+    class LibraryError(EntrepotError, ImportError):
+        """A shared library, or a function of it, is not there: the message lists what was tried."""
 
 entrepot._core.Array$:
     @final
@@ -302,10 +310,379 @@ entrepot._core.c_api$:
 entrepot._core.dtype_names$:
     dtype_names: tuple[str, ...]
 
+entrepot._core.Queue.wait_for$:
+    def wait_for(self, other: object, /) -> None:
+        \doc
+
 entrepot._core.Launcher.__call__$:
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        \doc
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 entrepot._core.(Dtype|Device).__reduce__$:
     def __reduce__(self) -> tuple[object, ...]: ...
+
+entrepot._core.Pointer$:
+    class Pointer:
+        """
+        An address for a C function, and what keeps the memory there.
+
+        ``pyobj`` is, and is looked at in this order: None, for NULL; an adapter, whose address is copied and whose buffer is not; an
+        int; a ctypes pointer (c_void_p, c_char_p, POINTER, a function), for what it points to; an Array; an object with
+        ``__cuda_array_interface__``; one with a contiguous buffer, which is held as long as the adapter lives; one with
+        ``as_c_void_p()``; whatever else asarray takes. A ctypes number or structure is a buffer: its address is C's ``&x``.
+
+        ``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal where their addresses are, and to ints.
+
+        Raises TypeError for what stands for no address, OverflowError for ints outside of 0 … 2**64 - 1, ValueError for strided memory.
+        """
+
+        def __init__(self, pyobj: object = None) -> None: ...
+        @classmethod
+        def fromObj(cls, pyobj: object, /) -> Self:
+            """``pyobj`` itself if it is of this class already, else a new adapter made from it."""
+        def createRef(self) -> Pointer:
+            """A Pointer to the address that this adapter holds, as C's ``&p``; it keeps the adapter."""
+        def as_c_void_p(self) -> ctypes.c_void_p:
+            """The address as a ctypes.c_void_p."""
+        @property
+        def is_ptr_null(self) -> bool:
+            """Whether the address is NULL."""
+        @property
+        def is_owner(self) -> bool:
+            """Whether the memory is the adapter's own allocation."""
+        @property
+        def is_read_only(self) -> bool:
+            """Whether the memory must not be written: such an adapter is refused as a destination."""
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __index__(self) -> int: ...
+        def __eq__(self, other: object, /) -> bool: ...
+        def __ne__(self, other: object, /) -> bool: ...
+        def __hash__(self) -> int: ...
+        def __getitem__(self, offset: Any, /) -> Any: ...
+
+entrepot._core.CStr$:
+    class CStr(Pointer):
+        """
+        A string of C: from a str, as UTF-8, from bytes, or from what Pointer takes.
+
+        What it is made from lives as long as the adapter. Where a C function has written, ``str()`` reads what is there now.
+        """
+
+        def __init__(self, pyobj: object) -> None: ...
+        def decode(self, encoding: str = 'utf-8', errors: str = 'strict') -> str:
+            """The string, as bytes.decode() has it."""
+        def encode(self, encoding: str = 'utf-8', errors: str = 'strict') -> bytes:
+            """The string's bytes in an encoding, as str.encode() has them."""
+        def malloc(self, content_len: int, /) -> None:
+            """
+            Allocate zeros for a string of ``content_len`` bytes, and for the NUL behind it.
+
+            Raises RuntimeError unless this CStr stands for NULL.
+            """
+        def free(self) -> None:
+            """
+            Free what malloc() has allocated; nothing happens to NULL.
+
+            Raises RuntimeError for any other memory.
+            """
+        def __bytes__(self) -> bytes: ...
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: int | slice, /) -> str: ...
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+entrepot._core.DeviceArray$:
+    class DeviceArray(Pointer):
+        """
+        An address of device memory with a shape and a type, as hipMalloc returns it; made from whatever Pointer takes, with the shape
+        and the type of an Array, of an object with ``__cuda_array_interface__``, or of what asarray takes.
+
+        ``configure()`` changes what is known of it; ``array[…]`` is a part of it, as in NumPy, which keeps the whole. asarray(array) is
+        an Array of the same memory, once a driver knows the address.
+        """
+
+        def __init__(self, pyobj: object) -> None: ...
+        def configure(
+            self,
+            *,
+            typestr: str = ...,
+            shape: int | Sequence[int] = ...,
+            strides: Sequence[int] | None = ...,
+            itemsize: int = ...,
+            read_only: bool = ...,
+            stream: int | None = ...,
+            _force: bool = False,
+        ) -> Self:
+            """
+            Say what is at the address, and return the array itself.
+
+            ``typestr`` is one of the array interface or a name of NumPy's ('<f4', 'float32'); ``shape`` an int or ints; ``strides`` are in
+            bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; ``stream`` is the one that consumers come
+            behind. What is not said stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has changed
+            nothing.
+
+            Raises ValueError for what contradicts itself or the bytes there are.
+            """
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """Extent of each axis, in elements; (0,) where nothing is known."""
+        @property
+        def strides(self) -> tuple[int, ...]:
+            """Distance between neighbours along each axis, in bytes."""
+        @property
+        def typestr(self) -> str:
+            """The type of an element, as the array interface spells it."""
+        @property
+        def size(self) -> int:
+            """Number of elements."""
+        @property
+        def itemsize(self) -> int:
+            """Bytes of an element."""
+        @property
+        def rank(self) -> int:
+            """Number of axes."""
+        @property
+        def stream_as_int(self) -> int | None:
+            """The stream that consumers come behind, or None."""
+        @property
+        def is_freed(self) -> bool:
+            """Whether the memory has been given back: such an array is refused everywhere."""
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+        def __dlpack__(
+            self,
+            *,
+            stream: object | None = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> CapsuleType:
+            """A DLPack capsule of the same memory, as entrepot.Array gives it. Raises BufferError (ExchangeError) with the reason."""
+        def __dlpack_device__(self) -> tuple[int, int]:
+            """(device type, device id) as DLPack numbers them."""
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: object, /) -> DeviceArray: ...
+
+entrepot._core.ListOfBytes$:
+    class ListOfBytes(Pointer):
+        """An array of C strings from a list or tuple of bytes, str or CStr, which it keeps; or the address of one, as Pointer takes it."""
+
+        def __init__(self, pyobj: object) -> None: ...
+        @classmethod
+        def allocate(cls, count: int) -> Self:
+            """An array of ``count`` zeros, which goes with the adapter."""
+        def to_list(self) -> list[bytes | None]:
+            """
+            The elements as they are now, in a list.
+
+            Raises TypeError where the length is not known.
+            """
+        def to_tuple(self) -> tuple[bytes | None, ...]:
+            """
+            The elements as they are now, in a tuple.
+
+            Raises TypeError where the length is not known.
+            """
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: Any, /) -> Any: ...
+        def __iter__(self) -> Iterator[bytes | None]: ...
+
+entrepot._core.ListOfPointer$:
+    class ListOfPointer(Pointer):
+        """An array of addresses from a list or tuple of what Pointer takes, kept as a Pointer keeps it; or the address of an array."""
+
+        def __init__(self, pyobj: object) -> None: ...
+        @classmethod
+        def allocate(cls, count: int) -> Self:
+            """An array of ``count`` zeros, which goes with the adapter."""
+        def to_list(self) -> list[Pointer]:
+            """
+            The elements as they are now, in a list.
+
+            Raises TypeError where the length is not known.
+            """
+        def to_tuple(self) -> tuple[Pointer, ...]:
+            """
+            The elements as they are now, in a tuple.
+
+            Raises TypeError where the length is not known.
+            """
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: Any, /) -> Any: ...
+        def __iter__(self) -> Iterator[Pointer]: ...
+
+entrepot._core.(ListOf[UIL][A-Za-z0-9]*)$:
+    class \1(Pointer):
+        """
+        An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+        Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+        """
+
+        def __init__(self, pyobj: object) -> None: ...
+        @classmethod
+        def allocate(cls, count: int) -> Self:
+            """An array of ``count`` zeros, which goes with the adapter."""
+        def to_list(self) -> list[int]:
+            """
+            The elements as they are now, in a list.
+
+            Raises TypeError where the length is not known.
+            """
+        def to_tuple(self) -> tuple[int, ...]:
+            """
+            The elements as they are now, in a tuple.
+
+            Raises TypeError where the length is not known.
+            """
+        def __len__(self) -> int: ...
+        def __getitem__(self, index: Any, /) -> Any: ...
+        def __iter__(self) -> Iterator[int]: ...
+
+entrepot._core.PointerTo([A-Za-z0-9]+)$:
+    class PointerTo\1(ListOf\1):
+        """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+        @classmethod
+        def allocate(cls, count: int = 1) -> Self:
+            """A zero, or as many as ``count``, which goes with the adapter."""
+        value: int
+        """The number that is pointed to."""
+
+entrepot._core.HipModuleLaunchKernel_extra$:
+    class HipModuleLaunchKernel_extra(Pointer):
+        """
+        The arguments of a kernel as hipModuleLaunchKernel takes them: from a list or tuple of ctypes data, passed by value, and of what
+        Pointer takes; each lies where the C ABI puts it.
+
+        Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.
+        """
+
+        def __init__(self, pyobj: object) -> None: ...
+entrepot._core.Form$:
+    class Form:
+        """A type of C, and what its values are in Python. Made by entrepot.ffi."""
+
+        def __new__(
+            cls, how: str, kind: str, type: type | None = None, element: Form | None = None, count: int = 0
+        ) -> Self: ...
+        @property
+        def size(self) -> int:
+            """The bytes that C has for it."""
+
+entrepot._core.Field$:
+    class Field:
+        """A field of a struct or union."""
+
+        @property
+        def name(self) -> str:
+            """Its name in C."""
+        @property
+        def offset(self) -> int:
+            """Bytes from the record's first to the field's."""
+        @property
+        def size(self) -> int:
+            """Its bytes."""
+        @property
+        def bits(self) -> int:
+            """The width of a bit-field; 0 for others."""
+        @property
+        def first_bit(self) -> int:
+            """Of a bit-field: where it begins in its unit."""
+
+entrepot._core.Record$:
+    class Record(Pointer):
+        """
+        A struct or union of C: its fields are attributes.
+
+        The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.
+        """
+
+        def __init__(self, *values: object, **fields: object) -> None: ...
+        @classmethod
+        def PROPERTIES(cls) -> list[str]:
+            """The names of the fields, in the order of C."""
+        @classmethod
+        def c_sizeof(cls) -> int:
+            """The bytes of one."""
+        @classmethod
+        def allocate(cls, count: int = 1) -> Self:
+            """
+            An array of ``count`` records, one behind the other; the attributes are the first one's.
+
+            ``element(i)`` is the i-th.
+            """
+        @classmethod
+        def fromObj(cls, pyobj: object, /) -> Self:
+            """The record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."""
+        def element(self, i: int, /) -> Self:
+            """The i-th record of an array of them; it keeps the array."""
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __contains__(self, name: object, /) -> bool: ...
+        def __getitem__(self, index: int, /) -> Any: ...
+
+entrepot._core.FunctionPointer$:
+    class FunctionPointer(Pointer):
+        """
+        A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
+
+        Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.
+        """
+
+        def __new__(cls, pyobj: object, /) -> Self: ...
+        def __init__(self, pyobj: object, /) -> None: ...
+        def __call__(self, *values: object) -> Any: ...
+
+entrepot._core.ForeignLibrary$:
+    class ForeignLibrary:
+        """A shared library that is opened when something of it is first asked for, and never closed."""
+
+        def __new__(
+            cls,
+            name: str,
+            sonames: Sequence[str],
+            directories: Sequence[str] = (),
+            variable: str = "",
+            advice: str = "",
+        ) -> Self: ...
+        def find(self, symbol: str, /) -> int | None:
+            """The address of a symbol, or None. Raises LibraryError where there is no library."""
+        def require(self, symbol: str, /) -> int:
+            """The address of a symbol. Raises LibraryError where there is none."""
+        def is_there(self) -> bool:
+            """Whether the library is found and loads."""
+        @property
+        def path(self) -> str:
+            """The file that was opened. Raises LibraryError where there is none."""
+
+entrepot._core.ForeignFunction$:
+    class ForeignFunction:
+        def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
+        @property
+        def declaration(self) -> Any:
+            """The Python function that declares it."""
+        @property
+        def symbol(self) -> str | None:
+            """What older libraries call it; None: as it is called."""
+        def __call__(self, *args: object, **kwargs: object) -> Any: ...
+
+entrepot._core.make_record$:
+    def make_record(
+        name: str,
+        size: int,
+        alignment: int,
+        is_union: bool,
+        fields: tuple[tuple[str, Form, int, int, int, Any, bool], ...],
+        dict: dict[str, Any],
+        /,
+    ) -> Any:
+        \doc
+
+entrepot._core.make_callback$:
+    def make_callback(
+        name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
+    ) -> Any:
+        \doc

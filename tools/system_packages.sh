@@ -10,7 +10,11 @@ there() {
     case $1 in
     compiler) command -v c++ ;;
     python) "$python" -c 'import ensurepip, os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' ;;
+    libffi) echo '#include <ffi.h>' | c++ -x c++ -E - ;;
     doctest) echo '#include <doctest/doctest.h>' | c++ -x c++ -E - ;;
+    hip) ldconfig -p | grep 'libamdhip64\.so' ;;
+    # libclang and what the tool reads and writes with; the headers that only Debian has.
+    bindgen) ls /usr/lib/llvm-*/include/clang-c/Index.h /usr/include/{toml++/toml.h,nlohmann/json.hpp,hip/hiprtc.h,hiprand/hiprand.h,rocrand/rocrand.h,zlib.h} ;;
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
@@ -20,7 +24,10 @@ packages() {
     case $1 in
     compiler) echo g++ ;;
     python) echo python3-dev python3-venv ;;
+    libffi) echo libffi-dev ;;
     doctest) echo doctest-dev ;;
+    hip) echo libamdhip64-5 ;;
+    bindgen) echo libclang-dev libtomlplusplus-dev nlohmann-json3-dev libamdhip64-dev libhiprand-dev librocrand-dev zlib1g-dev ;;
     mpi) echo openmpi-bin ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;

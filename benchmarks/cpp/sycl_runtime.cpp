@@ -4,7 +4,7 @@
 //     sycl_runtime libentrepot_sycl9.so launch     only what begins so
 //
 // Build: it needs include/, the SYCL headers and libsycl (see src/backends/sycl/CMakeLists.txt for the flags).
-#include <entrepot/device/backend.h>
+#include "compare.hpp"
 
 #include <sycl/backend.hpp>
 #include <sycl/context.hpp>
@@ -17,13 +17,11 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
-#include <vector>
+
+using benchmarks::compare, benchmarks::ok, benchmarks::wanted;
 
 namespace {
 
@@ -31,11 +29,6 @@ namespace syclex = sycl::ext::oneapi::experimental;
 
 const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { std::fprintf(stderr, "%s\n", message); },
                        [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
-
-void ok(ep_status status) {
-    if (status != EP_OK)
-        std::exit(1);
-}
 
 const ep_backend &load(const char *path) {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -46,45 +39,6 @@ const ep_backend &load(const char *path) {
         std::exit(1);
     }
     return *table;
-}
-
-double median(std::vector<double> &times) {
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
-}
-
-template <class Call> double nanoseconds(Call &&call) {
-    const auto start = std::chrono::steady_clock::now();
-    call();
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string_view wanted;  // how the names of the rows begin that are run
-
-// By turns, in rounds of several calls, so that a noisy neighbour disturbs both and the clock's own cost is shared.
-template <class Ours, class Theirs, class After> void compare(const char *what, Ours &&ours, Theirs &&theirs, After &&after) {
-    if (!std::string_view(what).starts_with(wanted))
-        return;
-    constexpr int rounds = 400, calls = 10;
-    std::vector<double> us, them;
-    const auto round = [&](auto &&call) {
-        const double time = nanoseconds([&] {
-            for (int i = 0; i < calls; ++i)
-                call();
-        });
-        after();
-        return time / calls;
-    };
-    for (int i = 0; i < rounds; ++i) {
-        us.push_back(round(ours));
-        them.push_back(round(theirs));
-    }
-    const double a = median(us), b = median(them);
-    std::printf("%-44s ours %8.0f   runtime %8.0f   difference %7.0f   ratio %.2f\n", what, a, b, a - b, a / b);
-}
-
-template <class Ours, class Theirs> void compare(const char *what, Ours &&ours, Theirs &&theirs) {
-    compare(what, ours, theirs, [] {});
 }
 
 constexpr const char *source = "kernel void add(global int *out, int value) { out[get_global_id(0)] += value; }";

@@ -1,6 +1,7 @@
 // The function table that extensions of other people get in a capsule: include/entrepot/python/c_api.h.
 #include <entrepot/python/c_api.h>
 
+#include "adapters/adapters.hpp"
 #include "array/array.hpp"
 #include "errors.hpp"
 #include "exchange/host_turn.hpp"
@@ -134,8 +135,21 @@ int wait_for_host(entrepot_array *handle, int writes) {
     });
 }
 
-constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object, to_object, retain,       release, view, empty,
-                               native_queue,           before_use,  after_use, wait_for_host};
+int argument_of_type(PyObject *object, const char *type_name, int writes, const char *function, const char *name, void **address,
+                     PyObject **held) {
+    return guarded(-1, [&] {
+        PyTypeObject *const type = adapter_type(type_name);
+        if (!type)
+            throw Error(ErrorKind::value, "there is no adapter type ", type_name);
+        Argument result = argument(object, type, access_of(writes), function, name);
+        *address = result.address;
+        *held = result.held.release();
+        return 0;
+    });
+}
+
+constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object, to_object, retain,        release,         view, empty,
+                               native_queue,           before_use,  after_use, wait_for_host, argument_of_type};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "convert.hpp"
 
+#include "bound.hpp"
 #include "exchange/foreign_error.hpp"
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
@@ -24,16 +25,6 @@ namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
-
-template <class T> const T *ours(PyObject *object) {
-    static std::atomic<PyTypeObject *> found{nullptr};
-    PyTypeObject *type = found.load(std::memory_order_relaxed);
-    if (!type) [[unlikely]] {
-        type = reinterpret_cast<PyTypeObject *>(nb::type<T>().ptr());
-        found.store(type, std::memory_order_relaxed);
-    }
-    return Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type) ? nb::inst_ptr<T>(object) : nullptr;
-}
 
 const Backend &sycl() {
     static const Backend &backend = registry::backend("sycl");
@@ -130,7 +121,7 @@ std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
     const std::size_t handle = PyLong_AsSize_t(PyTuple_GET_ITEM(answer, 1));
     const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
     PyErr_Clear();
-    if (failed || (handle != 0 && !exchange::may_be_stream(handle)))
+    if (failed || (handle != 0 && !may_be_stream(handle)))
         refuse_stream(object, answer);
     return handle;
 }
@@ -171,7 +162,7 @@ Queue queue_of_cuda_stream(PyObject *object) {
     if (!handle)
         return {};
     std::uintptr_t native = *handle;
-    if (native < exchange::lowest_handle)
+    if (native < lowest_handle)
         return Queue::from_native(cuda(), &native, context_of_stream(object));
     Queue queue = Queue::from_native(cuda(), &native);
     queue.keep_alive({Py_NewRef(object), release_with_gil<decref>});

@@ -16,5 +16,7 @@ void init_c_api(nanobind::module_ &m);
 void init_lend(nanobind::module_ &m);
 void init_memory(nanobind::module_ &m);
 void init_usm_memory(nanobind::module_ &m);
+void init_ffi(nanobind::module_ &m);
+void init_adapters(nanobind::module_ &m);
 
 }  // namespace entrepot::python

@@ -1,4 +1,5 @@
 // kernel[global, local](…): launches from Python.
+#include "bound.hpp"
 #include "convert.hpp"
 #include "device.hpp"
 #include "dtype.hpp"
@@ -6,6 +7,7 @@
 #include "exchange/routes.hpp"
 #include "gil.hpp"
 #include "init.hpp"
+#include "parameters.hpp"
 #include "scalar.hpp"
 
 #include "array/array.hpp"
@@ -15,7 +17,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -63,13 +67,15 @@ Launcher launcher_from(const Kernel &kernel, nb::handle index) {
     return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
 }
 
-// The arguments of one launch, and what keeps them alive until it is submitted.
+// The arguments of one launch, a tuple, and what keeps them alive until it is submitted. Usually they are few, and take no
+// memory.
 class Arguments {
 public:
-    explicit Arguments(const nb::args &args) {
-        given_.reserve(args.size());
-        for (nb::handle argument : args)
-            add(argument.ptr(), given_.size());
+    explicit Arguments(PyObject *args) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(args);
+        given_.reserve(static_cast<std::size_t>(count));
+        for (Py_ssize_t i = 0; i < count; ++i)
+            add(PyTuple_GET_ITEM(args, i), given_.size());
     }
     ~Arguments() {
         for (Py_buffer &view : structs_)
@@ -90,13 +96,12 @@ public:
 
 private:
     void add(PyObject *argument, std::size_t position) {
-        LocalMemory local;
         if (is_array(argument))
             given_.emplace_back(&array_of(argument));
         else if (const std::optional<Scalar> scalar = typed_scalar_from(argument))
             given_.emplace_back(*scalar);
-        else if (nb::try_cast(nb::handle(argument), local))
-            given_.emplace_back(local);
+        else if (const auto *const local = ours<LocalMemory>(argument))
+            given_.emplace_back(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
@@ -128,14 +133,16 @@ private:
         given_.emplace_back(imported_.back().get());
     }
 
-    std::vector<LaunchArgument> given_;
+    std::array<std::byte, 16 * sizeof(LaunchArgument)> room_;
+    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
+    std::pmr::vector<LaunchArgument> given_{&scratch_};
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
 };
 
-Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle queue) {
-    if (!queue.is_none())
-        return queue_from(queue.ptr());
+Queue launch_queue(const Kernel &kernel, const Arguments &arguments, PyObject *queue) {
+    if (queue)
+        return queue_from(queue);
     if (Queue of_data = arguments.queue())
         return of_data;
     const Queue &current = registry::current_queue();
@@ -143,13 +150,13 @@ Queue launch_queue(const Kernel &kernel, const Arguments &arguments, nb::handle 
 }
 
 // None where the groups know nothing of each other.
-std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative, nb::handle cluster) {
-    if (!cooperative && cluster.is_none())
+std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative, PyObject *cluster) {
+    if (!cooperative && !cluster)
         return std::nullopt;
     ep_cooperation cooperation{cooperative, {}};
-    if (cluster.is_none())
+    if (!cluster)
         return cooperation;
-    const std::vector<std::int64_t> groups = extents_from(cluster.ptr());
+    const std::vector<std::int64_t> groups = extents_from(cluster);
     if (groups.size() != range.ndim || std::ranges::any_of(groups, [](std::int64_t extent) { return extent < 1; }))
         throw Error(ErrorKind::value, "launch: a cluster has 1 or more groups in each of the range's ", range.ndim,
                     " dimensions, not ", tuple_text(groups));
@@ -157,14 +164,32 @@ std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool coope
     return cooperation;
 }
 
-Event call(const Launcher &launcher, const nb::args &args, nb::handle queue, bool cooperative, nb::handle cluster) {
+const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
+
+Event submit(const Launcher &launcher, PyObject *args, PyObject *kwargs) {
+    const auto [queue, cooperative, cluster] = of_call.read_named(kwargs);
     const Arguments arguments(args);
-    const Queue where = launch_queue(launcher.kernel, arguments, queue);
-    const std::optional<ep_cooperation> cooperation = cooperation_from(launcher.range, cooperative, cluster);
+    const Queue where = launch_queue(launcher.kernel, arguments, unless_none(queue));
+    const std::optional<ep_cooperation> cooperation =
+        cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run at once
     launch(launcher.kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
     return where.promise();
 }
+
+// Not a method of nanobind's: on the way to one CPython and nanobind make a bound method, two tuples and a dict.
+PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
+    try {
+        if (!nb::inst_ready(self))
+            throw Error(ErrorKind::type, "launch: the kernel was never initialised");
+        return nb::cast(submit(*nb::inst_ptr<Launcher>(self), args, kwargs)).release().ptr();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+PyType_Slot launcher_slots[] = {{Py_tp_call, reinterpret_cast<void *>(call)}, {}};
 
 std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
     const std::vector<std::int64_t> extents = extents_from(shape.ptr());
@@ -183,20 +208,19 @@ void init_launch(nb::module_ &m) {
             "shape"_a, "dtype"_a = "uint8",
             "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
         .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
-    nb::class_<Launcher>(m, "Launcher", "A kernel with its nd-range: call it with the kernel's arguments.")
-        .def(
-            "__call__", &call, "args"_a, nb::kw_only(), "queue"_a = nb::none(), "cooperative"_a = false, "cluster"_a = nb::none(),
-            "Submits the kernel and returns its Event.\n\n"
-            "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and "
-            "LocalMemory.\n"
-            "Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.\n"
-            "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as "
-            "the range:\n"
-            "those of a cluster share their local memory. Both are CUDA's.\n\n"
-            "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, "
-            "DeviceError "
-            "where\n"
-            "groups of the device cannot work together in that way.");
+    nb::class_<Launcher>(
+        m, "Launcher", nb::type_slots(launcher_slots),
+        "A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
+        "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and "
+        "LocalMemory.\n"
+        "``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is "
+        "ordered.\n"
+        "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the "
+        "range:\n"
+        "those of a cluster share their local memory. Both are CUDA's.\n\n"
+        "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError "
+        "where\n"
+        "groups of the device cannot work together in that way.");
     nb::setattr(nb::type<Kernel>(), "__getitem__",
                 nb::cpp_function(
                     &launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,

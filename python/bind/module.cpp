@@ -60,4 +60,6 @@ NB_MODULE(_core, m) {
     init_memory(m);
     init_lend(m);
     init_usm_memory(m);
+    init_adapters(m);
+    init_ffi(m);
 }

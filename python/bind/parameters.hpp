@@ -35,10 +35,15 @@ public:
     // The same of a tuple and a dict, which may be nullptr: of tp_new.
     Values read(PyObject *args, PyObject *kwargs) const {
         Values values = read_positional(&PyTuple_GET_ITEM(args, 0), static_cast<std::size_t>(PyTuple_GET_SIZE(args)));
-        PyObject *name = nullptr, *value = nullptr;
-        for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);)
-            set(values, name, value);
+        add_named(values, kwargs);
         check_required(values);
+        return values;
+    }
+
+    // The dict alone, where any number of others is given by position.
+    Values read_named(PyObject *kwargs) const {
+        Values values{};
+        add_named(values, kwargs);
         return values;
     }
 
@@ -55,6 +60,12 @@ private:
         for (std::size_t i = 0; i < count; ++i)
             values[i] = args[i];
         return values;
+    }
+
+    void add_named(Values &values, PyObject *kwargs) const {
+        PyObject *name = nullptr, *value = nullptr;
+        for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);)
+            set(values, name, value);
     }
 
     void set(Values &values, PyObject *name, PyObject *value) const {

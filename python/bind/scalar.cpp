@@ -1,9 +1,12 @@
 #include "scalar.hpp"
 
+#include "bound.hpp"
 #include "dtype.hpp"
 #include "element.hpp"
 #include "errors.hpp"
+#include "exchange/numpy_dtype.hpp"
 #include "init.hpp"
+#include "interned.hpp"
 #include "reference.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -18,6 +21,8 @@ namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
+
+const Interned dtype_name = "dtype";
 
 // entrepot.Scalar: a number whose type is stated.
 struct TypedScalar {
@@ -134,11 +139,10 @@ double floating_number(const std::byte *item, int bits) {
 }  // namespace
 
 Scalar scalar_from(PyObject *value, Dtype dtype) {
-    TypedScalar typed;
-    if (nb::try_cast(nb::handle(value), typed)) {
-        if (typed.dtype != dtype)
-            throw Error(ErrorKind::type, "a Scalar of ", typed.dtype, " was given for an element of ", dtype);
-        return typed.scalar;
+    if (const auto *const typed = ours<TypedScalar>(value)) {
+        if (typed->dtype != dtype)
+            throw Error(ErrorKind::type, "a Scalar of ", typed->dtype, " was given for an element of ", dtype);
+        return typed->scalar;
     }
     if (dtype.lanes == 1) {
         switch (dtype.code) {
@@ -187,15 +191,14 @@ Reference number_from(const std::byte *item, Dtype dtype) {
 }
 
 std::optional<Scalar> typed_scalar_from(PyObject *value) {
-    TypedScalar typed;
-    if (nb::try_cast(nb::handle(value), typed))
-        return typed.scalar;
+    if (const auto *const typed = ours<TypedScalar>(value))
+        return typed->scalar;
     if (!is_numpy_scalar(value))
         return std::nullopt;
-    const nb::object dtype = nb::steal(PyObject_GetAttrString(value, "dtype"));
-    if (!dtype.is_valid())
+    const Reference descr(PyObject_GetAttr(value, dtype_name));
+    if (!descr)
         throw PythonError{};
-    return scalar_from(value, dtype_from(dtype.ptr()));
+    return scalar_from(value, numpy_dtype(descr.get()));
 }
 
 void init_scalar(nb::module_ &m) {

@@ -23,6 +23,7 @@ from ._core import (  # noqa: E402  the runtime's environment must be set before
     InterfaceError,
     Kernel,
     KernelError,
+    LibraryError,
     LocalMemory,
     Program,
     Queue,
@@ -54,12 +55,14 @@ __all__ = [
     "InterfaceError",
     "Kernel",
     "KernelError",
+    "LibraryError",
     "LocalMemory",
     "Program",
     "Queue",
     "Scalar",
     "USMAllocationError",
     "__version__",
+    "adapters",
     "allocators",
     "asarray",
     "copy",
@@ -67,19 +70,23 @@ __all__ = [
     "device_context",
     "devices",
     "empty",
+    "ffi",
     "fill",
     "from_dlpack",
     "full",
+    "hip",
+    "hiprand",
+    "hiprtc",
     "memory",
     "zeros",
 ]
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import allocators, memory
+    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, memory
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
-_LAZY = frozenset({"allocators", "memory"})
+_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "memory"})
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 
 
+import ctypes
+from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
 from typing_extensions import Buffer, CapsuleType, Self
@@ -12,6 +14,8 @@ __version__: str
 def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
 def _lend(nbytes: int, device: int, stream: int, owner: object) -> int: ...
 def _take_back(address: int) -> None: ...
+def _device_array(address: int, nbytes: int, /) -> DeviceArray: ...
+def _mark_freed(obj: object, /) -> None: ...
 
 class EntrepotError(Exception):
     """The root of all errors that Entrepot defines."""
@@ -30,6 +34,9 @@ class KernelError(EntrepotError):
 
 class USMAllocationError(EntrepotError, MemoryError):
     """Memory could not be allocated: the message gives the bytes asked for and what there was."""
+
+class LibraryError(EntrepotError, ImportError):
+    """A shared library, or a function of it, is not there: the message lists what was tried."""
 
 class Dtype:
     """
@@ -308,12 +315,14 @@ class Event:
 
     def wait(self) -> None:
         """
-        Block until it is done. Raises DeviceError for an error of the work before it.
+        Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
         """
 
     @property
     def done(self) -> bool:
-        """Whether it is done; does not block."""
+        """
+        Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+        """
 
     def seconds_until(self, later: Event) -> float:
         """
@@ -346,16 +355,11 @@ class Queue:
 
     def wait(self) -> None:
         """
-        Block until all its work is done. Raises DeviceError for an error of earlier work.
+        Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.
         """
 
     def record(self) -> Event:
         """An Event that is done when all that the queue holds now is done."""
-
-    def wait_for(self, event: object) -> None:
-        """
-        Let later work of the queue wait for ``event``, an Event or dpctl's SyclEvent. Blocks only where the event is of another backend.
-        """
 
     @property
     def device(self) -> Device:
@@ -385,7 +389,15 @@ class Queue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all its work is done; does not block."""
+        """
+        Whether all its work is done; does not block. Raises DeviceError while the queue is captured.
+        """
+
+    @property
+    def is_captured(self) -> bool:
+        """
+        Whether its stream is being captured into a graph: what is submitted then runs when the graph does.
+        """
 
     @property
     def is_in_order(self) -> bool:
@@ -403,6 +415,15 @@ class Queue:
     def __cuda_stream__(self) -> tuple[int, int]:
         """
         The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        """
+
+    def wait_for(self, other: object, /) -> None:
+        """
+        Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
+        Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture
+        takes the queue into it.
+
+        Raises DeviceError where ``other`` is of another capture, or an event of one that has ended.
         """
 
 class Program:
@@ -845,21 +866,20 @@ class LocalMemory:
         """Bytes for each work-group."""
 
 class Launcher:
-    """A kernel with its nd-range: call it with the kernel's arguments."""
+    """
+    A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
+    ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
+    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
+    those of a cluster share their local memory. Both are CUDA's.
+
+    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
+    groups of the device cannot work together in that way.
+    """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event:
-        """
-        Submits the kernel and returns its Event.
-
-        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
-        Without a queue, that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
-        those of a cluster share their local memory. Both are CUDA's.
-
-        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
-        groups of the device cannot work together in that way.
-        """
+                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 c_api: CapsuleType
 
@@ -1117,3 +1137,534 @@ def as_usm_memory(obj: object, /) -> MemoryUSMHost | MemoryUSMShared | MemoryUSM
 
     Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue.
     """
+
+class Pointer:
+    """
+    An address for a C function, and what keeps the memory there.
+
+    ``pyobj`` is, and is looked at in this order: None, for NULL; an adapter, whose address is copied and whose buffer is not; an
+    int; a ctypes pointer (c_void_p, c_char_p, POINTER, a function), for what it points to; an Array; an object with
+    ``__cuda_array_interface__``; one with a contiguous buffer, which is held as long as the adapter lives; one with
+    ``as_c_void_p()``; whatever else asarray takes. A ctypes number or structure is a buffer: its address is C's ``&x``.
+
+    ``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal where their addresses are, and to ints.
+
+    Raises TypeError for what stands for no address, OverflowError for ints outside of 0 … 2**64 - 1, ValueError for strided memory.
+    """
+
+    def __init__(self, pyobj: object = None) -> None: ...
+    @classmethod
+    def fromObj(cls, pyobj: object, /) -> Self:
+        """``pyobj`` itself if it is of this class already, else a new adapter made from it."""
+    def createRef(self) -> Pointer:
+        """A Pointer to the address that this adapter holds, as C's ``&p``; it keeps the adapter."""
+    def as_c_void_p(self) -> ctypes.c_void_p:
+        """The address as a ctypes.c_void_p."""
+    @property
+    def is_ptr_null(self) -> bool:
+        """Whether the address is NULL."""
+    @property
+    def is_owner(self) -> bool:
+        """Whether the memory is the adapter's own allocation."""
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the memory must not be written: such an adapter is refused as a destination."""
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getitem__(self, offset: Any, /) -> Any: ...
+
+class CStr(Pointer):
+    """
+    A string of C: from a str, as UTF-8, from bytes, or from what Pointer takes.
+
+    What it is made from lives as long as the adapter. Where a C function has written, ``str()`` reads what is there now.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    def decode(self, encoding: str = 'utf-8', errors: str = 'strict') -> str:
+        """The string, as bytes.decode() has it."""
+    def encode(self, encoding: str = 'utf-8', errors: str = 'strict') -> bytes:
+        """The string's bytes in an encoding, as str.encode() has them."""
+    def malloc(self, content_len: int, /) -> None:
+        """
+        Allocate zeros for a string of ``content_len`` bytes, and for the NUL behind it.
+
+        Raises RuntimeError unless this CStr stands for NULL.
+        """
+    def free(self) -> None:
+        """
+        Free what malloc() has allocated; nothing happens to NULL.
+
+        Raises RuntimeError for any other memory.
+        """
+    def __bytes__(self) -> bytes: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int | slice, /) -> str: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+class DeviceArray(Pointer):
+    """
+    An address of device memory with a shape and a type, as hipMalloc returns it; made from whatever Pointer takes, with the shape
+    and the type of an Array, of an object with ``__cuda_array_interface__``, or of what asarray takes.
+
+    ``configure()`` changes what is known of it; ``array[…]`` is a part of it, as in NumPy, which keeps the whole. asarray(array) is
+    an Array of the same memory, once a driver knows the address.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    def configure(
+        self,
+        *,
+        typestr: str = ...,
+        shape: int | Sequence[int] = ...,
+        strides: Sequence[int] | None = ...,
+        itemsize: int = ...,
+        read_only: bool = ...,
+        stream: int | None = ...,
+        _force: bool = False,
+    ) -> Self:
+        """
+        Say what is at the address, and return the array itself.
+
+        ``typestr`` is one of the array interface or a name of NumPy's ('<f4', 'float32'); ``shape`` an int or ints; ``strides`` are in
+        bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; ``stream`` is the one that consumers come
+        behind. What is not said stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has changed
+        nothing.
+
+        Raises ValueError for what contradicts itself or the bytes there are.
+        """
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent of each axis, in elements; (0,) where nothing is known."""
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance between neighbours along each axis, in bytes."""
+    @property
+    def typestr(self) -> str:
+        """The type of an element, as the array interface spells it."""
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+    @property
+    def stream_as_int(self) -> int | None:
+        """The stream that consumers come behind, or None."""
+    @property
+    def is_freed(self) -> bool:
+        """Whether the memory has been given back: such an array is refused everywhere."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+    def __dlpack__(
+        self,
+        *,
+        stream: object | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType:
+        """A DLPack capsule of the same memory, as entrepot.Array gives it. Raises BufferError (ExchangeError) with the reason."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(device type, device id) as DLPack numbers them."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: object, /) -> DeviceArray: ...
+
+class ListOfBytes(Pointer):
+    """An array of C strings from a list or tuple of bytes, str or CStr, which it keeps; or the address of one, as Pointer takes it."""
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[bytes | None]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[bytes | None, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[bytes | None]: ...
+
+class ListOfPointer(Pointer):
+    """An array of addresses from a list or tuple of what Pointer takes, kept as a Pointer keeps it; or the address of an array."""
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[Pointer]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[Pointer, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Pointer]: ...
+
+class ListOfInt(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class ListOfUnsigned(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class ListOfLong(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class ListOfUnsignedLong(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class ListOfInt64(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class ListOfUInt64(Pointer):
+    """
+    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+
+    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+    @classmethod
+    def allocate(cls, count: int) -> Self:
+        """An array of ``count`` zeros, which goes with the adapter."""
+    def to_list(self) -> list[int]:
+        """
+        The elements as they are now, in a list.
+
+        Raises TypeError where the length is not known.
+        """
+    def to_tuple(self) -> tuple[int, ...]:
+        """
+        The elements as they are now, in a tuple.
+
+        Raises TypeError where the length is not known.
+        """
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+
+class PointerToInt(ListOfInt):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class PointerToUnsigned(ListOfUnsigned):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class PointerToLong(ListOfLong):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class PointerToUnsignedLong(ListOfUnsignedLong):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class PointerToInt64(ListOfInt64):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class PointerToUInt64(ListOfUInt64):
+    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """A zero, or as many as ``count``, which goes with the adapter."""
+    value: int
+    """The number that is pointed to."""
+
+class HipModuleLaunchKernel_extra(Pointer):
+    """
+    The arguments of a kernel as hipModuleLaunchKernel takes them: from a list or tuple of ctypes data, passed by value, and of what
+    Pointer takes; each lies where the C ABI puts it.
+
+    Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.
+    """
+
+    def __init__(self, pyobj: object) -> None: ...
+
+class Form:
+    """A type of C, and what its values are in Python. Made by entrepot.ffi."""
+
+    def __new__(
+        cls, how: str, kind: str, type: type | None = None, element: Form | None = None, count: int = 0
+    ) -> Self: ...
+    @property
+    def size(self) -> int:
+        """The bytes that C has for it."""
+
+class Record(Pointer):
+    """
+    A struct or union of C: its fields are attributes.
+
+    The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.
+    """
+
+    def __init__(self, *values: object, **fields: object) -> None: ...
+    @classmethod
+    def PROPERTIES(cls) -> list[str]:
+        """The names of the fields, in the order of C."""
+    @classmethod
+    def c_sizeof(cls) -> int:
+        """The bytes of one."""
+    @classmethod
+    def allocate(cls, count: int = 1) -> Self:
+        """
+        An array of ``count`` records, one behind the other; the attributes are the first one's.
+
+        ``element(i)`` is the i-th.
+        """
+    @classmethod
+    def fromObj(cls, pyobj: object, /) -> Self:
+        """The record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."""
+    def element(self, i: int, /) -> Self:
+        """The i-th record of an array of them; it keeps the array."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __getitem__(self, index: int, /) -> Any: ...
+
+class Field:
+    """A field of a struct or union."""
+
+    @property
+    def name(self) -> str:
+        """Its name in C."""
+    @property
+    def offset(self) -> int:
+        """Bytes from the record's first to the field's."""
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+    @property
+    def bits(self) -> int:
+        """The width of a bit-field; 0 for others."""
+    @property
+    def first_bit(self) -> int:
+        """Of a bit-field: where it begins in its unit."""
+
+def make_record(
+    name: str,
+    size: int,
+    alignment: int,
+    is_union: bool,
+    fields: tuple[tuple[str, Form, int, int, int, Any, bool], ...],
+    dict: dict[str, Any],
+    /,
+) -> Any:
+    """The class of a struct or union. For entrepot.ffi."""
+
+class FunctionPointer(Pointer):
+    """
+    A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
+
+    Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.
+    """
+
+    def __new__(cls, pyobj: object, /) -> Self: ...
+    def __init__(self, pyobj: object, /) -> None: ...
+    def __call__(self, *values: object) -> Any: ...
+
+def make_callback(
+    name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
+) -> Any:
+    """The class of a pointer to a function. For entrepot.ffi."""
+
+class ForeignLibrary:
+    """A shared library that is opened when something of it is first asked for, and never closed."""
+
+    def __new__(
+        cls,
+        name: str,
+        sonames: Sequence[str],
+        directories: Sequence[str] = (),
+        variable: str = "",
+        advice: str = "",
+    ) -> Self: ...
+    def find(self, symbol: str, /) -> int | None:
+        """The address of a symbol, or None. Raises LibraryError where there is no library."""
+    def require(self, symbol: str, /) -> int:
+        """The address of a symbol. Raises LibraryError where there is none."""
+    def is_there(self) -> bool:
+        """Whether the library is found and loads."""
+    @property
+    def path(self) -> str:
+        """The file that was opened. Raises LibraryError where there is none."""
+
+class ForeignFunction:
+    def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
+    @property
+    def declaration(self) -> Any:
+        """The Python function that declares it."""
+    @property
+    def symbol(self) -> str | None:
+        """What older libraries call it; None: as it is called."""
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...

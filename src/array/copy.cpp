@@ -69,6 +69,11 @@ bool copies_between(const Queue &queue, const Array &to, const Array &from) {
            &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() && from.layout().is_c_contiguous();
 }
 
+// Whether work on the array belongs into a graph, where the calling thread has no part.
+bool is_captured(const Queue &wanted, const Array &array) {
+    return !is_host_memory(array) && (wanted ? wanted.capture() : array.queue().capture()) != 0;
+}
+
 // The array's queue, unless somebody gave it one that cannot use its memory.
 Queue queue_of(const Array &array) {
     Queue queue = array.queue();
@@ -98,7 +103,19 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     const Queue::Position position = queue.submitted();
     from.memory().after(Access::read, queue, position);
     to.memory().after(Access::write, queue, position);
+    if (queue.capture() != 0) [[unlikely]] {
+        from.memory().keep_for_graph(queue);
+        to.memory().keep_for_graph(queue);
+    }
     return {queue, position};
+}
+
+// Of a copy by way of the host, which waits in between.
+void require_running(const Queue &queue) {
+    if (queue.capture() != 0)
+        throw Error(ErrorKind::device,
+                    "copy: the queue is being captured into a graph, and between these two arrays the host has to "
+                    "wait half-way: copy before the capture, or make the host's side contiguous");
 }
 
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted);
@@ -120,6 +137,7 @@ Submitted download(const Array &to, const Array &from, const Queue &queue) {
         return download(to, copy_to(from, UsmKind::device, queue), queue);
     if (to.layout().is_c_contiguous())
         return enqueue(queue, to, from);
+    require_running(queue);
     const Array landed = Array::empty(to.shape(), to.dtype(), UsmKind::host, host_copy_queue());
     enqueue(queue, landed, from).wait();
     return copy_between(to, landed, host_copy_queue());
@@ -147,7 +165,8 @@ Submitted stage(const Array &to, const Array &from) {
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) {
     const bool host_only = is_host_memory(to) && is_host_memory(from);
     if (to.is_host_accessible() && from.is_host_accessible() && (host_only || to.nbytes() <= host_copy_limit) &&
-        to.memory().is_ready_for_host(Access::write) && from.memory().is_ready_for_host(Access::read))
+        !is_captured(wanted, to) && !is_captured(wanted, from) && to.memory().is_ready_for_host(Access::write) &&
+        from.memory().is_ready_for_host(Access::read))
         return enqueue(host_copy_queue(), to, from);
 
     const Queue queue = wanted ? wanted : queue_of(is_host_memory(to) ? from : to);
@@ -157,6 +176,7 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
         return upload(to, from, queue);
     if (reaches(queue, from) && is_host_memory(to))
         return download(to, from, queue);
+    require_running(queue);
     return stage(to, from);
 }
 
@@ -179,7 +199,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
     if (to.size() == 0)
         return {};
     const bool by_host = to.is_host_accessible() && (is_host_memory(to) || to.nbytes() <= host_copy_limit) &&
-                         to.memory().is_ready_for_host(Access::write);
+                         !is_captured(wanted, to) && to.memory().is_ready_for_host(Access::write);
     const Queue queue = by_host ? host_copy_queue() : wanted ? wanted : queue_of(to);
     if (!by_host && !reaches(queue, to))
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
@@ -197,6 +217,8 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
     }
     const Queue::Position position = queue.submitted();
     to.memory().after(Access::write, queue, position);
+    if (queue.capture() != 0) [[unlikely]]
+        to.memory().keep_for_graph(queue);
     return {queue, position};
 }
 

@@ -1,6 +1,11 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
+#include <entrepot/memory/release.hpp>
 
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
 #include <vector>
 
 namespace entrepot {
@@ -22,11 +27,27 @@ struct ToBackend {
     ep_argument operator()(std::span<const std::byte> bytes) const { return {EP_ARG_BYTES, bytes.size(), bytes.data()}; }
 };
 
+void let_go_later(void *kernel) {
+    release_later({kernel, [](void *kept) { delete static_cast<Kernel *>(kept); }});
+}
+
+// The graph may run when nobody else has the kernel or the memory any more.
+void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const LaunchArgument> arguments) {
+    auto kept = std::make_unique<Kernel>(kernel);
+    queue.keep(kept.get(), let_go_later);
+    kept.release();
+    for (const LaunchArgument &argument : arguments)
+        if (const auto *array = std::get_if<const Array *>(&argument))
+            (*array)->memory().keep_for_graph(queue);
+}
+
 }  // namespace
 
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
             const ep_cooperation *cooperation) {
-    std::vector<ep_argument> given(arguments.size());
+    std::array<std::byte, 16 * sizeof(ep_argument)> room;  // for the usual number
+    std::pmr::monotonic_buffer_resource scratch(room.data(), room.size());
+    std::pmr::vector<ep_argument> given(arguments.size(), &scratch);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         given[i] = std::visit(ToBackend{}, arguments[i]);
         if (const auto *array = std::get_if<const Array *>(&arguments[i])) {
@@ -38,6 +59,8 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
             (*array)->memory().after(access_of(**array), queue, position);
+    if (queue.capture() != 0) [[unlikely]]
+        keep_for_graph(kernel, queue, arguments);
 }
 
 }  // namespace entrepot

@@ -19,6 +19,8 @@ public:
                 return true;
         return false;
     }
+    // The first reference of one that was kept after its last.
+    void revive() noexcept { references_.store(1, std::memory_order_relaxed); }
     void release() noexcept {
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             Self::end(static_cast<Self *>(this));

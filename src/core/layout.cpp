@@ -229,25 +229,9 @@ bool Layout::may_overlap_itself() const noexcept {
     return false;
 }
 
-ByteRange Layout::byte_range(std::int64_t itemsize) const {
-    if (size_ == 0)
-        return {};
-    const std::int64_t *const extents = data(), *const steps = extents + ndim_;
-    std::int64_t lowest = 0, highest = 0;
-    for (std::size_t axis = 0; axis < ndim_; ++axis) {
-        const std::int64_t span = steps[axis] * (extents[axis] - 1);
-        (span < 0 ? lowest : highest) += span;
-    }
-    ByteRange range;
-    std::int64_t last = 0, size = 0;
-    bool overflow = __builtin_mul_overflow(lowest, itemsize, &range.begin);
-    overflow |= __builtin_mul_overflow(highest, itemsize, &last);
-    overflow |= __builtin_add_overflow(last, itemsize, &range.end);
-    overflow |= __builtin_sub_overflow(range.end, range.begin, &size);
-    if (overflow)
-        throw Error(ErrorKind::overflow, "an array of ", *this, " and items of ", itemsize,
-                    " bytes reaches further than 64 bits can count");
-    return range;
+void Layout::refuse_reach(std::int64_t itemsize) const {
+    throw Error(ErrorKind::overflow, "an array of ", *this, " and items of ", itemsize,
+                " bytes reaches further than 64 bits can count");
 }
 
 Layout::View Layout::select(std::span<const IndexEntry> index) const {

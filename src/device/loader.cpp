@@ -52,7 +52,14 @@ const char *find_library(const char *file) {
     return found.empty() ? nullptr : found.c_str();
 }
 
-constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library};
+std::atomic<registry::ForeignQueue> foreign_queue_of{nullptr};
+
+void *foreign_queue(std::uint32_t device) {
+    const registry::ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
+    return of ? of(device) : nullptr;
+}
+
+constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, foreign_queue};
 
 // ---------------------------------------------------------- the SYCL runtime
 
@@ -150,6 +157,8 @@ const std::string &lent_error() noexcept { return error_sentence; }
 
 namespace registry {
 const ep_loader *loader() noexcept { return &lent; }
+
+void set_foreign_queue(ForeignQueue of) noexcept { foreign_queue_of.store(of, std::memory_order_release); }
 }  // namespace registry
 
 Loaded load_host() {

@@ -22,10 +22,11 @@ struct Event::Record {
     virtual ep_event handle() = 0;
     virtual bool ask_done() = 0;
     virtual void wait() = 0;
+    virtual std::uint64_t capture() const noexcept { return 0; }
 };
 
 // An event of the runtime.
-struct Event::Native final : Event::Record {
+struct Event::Native : Event::Record {
     Native(const Backend &of, ep_event adopted) noexcept : Record(of), handle_(adopted) {}
     ~Native() override { backend->drop(&ep_backend::event_release, handle_); }
 
@@ -37,8 +38,26 @@ struct Event::Native final : Event::Record {
     }
     void wait() override { backend->call(&ep_backend::event_wait, handle_); }
 
-private:
+protected:
     ep_event handle_;
+};
+
+// An event of the runtime that belongs to a graph: queues wait for it, and nobody else can.
+struct Event::Captured final : Event::Native {
+    Captured(const Backend &of, ep_event adopted, std::uint64_t capture) noexcept : Native(of, adopted), capture_(capture) {}
+
+    bool ask_done() override { refuse(); }
+    void wait() override { refuse(); }
+    std::uint64_t capture() const noexcept override { return capture_; }
+
+private:
+    [[noreturn]] static void refuse() {
+        throw Error(ErrorKind::device,
+                    "the event marks work that is captured into a graph, and is done whenever the graph runs: ",
+                    "wait for the queue that the graph is launched in");
+    }
+
+    const std::uint64_t capture_;
 };
 
 // A position of a queue, until it is recorded; from then on it is what was recorded.
@@ -152,6 +171,7 @@ void *Event::native() const {
     return native;
 }
 
+std::uint64_t Event::capture() const noexcept { return record_ ? record_->capture() : 0; }
 const Backend *Event::backend() const noexcept { return record_ ? record_->backend : nullptr; }
 ep_event Event::handle() const { return record_ ? record_->handle() : nullptr; }
 
@@ -189,18 +209,18 @@ Table &live() {
     return *table;
 }
 
-void raise_to(std::atomic<Queue::Position> &completed, Queue::Position position) noexcept {
-    Queue::Position seen = completed.load(std::memory_order_relaxed);
-    while (seen < position && !completed.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
+void raise_to(std::atomic<Queue::Position> &reached, Queue::Position position) noexcept {
+    Queue::Position seen = reached.load(std::memory_order_relaxed);
+    while (seen < position && !reached.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
     }
 }
 
 std::atomic<std::uint64_t> queues_made{0};
 
-Event record_event(const Backend &backend, ep_queue queue, std::uint32_t flags) {
+ep_event record_event(const Backend &backend, ep_queue queue, std::uint32_t flags) {
     ep_event event;
     backend.call(&ep_backend::event_record, queue, flags, &event);
-    return Event::adopt(backend, event);
+    return event;
 }
 
 }  // namespace
@@ -274,6 +294,12 @@ Queue Queue::in(const Context &context, const Device &device) {
         return usual;
     static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
     return others->find(context, device);
+}
+
+Queue Queue::apart(const Context &context, const Device &device) {
+    fork_guard::require_usable(device.backend());
+    static auto *const kept = new ContextQueues;
+    return kept->find(context, device);
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
@@ -352,6 +378,8 @@ void Queue::destroy(Record *record) noexcept {
     delete record;
 }
 
+void Queue::take(Position next) const noexcept { raise_to(record_->submitted, next); }
+
 void *Queue::native() const {
     submitting();
     void *native;
@@ -381,17 +409,53 @@ bool Queue::is_idle() const {
 // Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
 const Event &Queue::mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
-    record_->last_event = record_event(backend(), handle(), flags);
+    record_->last_event = Event::adopt(backend(), record_event(backend(), handle(), flags));
     record_->last_event_position = covered;
     return record_->last_event;
 }
 
+bool Queue::is_known_idle() const noexcept {
+    return !is_foreign() && !is_profiling() && position() <= record_->completed.load(std::memory_order_acquire);
+}
+
+// Not kept: what comes later in the queue, when the capture has ended, is not behind it.
+Event Queue::mark_captured(std::uint64_t capture) const {
+    const ep_event event = record_event(backend(), handle(), 0);
+    try {
+        return Event(std::make_shared<Event::Captured>(backend(), event, capture));
+    } catch (...) {
+        backend().drop(&ep_backend::event_release, event);
+        throw;
+    }
+}
+
+std::uint64_t Queue::ask_capture() const {
+    if (is_past())
+        return 0;
+    std::uint64_t capture = 0;
+    backend().call(&ep_backend::queue_capture, handle(), &capture);
+    return capture;
+}
+
+std::uint64_t Queue::capture_of_work() const {
+    if (!is_past()) [[likely]]
+        return capture();
+    const std::lock_guard locked(record_->mutex);
+    return record_->last_event.capture();
+}
+
+void Queue::keep(void *user, void (*let_go)(void *user)) const {
+    backend().call(&ep_backend::queue_keep, handle(), user, let_go);
+}
+
 Event Queue::record() const {
     fork_guard::require_usable(backend());
+    if (is_known_idle())
+        return Event();
     // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
     const bool is_known = !is_foreign() && !is_profiling();
-    if (is_known && position() <= record_->completed.load(std::memory_order_acquire))
-        return Event();
+    if (const std::uint64_t captured = capture())
+        return mark_captured(captured);
     std::unique_lock locked(record_->mutex);
     return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
 }
@@ -403,11 +467,18 @@ Event Queue::promise() const {
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
     auto promised = std::make_shared<Event::Promised>(*this);
+    Event::Promised *other = nullptr;
+    if (!record_->promised.compare_exchange_strong(other, promised.get(), std::memory_order_acq_rel)) [[unlikely]]
+        take_place_of_promised(*promised);
+    return Event(std::move(promised));
+}
+
+// Of another thread, who submitted beside us.
+void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
     if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
-        other->keep(locked);  // another thread's, who submitted beside us
-    record_->promised.store(promised.get(), std::memory_order_release);
-    return Event(std::move(promised));
+        other->keep(locked);
+    record_->promised.store(&promised, std::memory_order_release);
 }
 
 void Queue::keep_promise() const {
@@ -422,7 +493,11 @@ Event Queue::event_at(Position position) const {
     if (position <= record_->completed.load(std::memory_order_acquire))
         return Event();
     std::unique_lock locked(record_->mutex);
-    return position <= record_->last_event_position ? record_->last_event : mark(locked);
+    if (position <= record_->last_event_position)
+        return record_->last_event;
+    if (const std::uint64_t captured = capture())
+        return mark_captured(captured);
+    return mark(locked);
 }
 
 bool Queue::ask_done(Position position) const {
@@ -435,6 +510,9 @@ bool Queue::ask_done(Position position) const {
         record_->last_event = Event();
         return true;
     };
+    // A hand-over in a graph is none that anybody outside of it has to come behind.
+    if (record_->last_event.capture() != 0)
+        return true;
     // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
     if (record_->last_event) {
         if (!is_past_last_event())
@@ -442,6 +520,8 @@ bool Queue::ask_done(Position position) const {
         if (position <= record_->completed.load(std::memory_order_acquire))
             return true;
     }
+    if (is_past() || capture() != 0)
+        return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
     mark(locked);
@@ -452,7 +532,7 @@ void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
     // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
     // behind, where it is in order.
-    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position()) {
+    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() && capture() == 0) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
         return;
@@ -461,6 +541,12 @@ void Queue::wait_until(Position position) const {
     Position covered;
     {
         std::unique_lock locked(record_->mutex);
+        if (record_->last_event.capture() != 0)
+            return;
+        if (position > record_->last_event_position && capture() != 0)
+            throw Error(ErrorKind::device,
+                        "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
+                        "end: what is captured runs when the graph does; wait before the capture, or end it first");
         event = position <= record_->last_event_position ? record_->last_event : mark(locked);
         covered = record_->last_event_position;
     }
@@ -470,18 +556,43 @@ void Queue::wait_until(Position position) const {
 
 void Queue::wait_for(const Event &event) const {
     fork_guard::require_usable(backend());
-    if (event.is_done())
+    const std::uint64_t theirs = event.capture();
+    if (theirs == 0 && event.is_done())
         return;
-    if (event.backend() != &backend()) {
+    const std::uint64_t mine = capture();
+    if (event.backend() != &backend() || (mine != 0 && theirs == 0)) {
         event.wait();
         return;
     }
+    if (mine != 0 && mine != theirs)
+        throw Error(ErrorKind::device,
+                    "wait_for: the event is of another graph capture than the queue is in: captures do not join");
+    if (theirs != 0)
+        record_->foreign.store(true, std::memory_order_relaxed);  // it may be in the capture from here on
     const ep_event recorded = event.handle();
     if (!recorded)
         return;
     submitting();
-    backend().call(&ep_backend::event_wait_in_queue, handle(), recorded);
+    const ep_status status = backend().status_of(&ep_backend::event_wait_in_queue, handle(), recorded);
+    if (status != EP_OK && theirs != 0 && mine == 0)
+        throw Error(ErrorKind::device,
+                    "wait_for: the event belongs to a graph capture that has ended, and marks nothing any more (",
+                    Backend::last_error(), ")");
+    backend().check(status);
     submitted();  // later events of this queue are not the earlier ones: they come after the wait
+}
+
+void Queue::wait_for(const Queue &other) const {
+    fork_guard::require_usable(backend());
+    if (other.is_past())
+        return wait_for(other.event_at(1));
+    if ((other == *this && is_in_order()) || other.is_known_idle())
+        return;
+    if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
+        return wait_for(other.record());
+    submitting();
+    backend().call(&ep_backend::event_hand_over, other.handle(), handle());
+    submitted();
 }
 
 }  // namespace entrepot

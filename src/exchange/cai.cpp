@@ -26,7 +26,7 @@ const GpuDevices &first_devices() {
 }
 
 void check_stream(const Descriptor &descriptor) {
-    if (!descriptor.stream || exchange::may_be_stream(*descriptor.stream))
+    if (!descriptor.stream || may_be_stream(*descriptor.stream))
         return;
     throw speaker.refusal("'stream' is ", *descriptor.stream,
                           *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",
@@ -117,7 +117,7 @@ std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait) {
     const Queue queue = array.queue();
     exchange::hand_to(array, {queue, false}, wait);  // the consumer's work goes elsewhere
     const std::uintptr_t stream = exchange::stream_of(queue);
-    return stream == 0 ? exchange::legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
+    return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
 }
 
 }  // namespace entrepot::cai

@@ -1,7 +1,6 @@
 // Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
 
-#include <atomic>
 #include <string_view>
 
 namespace entrepot::exchange {
@@ -10,25 +9,6 @@ namespace {
 bool is_sycl(const Backend &backend) noexcept { return std::string_view(backend.name()) == "sycl"; }
 
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
-
-Queue wrap(const Device &device, std::uintptr_t stream) {
-    return Queue::from_native(device.backend(), &stream, device.default_context());
-}
-
-// One per device, never freed, as devices are.
-struct Legacy {
-    Queue queue;
-    const Legacy *next;
-};
-std::atomic<const Legacy *> legacy_streams{nullptr};
-
-// Two threads that meet here add the same stream twice, which is harmless.
-const Queue &remember(const Device &device) {
-    auto *const fresh = new Legacy{wrap(device, 0), legacy_streams.load(std::memory_order_acquire)};
-    while (!legacy_streams.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
-    }
-    return fresh->queue;
-}
 
 // What the consumer will submit is not known yet; where its queue stays, a place there is claimed now.
 void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait wait) {
@@ -39,10 +19,18 @@ void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait
         memory.after(access_of(array), consumer, consumer.submitted());
 }
 
-// Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours.
+// What is left of a producer's stream that may not be touched after the call.
+Queue past(const FarQueue &producer) {
+    return Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record());
+}
+
+// Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours, unless that would go
+// into a graph with it.
 void note_shared(const Memory &memory, const FarQueue &producer) {
     if (producer.stays)
         return memory.after(Access::write, producer.queue, producer.queue.submitted());
+    if (producer.queue.capture() != 0)
+        return memory.after(Access::write, past(producer), 1);
     const Queue ours = Queue::in(memory.context(), memory.device());
     ours.wait_for(producer.queue.record());
     memory.after(Access::write, ours, ours.submitted());
@@ -50,19 +38,12 @@ void note_shared(const Memory &memory, const FarQueue &producer) {
 
 }  // namespace
 
-const Queue &legacy_stream_of(const Device &device) {
-    for (const Legacy *each = legacy_streams.load(std::memory_order_acquire); each; each = each->next)
-        if (each->queue.device() == device)
-            return each->queue;
-    return remember(device);
-}
-
 FarQueue queue_of_stream(const Device &device, std::uintptr_t stream) {
     if (is_sycl(device.backend()))
         return {Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
     if (stream <= legacy_stream) [[likely]]
         return {legacy_stream_of(device), true};
-    return {wrap(device, stream), stream == thread_stream};
+    return {wrap_stream(device, stream), stream == thread_stream};
 }
 
 std::uintptr_t stream_of(const Queue &queue) {
@@ -90,7 +71,7 @@ void come_behind(const Array &array, const FarQueue &producer) {
         return note_shared(memory, producer);
     if (producer.stays)
         return memory.after_producer(producer.queue);
-    memory.after_producer(Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record()));
+    memory.after_producer(past(producer));
 }
 
 void come_behind_stream(const Array &array, std::uintptr_t stream) {

@@ -4,12 +4,13 @@
 #include <core/thread_number.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
+#include <entrepot/device/stream.hpp>
 #include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/release.hpp>
 #include <memory/fork_safe_mutex.hpp>
 
 #include <array>
-#include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -18,11 +19,114 @@
 namespace entrepot {
 namespace {
 
+class ThreadStream;
+
 struct Loan {
     Memory memory;
     Queue queue;
-    std::uint64_t thread = 0;  // whose stream it is; 0: of none in particular
+    std::shared_ptr<ThreadStream> of_thread;  // none: the stream is of no thread in particular
 };
+
+// The block is free once the queue has come as far as it has been given work by now.
+void end(Loan loan, const Queue &queue) noexcept {
+    try {
+        if (!may_call(queue.backend())) {
+            loan.memory.detach();
+            return;
+        }
+        queue.submitting();
+        loan.memory.after(Access::write, queue, queue.submitted());
+    } catch (...) {  // what cannot be ordered leaks, rather than being given to two
+        loan.memory.detach();
+    }
+}
+
+// A thread's own stream, and the blocks of it that another thread let go of. Only the first can say how far its stream is, and
+// does so at its next allocation, or for the last time when it ends; until the last block of it is back, that is remembered.
+class ThreadStream {
+public:
+    ThreadStream(Queue queue, std::uint64_t thread) : queue_(std::move(queue)), thread_(thread) {}
+
+    bool is_of(const Queue &queue) const noexcept { return queue_ == queue; }
+
+    void take_back(Loan loan) {
+        loan.of_thread = nullptr;  // which keeps this, and is kept by it next
+        if (thread_ == number_of_this_thread())
+            return end(std::move(loan), queue_);
+        Queue past;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!past_) {
+                left_.push_back(std::move(loan));
+                return;
+            }
+            past = past_;
+        }
+        end(std::move(loan), past);
+    }
+
+    // On the thread itself.
+    void end_left() {
+        std::vector<Loan> left;
+        {
+            const std::lock_guard lock(mutex_);
+            left.swap(left_);
+        }
+        for (Loan &loan : left)
+            end(std::move(loan), queue_);
+    }
+
+    // The same, for the last time. What cannot be marked any more stays.
+    void end_thread() noexcept {
+        try {
+            if (!may_call(queue_.backend()))
+                return;
+            Queue past = Queue::past(queue_.context(), queue_.device(), queue_.record());
+            {
+                const std::lock_guard lock(mutex_);
+                past_ = std::move(past);
+            }
+            end_left();
+        } catch (...) {
+        }
+    }
+
+private:
+    const Queue queue_;
+    const std::uint64_t thread_;
+    ForkSafeMutex mutex_;
+    std::vector<Loan> left_;
+    Queue past_;  // none: the thread lives
+};
+
+// Those of this thread, one for each device.
+class ThreadStreams {
+public:
+    std::shared_ptr<ThreadStream> of(const Queue &queue) {
+        for (const auto &each : all_)
+            if (each->is_of(queue))
+                return each;
+        return all_.emplace_back(std::make_shared<ThreadStream>(queue, number_of_this_thread()));
+    }
+
+    void end_left() {
+        for (const auto &each : all_)
+            each->end_left();
+    }
+
+    ~ThreadStreams() {
+        for (const auto &each : all_)
+            each->end_thread();
+    }
+
+private:
+    std::vector<std::shared_ptr<ThreadStream>> all_;
+};
+
+ThreadStreams &own_streams() {
+    thread_local ThreadStreams own;
+    return own;
+}
 
 // Several tables, so that threads seldom meet.
 class Loans {
@@ -61,76 +165,11 @@ private:
     std::array<Part, 16> parts_;
 };
 
-// Blocks of one thread's own stream that another thread let go of. Only the first can say how far its stream is, and does so at
-// its next allocation; those of a thread that ended stay.
-class LeftForOthers {
-public:
-    static LeftForOthers &only() {
-        static LeftForOthers *const made = new LeftForOthers;
-        return *made;
-    }
-
-    void leave(Loan loan) {
-        const std::lock_guard lock(mutex_);
-        loans_.push_back(std::move(loan));
-        count_.store(loans_.size(), std::memory_order_release);
-    }
-
-    std::vector<Loan> take_mine() {
-        std::vector<Loan> mine;
-        if (count_.load(std::memory_order_acquire) == 0)
-            return mine;
-        const std::uint64_t thread = number_of_this_thread();
-        const std::lock_guard lock(mutex_);
-        for (std::size_t i = loans_.size(); i-- > 0;)
-            if (loans_[i].thread == thread) {
-                mine.push_back(std::move(loans_[i]));
-                loans_.erase(loans_.begin() + static_cast<std::ptrdiff_t>(i));
-            }
-        count_.store(loans_.size(), std::memory_order_release);
-        return mine;
-    }
-
-private:
-    ForkSafeMutex mutex_;
-    std::vector<Loan> loans_;
-    std::atomic<std::size_t> count_{0};
-};
-
-// The block is free once the stream has come as far as it has been given work by now.
-void end(Loan loan) noexcept {
-    try {
-        if (!may_call(loan.queue.backend())) {
-            loan.memory.detach();
-            return;
-        }
-        loan.queue.submitting();
-        loan.memory.after(Access::write, loan.queue, loan.queue.submitted());
-    } catch (...) {  // what cannot be ordered leaks, rather than being given to two
-        loan.memory.detach();
-    }
-}
-
-void end_mine() {
-    for (Loan &loan : LeftForOthers::only().take_mine())
-        end(std::move(loan));
-}
-
-Queue wrap(const Device &device, void *stream) {
-    Queue queue = Queue::from_native(device.backend(), &stream);
+Queue wrap(const Device &device, std::uintptr_t stream) {
+    Queue queue = wrap_stream(device, stream);
     if (queue.device() != device)
-        throw Error(ErrorKind::value, "memory of ", device, " was asked for, for a stream of ", queue.device(),
-                    ": make the device current first (cudaSetDevice)");
+        throw Error(ErrorKind::value, "memory of ", device, " was asked for, for a stream of ", queue.device());
     return queue;
-}
-
-// The legacy stream of each device, which is where most libraries work.
-const Queue &legacy_stream(const Device &device) {
-    thread_local std::vector<Queue> known;
-    for (const Queue &queue : known)
-        if (queue.device() == device)
-            return queue;
-    return known.emplace_back(wrap(device, nullptr));
 }
 
 }  // namespace
@@ -141,18 +180,20 @@ LentStream cuda_stream(int device, void *stream) {
         throw Error(ErrorKind::device, "memory of CUDA device ", device, " was asked for, and there are ", devices.size());
     const Device &on = devices[static_cast<std::size_t>(device)];
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
-    if (number <= 1)
-        return {legacy_stream(on), false};
-    return {wrap(on, stream), number == 2};
+    if (number <= legacy_stream)
+        return {legacy_stream_of(on), false};
+    return {wrap(on, number), number == thread_stream};
 }
 
 void *lend(std::size_t bytes, const LentStream &stream) {
     if (bytes == 0)
         return nullptr;
-    end_mine();
+    if (stream.is_of_thread)
+        own_streams().end_left();
     Memory memory = Memory::allocate(bytes, UsmKind::device, stream.queue);
     void *const pointer = memory.data();
-    Loans::only().enter(pointer, {std::move(memory), stream.queue, stream.is_of_thread ? number_of_this_thread() : 0});
+    Loans::only().enter(pointer,
+                        {std::move(memory), stream.queue, stream.is_of_thread ? own_streams().of(stream.queue) : nullptr});
     return pointer;
 }
 
@@ -161,10 +202,12 @@ void take_back(void *pointer) noexcept {
         std::optional<Loan> loan = Loans::only().take(pointer);
         if (!loan)
             return;
-        if (loan->thread != 0 && loan->thread != number_of_this_thread())
-            LeftForOthers::only().leave(std::move(*loan));
-        else
-            end(std::move(*loan));
+        if (const std::shared_ptr<ThreadStream> of_thread = loan->of_thread)
+            of_thread->take_back(std::move(*loan));
+        else {
+            const Queue queue = loan->queue;
+            end(std::move(*loan), queue);
+        }
     } catch (...) {  // no memory for the list: the block stays out
     }
 }

@@ -177,19 +177,47 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     if (block.queue) {
         record.home = std::move(block.queue);
         record.available = block.available;
-        record.noted.store(1, std::memory_order_relaxed);  // nobody else has it yet
+        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // nobody else has it yet
     }
     return Memory::attach(made.detach());
 }
 
 }  // namespace
 
+namespace {
+
+// Of a queue that no capture holds, and ready before it is given out: a graph cannot wait for what it does not hold.
+[[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
+                                             Resource *resource) {
+    const Queue apart = Queue::apart(queue.context(), queue.device());
+    Memory memory = allocated<allocate_block>(bytes, kind, apart, alignment, resource);
+    memory.wait_for_host(Access::write);
+    memory.keep_for_graph(queue);
+    return memory;
+}
+
+void let_go_later(void *memory) {
+    release_later({memory, [](void *kept) { Memory::attach(kept); }});
+}
+
+}  // namespace
+
+void Memory::keep_for_graph(const Queue &queue) const {
+    Memory kept = *this;
+    queue.keep(kept.record(), let_go_later);
+    kept.detach();
+}
+
 Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+    if (queue.capture() != 0) [[unlikely]]
+        return allocated_for_graph(bytes, kind, queue, alignment, resource);
     return allocated<allocate_block>(bytes, kind, queue, alignment, resource);
 }
 
 Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
     try {
+        if (queue.capture() != 0) [[unlikely]]
+            return allocated_for_graph(bytes, kind, queue, alignment, nullptr);
         return allocated<allocate_once>(bytes, kind, queue, alignment, nullptr);
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::allocation)
@@ -246,6 +274,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 
 void let_go(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
+    const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

@@ -35,7 +35,10 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 
 // With the lock held, or nobody else who has the memory.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    record.noted.store(static_cast<std::uint32_t>(ordering.entries.size()), std::memory_order_release);
+    const std::uint64_t first = ordering.entries.empty() ? 0 : ordering.entries.front().queue.identity()->number;
+    const bool is_of_one = std::ranges::all_of(
+        ordering.entries, [&](const Memory::Ordering::Entry &entry) { return entry.queue.identity()->number == first; });
+    record.noted.store(is_of_one ? first : Memory::Record::by_several, std::memory_order_release);
 }
 
 }  // namespace
@@ -46,8 +49,12 @@ ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
 }
 
 void Memory::Ordering::begin(Record &record) {
-    if (record.home)
-        entries.push_back({std::move(record.home), record.available, Access::write});
+    if (!record.home)
+        return;
+    const bool is_producers = record.resource == nullptr;
+    if (is_producers)
+        record.home.take(record.available);
+    entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers});
 }
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
@@ -101,10 +108,13 @@ std::vector<Use> Memory::Ordering::take_all() {
 }
 
 void Memory::before(Access access, const Queue &queue, Wait wait) const {
-    Ordering *const ordering = busy_ordering(*record_);
-    if (!ordering)
+    const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
+    if (noted == 0)
         return;
     fork_guard::require_usable(queue.backend());
+    if (noted == queue.identity()->number)
+        return;  // it comes after its own work
+    Ordering *const ordering = made_ordering(*record_);
     std::vector<Use> uses;
     {
         const std::lock_guard lock(ordering->mutex());
@@ -113,9 +123,13 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     }
     if (uses.empty())
         return;
+    const std::uint64_t capture = queue.capture();
     for (const Use &use : uses) {
+        const std::uint64_t theirs = use.queue.capture_of_work();
+        if (theirs != 0 && theirs != capture)
+            continue;  // what is captured into another graph does not run now
         const Event event = use.queue.event_at(use.position);
-        if (&use.queue.backend() == &queue.backend()) [[likely]]
+        if (&use.queue.backend() == &queue.backend() && theirs == capture) [[likely]]
             queue.wait_for(event);
         else
             wait(event);
@@ -134,6 +148,12 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position) 
 }
 
 void Memory::after_producer(const Queue &queue) const {
+    if (is_borrowed() && is_quiet()) [[likely]] {
+        record_->home = queue;
+        record_->available = queue.next_position();
+        record_->noted.store(queue.identity()->number, std::memory_order_release);
+        return;
+    }
     Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});
     publish(*record_, *ordering);

@@ -1,6 +1,7 @@
 // Owners that wait, in one list for the process.
 #include <memory/owners.hpp>
 
+#include <entrepot/memory/release.hpp>
 #include <memory/deferred.hpp>
 
 namespace entrepot {
@@ -41,6 +42,16 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
             return;  // the owner goes with the parameter
         owner.detach();
         waiting().owners.add(context, {std::move(uses), false}, kept);
+        owners_waiting.fetch_add(1, std::memory_order_relaxed);
+    } catch (...) {  // no memory for the list
+    }
+}
+
+void release_later(Owner owner) noexcept {
+    const Kept kept{owner.handle(), owner.release_function()};
+    owner.detach();
+    try {
+        waiting().owners.add({}, {}, kept);
         owners_waiting.fetch_add(1, std::memory_order_relaxed);
     } catch (...) {  // no memory for the list
     }

@@ -41,6 +41,7 @@ struct ep_event_s {
     std::string error;  // of the work before it
     double seconds = 0;
     void *native = nullptr;
+    std::uint64_t capture = 0;  // that it marks work of
 };
 
 struct ep_queue_s {
@@ -55,6 +56,7 @@ struct ep_queue_s {
     bool held = false;
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
+    std::uint64_t capture = 0;
 };
 
 struct ep_program_s {
@@ -82,6 +84,13 @@ struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0;
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
+};
+
+// What is captured: work that runs when a test says so, and what it keeps until it is dropped.
+struct Graph {
+    std::vector<std::function<void()>> work;
+    std::vector<std::pair<void *, void (*)(void *)>> kept;
+    bool is_valid = true;  // false once somebody did what no capture survives
 };
 
 // Handles that were given out and not let go.
@@ -113,6 +122,7 @@ struct World {
     std::vector<std::unique_ptr<ep_device_s>> devices;
     std::vector<ep_context> default_contexts;  // of each root device; one reference each
     std::vector<ep_queue> queues;
+    std::map<std::uint64_t, Graph> graphs;             // by the number of their capture
     std::map<std::uintptr_t, Allocation> allocations;  // by their last byte
     std::string refusal;
     ep_status refusal_status = EP_OK;
@@ -248,7 +258,23 @@ inline void pump(World &w) {
     w.changed.notify_all();
 }
 
+// What a driver refuses of a captured queue or event, and invalidates the capture for.
+[[noreturn]] inline void invalidate(World &w, std::uint64_t capture) {
+    w.graphs[capture].is_valid = false;
+    refuse(EP_DEVICE_ERROR, "the capture is invalidated");
+}
+
 inline void hand_over(World &w, ep_queue queue, std::function<void()> run, ep_event after = nullptr) {
+    if (queue->capture == 0 && after && after->capture != 0)
+        queue->capture = after->capture;  // it joins
+    if (queue->capture != 0) {
+        if (after && after->capture != queue->capture)
+            invalidate(w, queue->capture);
+        release_event(w, after);
+        if (run)
+            w.graphs[queue->capture].work.push_back(std::move(run));
+        return;
+    }
     queue->pending.push_back({std::move(run), after});
     pump(w);
 }
@@ -407,6 +433,8 @@ inline void enter_queues(ep_backend &table) {
     table.queue_wait = [](ep_queue queue) {
         return guarded([&](World &w) {
             ++w.calls.queue_wait;
+            if (queue->capture != 0)
+                invalidate(w, queue->capture);
             w.changed.wait(w.mutex, [&] { return queue->pending.empty(); });
             if (const std::string error = std::exchange(queue->error, {}); !error.empty())
                 refuse(EP_DEVICE_ERROR, error);
@@ -416,17 +444,30 @@ inline void enter_queues(ep_backend &table) {
     table.queue_is_idle = [](ep_queue queue, std::int32_t *idle) {
         return guarded([&](World &w) {
             ++w.calls.queue_is_idle;
+            if (queue->capture != 0)
+                invalidate(w, queue->capture);
             *idle = queue->pending.empty();
         });
     };
+    table.queue_capture = [](ep_queue queue, std::uint64_t *capture) {
+        return guarded([&](World &) { *capture = queue->capture; });
+    };
+    table.queue_keep = [](ep_queue queue, void *user, void (*let_go)(void *)) {
+        return guarded([&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, let_go); });
+    };
 }
 
-inline void enter_events(ep_backend &table) {
-    table.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
+inline const ep_backend &table();
+
+inline void enter_events(ep_backend &entered) {
+    entered.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
         return guarded([&](World &w) {
             ++w.calls.event_record;
             ++w.alive.events;
             auto *made = new ep_event_s;
+            *event = made;
+            if ((made->capture = queue->capture) != 0)
+                return;
             ++made->references;  // the queue's
             hand_over(w, queue, [queue, made] {
                 World &in = world();
@@ -435,41 +476,52 @@ inline void enter_events(ep_backend &table) {
                 made->done = true;
                 release_event(in, made);
             });
-            *event = made;
         });
     };
-    table.event_record_context = [](ep_context, ep_event *) {
+    entered.event_record_context = [](ep_context, ep_event *) {
         return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake marks queues only"); });
     };
-    table.event_wait_in_queue = [](ep_queue queue, ep_event event) {
+    entered.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return guarded([&](World &w) {
             ++w.calls.event_wait_in_queue;
             ++event->references;
             hand_over(w, queue, {}, event);
         });
     };
-    table.event_wait = [](ep_event event) {
+    entered.event_hand_over = [](ep_queue from, ep_queue to) {
+        ep_event event = nullptr;
+        if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event); status != EP_OK)
+            return status;
+        const ep_status status = table().event_wait_in_queue(to, event);
+        table().event_release(event);
+        return status;
+    };
+    entered.event_wait = [](ep_event event) {
         return guarded([&](World &w) {
             ++w.calls.event_wait;
+            if (event->capture != 0)
+                invalidate(w, event->capture);
             w.changed.wait(w.mutex, [&] { return event->done; });
             if (!event->error.empty())
                 refuse(EP_DEVICE_ERROR, event->error);
         });
     };
-    table.event_is_done = [](ep_event event, std::int32_t *done) {
+    entered.event_is_done = [](ep_event event, std::int32_t *done) {
         return guarded([&](World &w) {
             ++w.calls.event_is_done;
+            if (event->capture != 0)
+                invalidate(w, event->capture);
             *done = event->done;
         });
     };
-    table.event_seconds = [](ep_event from, ep_event to, double *seconds) {
+    entered.event_seconds = [](ep_event from, ep_event to, double *seconds) {
         return guarded([&](World &) { *seconds = to->seconds - from->seconds; });
     };
-    table.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
-    table.event_from_native = [](void *native, ep_event *event) {
+    entered.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
+    entered.event_from_native = [](void *native, ep_event *event) {
         return guarded([&](World &) { ++(*event = static_cast<ep_event>(native))->references; });
     };
-    table.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
+    entered.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
 }
 
 inline void enter_memory(ep_backend &table) {
@@ -691,6 +743,31 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
     return queue.submitted();
+}
+
+// From now on what the queue is given goes into a graph. The queue is one that others have too, or nobody could do this.
+inline std::uint64_t begin_capture(const Queue &queue) {
+    static std::uint64_t captures = 0;
+    queue.native();
+    const std::unique_lock locked(world().mutex);
+    queue.handle()->capture = ++captures;
+    world().graphs[captures];
+    return captures;
+}
+
+// The graph of the capture, which ends in all its queues.
+inline Graph end_capture(std::uint64_t capture) {
+    const std::unique_lock locked(world().mutex);
+    for (ep_queue queue : world().queues)
+        if (queue->capture == capture)
+            queue->capture = 0;
+    return std::move(world().graphs.extract(capture).mapped());
+}
+
+// Nobody has the graph any more.
+inline void drop(Graph graph) {
+    for (const auto &[user, let_go] : graph.kept)
+        let_go(user);
 }
 
 // The next call into the table is refused.

@@ -213,6 +213,23 @@ HIP_OVER_CUDA int hipLaunchHostFunc(CUstream stream, CUhostFn function, void *us
 HIP_OVER_CUDA int hipStreamAddCallback(CUstream stream, CUstreamCallback function, void *user, unsigned flags) {
     return said(CU(cuStreamAddCallback)(stream, function, user, flags));
 }
+HIP_OVER_CUDA int hipThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+    return said(CU(cuThreadExchangeStreamCaptureMode)(mode));
+}
+HIP_OVER_CUDA int hipStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph,
+                                             const CUgraphNode **dependencies, std::size_t *count) {
+    using Function =
+        CUresult (*)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, std::size_t *);
+    static const auto function = reinterpret_cast<Function>(symbol_of(driver_library(), "cuStreamGetCaptureInfo_v2"));
+    current_device();
+    return said(function(stream, status, number, graph, dependencies, count));
+}
+HIP_OVER_CUDA int hipUserObjectCreate(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
+    return said(CU(cuUserObjectCreate)(made, user, let_go, references, flags));
+}
+HIP_OVER_CUDA int hipGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) {
+    return said(CU(cuGraphRetainUserObject)(graph, object, references, flags));
+}
 HIP_OVER_CUDA int hipEventCreateWithFlags(CUevent *event, unsigned flags) {
     current_device();
     return said(CU(cuEventCreate)(event, flags));

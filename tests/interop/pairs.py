@@ -7,8 +7,10 @@ red on the day on which the peer learns it.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +19,8 @@ from typing import Any
 import pytest
 
 import entrepot as ep
+from cuda_streams import check as check_status
+from cuda_streams import driver, inside, primary_context
 from interop import slow
 from malformed import Speaker
 from places import CUDA, HOST, SYCL, Place
@@ -198,6 +202,23 @@ def alive(obj: Any) -> Callable[[], bool] | None:
     return lambda: reference() is not None
 
 
+def is_let_go(reference: weakref.ref[Any]) -> bool:
+    """Soon: what a stream may still be at work on is let go at an entry of ours after that."""
+    for _ in range(100):
+        if reference() is None:
+            return True
+        time.sleep(0.01)
+        ep.empty(1, "uint8", device="host")
+    return False
+
+
+def write_by_driver(address: int, value: int) -> None:
+    """An int32 on a CUDA device, for peers that have no words for it."""
+    with inside(primary_context()):
+        check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
+        check_status(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
+
+
 # ---------------------------------------------------------------- columns of the ways out
 
 
@@ -238,7 +259,7 @@ def out_producer_first(way: Out, place: Place) -> None:
     assert way.peer.values(seen).tolist() == way.peer.expected(numbers()).tolist()
     del seen
     gc.collect()
-    assert gone() is None, "and let it go"
+    assert is_let_go(gone), "and let it go"
 
 
 def out_consumer_first(way: Out, place: Place) -> None:
@@ -252,7 +273,7 @@ def out_consumer_first(way: Out, place: Place) -> None:
     assert way.peer.view(again).address == way.peer.address_of(array), "a second time"
     del again, array
     gc.collect()
-    assert gone() is None, "nothing may be kept"
+    assert is_let_go(gone), "nothing may be kept"
 
 
 def out_writable(way: Out, place: Place) -> None:

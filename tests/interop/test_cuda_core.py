@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cuda_kernels
 import entrepot as ep
-from places import values
+from cuda_streams import LEGACY
+from interop.pairs import NUMPY_DTYPES, Out, Peer, View, is_let_go, matrix, values_of, write_by_driver
+from places import CUDA, values
 
 core = pytest.importorskip("cuda.core")
 utils = pytest.importorskip("cuda.core.utils")
@@ -31,10 +35,62 @@ def numbers() -> ep.Array:
     return array
 
 
+class CudaCore(Peer):
+    """Views, which are read by copies of ours once the stream that they were made for has come so far."""
+
+    name = "cuda_core"
+
+    def __init__(self, *, own_stream: bool) -> None:
+        self.own_stream = own_stream
+
+    @functools.cached_property
+    def stream(self) -> Any:
+        core.Device(0).set_current()
+        return core.Device(0).create_stream() if self.own_stream else None
+
+    @property
+    def number(self) -> int:
+        return int(self.stream.handle) if self.own_stream else LEGACY
+
+    def view(self, obj: Any) -> View:
+        return View(obj.ptr, tuple(obj.shape), obj.strides and tuple(obj.strides), obj.readonly)
+
+    def values(self, obj: Any) -> np.ndarray:
+        if self.own_stream:
+            self.stream.sync()
+        return values_of(ep.asarray(obj))
+
+    def write(self, obj: Any, value: int) -> None:
+        write_by_driver(obj.ptr, value)
+
+    def dtype_of(self, obj: Any) -> str:
+        return str(obj.dtype)
+
+
+def ways(peer: CudaCore) -> list[Out]:
+    name = "own stream" if peer.own_stream else "default stream"
+    return [
+        Out(
+            f"StridedMemoryView.from_{protocol}(a), {name}",
+            peer,
+            lambda array, protocol=protocol: VIEWS[protocol](array, peer.number),
+            [place for place in CUDA if place.kind == "device"],
+            NUMPY_DTYPES,
+            at_once=True,
+        )
+        for protocol in VIEWS
+    ]
+
+
 VIEWS = {
     "dlpack": lambda array, stream: utils.StridedMemoryView.from_dlpack(array, stream_ptr=stream),
     "cai": lambda array, stream: utils.StridedMemoryView.from_cuda_array_interface(array, stream_ptr=stream),
 }
+
+
+WAYS = [way for own_stream in (False, True) for way in ways(CudaCore(own_stream=own_stream))]
+
+test_pair = matrix(WAYS)
 
 
 @pytest.mark.parametrize("protocol", VIEWS)
@@ -56,7 +112,7 @@ class TestOut:
         assert gone() is not None
         del view
         gc.collect()
-        assert gone() is None
+        assert is_let_go(gone)
 
     def test_its_stream_comes_behind_our_work(self, protocol: str, device: Any) -> None:
         array, stream = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")), device.create_stream()

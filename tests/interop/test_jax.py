@@ -31,7 +31,8 @@ class Jax(Peer):
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         with jax.default_device(jax.devices(self.platform)[0]):
-            return LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
+            made = LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
+            return jax.block_until_ready(made)  # its CAI names no stream
 
     def make_read_only(self, place: Place) -> Any:
         return self.make(place)

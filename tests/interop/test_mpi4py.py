@@ -111,6 +111,16 @@ def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
     done.wait()
 
 
+@pytest.mark.cuda
+def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
+    """The same, by DLPack or CAI: an MPI that knows CUDA takes the pointer, any other one is none of our business."""
+    array = ep.zeros((4, 6), "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
+    done = slow.launch(array)
+    assert MPI.memory.frombuffer(array).address == array.data_ptr
+    assert not done.done
+    done.wait()
+
+
 def devices_after(imports: str) -> str:
     """What is listed, and why there is no more, in a process that has done these imports."""
     code = f"{imports}\nprint(ep.devices())\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"

@@ -11,7 +11,8 @@ import pytest
 
 import cuda_kernels
 import entrepot as ep
-from places import values
+from interop.pairs import NUMPY_DTYPES, Cannot, Out, Peer, View, matrix, values_of, write_by_driver
+from places import CUDA, values
 
 if not hasattr(np, "row_stack"):
     np.row_stack = np.vstack  # NumPy 2.5 dropped it, and numba-cuda 0.30 looks for it
@@ -30,6 +31,38 @@ def cuda() -> Any:
 
 def address_of(device_array: Any) -> int:
     return device_array.__cuda_array_interface__["data"][0]
+
+
+class Numba(Peer):
+    """Device arrays over our memory, which are read by copies of ours."""
+
+    name = "numba_cuda"
+
+    def view(self, obj: Any) -> View:
+        return View(address_of(obj), obj.shape, tuple(stride // obj.dtype.itemsize for stride in obj.strides), False)
+
+    def values(self, obj: Any) -> np.ndarray:
+        return values_of(ep.asarray(obj))
+
+    def write(self, obj: Any, value: int) -> None:
+        write_by_driver(address_of(obj), value)
+
+
+CANNOT_TAKE = {
+    "read-only": Cannot("numba-cuda has no read-only arrays: what it makes of one may be written", AssertionError),
+    "broadcast strides": Cannot("numba-cuda does not follow strides of 0", AssertionError),
+    "at once": Cannot("numba-cuda waits on the host for the stream of CAI", AssertionError),
+}
+
+
+def as_cuda_array(array: ep.Array) -> Any:
+    return pytest.importorskip("numba.cuda").as_cuda_array(array)
+
+
+ON_DEVICE = [place for place in CUDA if place.kind == "device"]
+WAYS = [Out("numba.cuda.as_cuda_array(a)", Numba(), as_cuda_array, ON_DEVICE, NUMPY_DTYPES, CANNOT_TAKE, at_once=True)]
+
+test_pair = matrix(WAYS)
 
 
 class TestIn:
@@ -53,6 +86,7 @@ class TestIn:
         ep.fill(array, 7).wait()
         assert theirs.copy_to_host().tolist() == [7] * 6
         theirs.copy_to_device(np.arange(6, dtype="int32"))
+        cuda.synchronize()  # the call returns before the device has the elements
         assert values(array).tolist() == [0, 1, 2, 3, 4, 5]
         del theirs
         gc.collect()
@@ -79,6 +113,7 @@ class TestOut:
         assert theirs.copy_to_host().tolist() == [[3] * 6] * 4
         assert cuda.as_cuda_array(array[1:, ::2]).strides == (24, 8)
         theirs.copy_to_device(np.arange(24, dtype="int32").reshape(4, 6))
+        cuda.synchronize()
         assert values(array)[3].tolist() == list(range(18, 24))
 
     def test_it_keeps_the_memory(self, cuda: Any) -> None:

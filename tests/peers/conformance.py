@@ -1,24 +1,28 @@
-"""Runs ``entrepot check`` over every library that is installed here, and over ourselves: the page docs/conformance.md.
+"""Runs ``entrepot check`` over every library that is installed here, and over ourselves: the pages docs/conformance*.md.
 
-``make conformance`` writes the page. A library joins with its rows in TARGETS, and what is known of it with a row in DEFECTS.
+``make conformance`` writes the page of the host and of SYCL; with ``cuda`` this script writes that of CUDA, on a machine that has
+it. A library joins with its rows in TARGETS or CUDA_TARGETS, and what is known of it with a row in DEFECTS.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import entrepot
 from entrepot.check import Request, Result, check
 from entrepot.check.clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, PASSED, Outcome
 from entrepot.check.protocols import PROTOCOLS, every_clause
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
-SYCL = "opencl:cpu"
+DOCS = Path(__file__).parents[2] / "docs"
+SYCL, CUDA = "opencl:cpu", "cuda:0"
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,30 @@ TARGETS: tuple[Target, ...] = (
     target("dpnp", "dpnp:from_dlpack", "dpnp", "sycl", device=SYCL),
 )
 
+ON_CUDA = f"device='{CUDA}'"
+STRIDED_VIEW = "partial(__import__('cuda.core.utils').core.utils.StridedMemoryView.from_any_interface, stream_ptr=-1)"
+
+CUDA_TARGETS: tuple[Target, ...] = (
+    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', {ON_CUDA})", "cuda"),
+    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', {ON_CUDA}, kind='host')", "cuda"),
+    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', {ON_CUDA}, kind='shared')", "cuda"),
+    target("Entrepot", "entrepot:asarray", "cuda", device=CUDA),
+    target("Entrepot", "entrepot:from_dlpack", "cuda", device=CUDA),
+    target("PyTorch", "torch:zeros(3, 4, device='cuda')", "torch", "cuda"),
+    target("PyTorch", "torch:from_dlpack", "torch", "cuda", device=CUDA),
+    target("PyTorch", "functools:partial(__import__('torch').as_tensor, device='cuda')", "torch", "cuda", device=CUDA),
+    target("CuPy", "cupy:zeros((3, 4), 'float32')", "cupy", "cuda"),
+    target("CuPy", "cupy:from_dlpack", "cupy", "cuda", device=CUDA),
+    target("CuPy", "cupy:asarray", "cupy", "cuda", device=CUDA),
+    target("JAX", "jax.numpy:zeros((3, 4))", "jax", "cuda"),
+    target("JAX", "jax.numpy:from_dlpack", "jax", "cuda", device=CUDA),
+    target("numba-cuda", "numba.cuda:device_array((3, 4), 'float32')", "numba", "cuda"),
+    target("numba-cuda", "numba.cuda:as_cuda_array", "numba", "cuda", device=CUDA),
+    target("cuda.core", f"functools:{STRIDED_VIEW}", "cuda_core", "cuda", device=CUDA),
+    target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi", "cuda", device=CUDA),
+    target("mpi4py", "mpi4py.MPI:buffer.frombuffer", "mpi4py", "cuda", device=CUDA),
+)
+
 
 @dataclass(frozen=True)
 class Defect:
@@ -97,10 +125,10 @@ def numbers(version: str) -> list[int]:
 
 
 def named(start: str) -> Target:
-    """The target of this name, or else the one that begins so."""
-    exact = [row for row in TARGETS if row.request.target == start]
-    (found,) = exact or [row for row in TARGETS if row.request.target.startswith(start)]
-    return found
+    """The first target of this name, or else that begins so."""
+    rows = (*TARGETS, *CUDA_TARGETS)
+    exact = [row for row in rows if row.request.target == start]
+    return (exact or [row for row in rows if row.request.target.startswith(start)])[0]
 
 
 USM, SUAI_IN, DPNP_OUT, DPNP_IN = "dpctl.memory:MemoryUSMShared", "dpctl.memory:as_usm", "dpnp:zeros", "dpnp:asarray"
@@ -128,6 +156,17 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("gives what is immutable as legacy tensors", "jax.numpy:zeros", "dlpack.export.read-only-legacy"),
     Defect("loses the read-only flag", "tvm_ffi:from_dlpack", "c_exchange_api.import.read-only"),
     Defect("holds the capsule and does not rename it", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.renames-the-capsule"),
+    Defect("loses the read-only flag", "cupy:from_dlpack", "dlpack.import.read-only"),
+    Defect("loses the read-only flag", "cupy:asarray", "cai.import.read-only"),
+    Defect("takes stream 0", "cupy:zeros", "dlpack.export.ambiguous-stream"),
+    Defect("has the second version, without a stream", "torch:zeros(3, 4, device='cuda')", "cai.export.version"),
+    Defect("does not look at the mask", "functools:partial(__import__('torch')", "cai.import.refuses-a-mask"),
+    Defect("does not follow strides of 0", "numba.cuda:as_cuda_array", "cai.import.broadcast"),
+    Defect(
+        "takes a tensor of another major version",
+        "functools:partial(__import__('cuda.core",
+        "dlpack.import.refuses-a-major-version",
+    ),
     Defect("takes contiguous memory only", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.steps", NOT_APPLICABLE),
 )
 
@@ -172,11 +211,11 @@ def count_text(protocol: str) -> list[str]:
 
 
 INTRODUCTION = """\
-<!-- Written by `make conformance`: tests/peers/conformance.py. -->
-# Conformance of the libraries
+<!-- Written by `{command}`. -->
+# {title}
 
 What `entrepot check` finds in the libraries that Entrepot connects, and in Entrepot itself, on {machine}.
-[The command](check.md) says what the clauses are, and prints all of them with their sources; `make conformance` writes
+[The command](check.md) says what the clauses are, and prints all of them with their sources; `{command}` writes
 this page.
 
 A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
@@ -201,21 +240,53 @@ def section(library: str, rows: Sequence[tuple[Target, Result]]) -> Iterator[str
             yield table(["clause", "says", "found"], [failure(outcome) for outcome in result.failed]) + "\n"
 
 
-def page() -> str:
-    results = [(row, check(row.request)) for row in TARGETS]
-    clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
-    machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, without a GPU"
-    parts = [INTRODUCTION.format(machine=machine, count=len(every_clause()), clauses=clauses)]
-    for library in dict.fromkeys(row.library for row in TARGETS):
-        parts += section(library, [(row, result) for row, result in results if row.library == library])
-    return "\n".join(parts).rstrip() + "\n"
+@dataclass(frozen=True)
+class Page:
+    name: str
+    title: str
+    command: str
+    targets: tuple[Target, ...]
+    processor: Callable[[], str]
+
+    @property
+    def path(self) -> Path:
+        return DOCS / f"{self.name}.md"
+
+    def text(self) -> str:
+        with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) // 2)) as at_once:
+            results = list(at_once.map(lambda row: (row, check(row.request)), self.targets))
+        clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
+        machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {self.processor()}"
+        words = {"title": self.title, "command": self.command, "machine": machine}
+        parts = [INTRODUCTION.format(**words, count=len(every_clause()), clauses=clauses)]
+        for library in dict.fromkeys(row.library for row in self.targets):
+            parts += section(library, [(row, result) for row, result in results if row.library == library])
+        return "\n".join(parts).rstrip() + "\n"
 
 
-def main() -> int:
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE} is written")
+def cuda_device() -> str:
+    device = entrepot.device(CUDA)
+    return f"{device.name}, driver {device.driver_version}"
+
+
+PAGES = (
+    Page("conformance", "Conformance of the libraries", "make conformance", TARGETS, lambda: "without a GPU"),
+    Page(
+        "conformance_cuda",
+        "Conformance of the libraries on CUDA",
+        "python tests/peers/conformance.py cuda",
+        CUDA_TARGETS,
+        cuda_device,
+    ),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    page = PAGES["cuda" in arguments]
+    page.path.write_text(page.text(), encoding="utf-8")
+    print(f"{page.path} is written")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The examples do what they say: scripts run, the four extensions are built against the installed package and run.
+"""The examples do what they say: scripts run, the extensions are built against the installed package and run.
 
 What a script needs stands in it as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
 """
@@ -45,7 +45,7 @@ def test_script_runs(script, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory):
-    """The folder that the four are built in."""
+    """The folder that they are built in."""
     folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
     run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
@@ -60,6 +60,49 @@ def test_extensions_scale_every_array_in_place(extensions):
     scaled = "[2.0, 4.0, 6.0, 8.0] [2.0, 4.0, 6.0, 8.0] [[3.0, 3.0], [3.0, 3.0]]"
     ways = ("scale_c", "scale_nanobind", "scale_pybind11", "scale_cython")
     assert said.splitlines() == [f"{way}: {scaled}" for way in ways]
+
+
+def test_an_adapter_type_is_derived_in_cython(extensions):
+    said = run(sys.executable, EXAMPLES / "extensions" / "use_adapters.py", PYTHONPATH=extensions)
+    assert said.splitlines() == ["4.0 6.0", "3.0 4.0 2.5", "True True", "(1,) nothing"]
+
+
+def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
+    source = """if True:
+        import gc, weakref
+        from adapter_cython import Named, Pair
+        from entrepot.adapters import Pointer
+
+        goods = bytearray(16)
+        pair = Pair(goods)
+        try:
+            goods.append(1)
+        except BufferError:
+            print("held")
+        pair.__init__(1.0, 2.0)
+        print(pair.x, bool(Pointer(pair)))
+        del pair
+        gc.collect()
+
+        class Node(bytearray):
+            pass
+
+        for kind in (Pair, lambda node: Named(node, "node")):
+            node = Node(16)
+            node.adapter = kind(node)
+            gone = weakref.ref(node)
+            del node
+            gc.collect()
+            print(gone())
+
+        class Derived(Pair):
+            pass
+
+        for _ in range(10_000):
+            Derived(1.0, 2.0), Pair(goods), Named(None, "")
+        goods.append(1)
+    """
+    assert run(sys.executable, "-c", source, PYTHONPATH=extensions).splitlines() == ["held", "1.0 True", "None", "None"]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ FOREIGN = {
     r"Python\.h|structmember\.h|nanobind/|pybind11/": ("python/bind/", "include/entrepot/python/"),
     r"sycl/|CL/|ze_|level_zero/": ("src/backends/sycl/",),
     r"cuda\.h|cuda_|nvrtc": ("src/backends/cuda/",),
-    r"hip/": ("src/backends/hip/",),
+    r"hip/": ("src/backends/hip/", "tools/bindgen/"),
     r"ffi\.h": ("src/ffi/",),
     r"clang-c/|clang/": ("tools/bindgen/",),
 }
@@ -134,6 +134,9 @@ def test_every_include_points_down():
         ("include/entrepot/python/array.hpp", "entrepot/array/array.hpp"),
         ("src/core/layout.cpp", "bind/module.hpp"),
         ("src/utils/strings.cpp", "string"),
+        ("include/entrepot/ffi/type.hpp", "ffi.h"),
+        ("python/bind/ffi/function.cpp", "ffi.h"),
+        ("src/ffi/type.cpp", "clang-c/Index.h"),
     ],
 )
 def test_a_wrong_include_is_refused(path, include):
@@ -157,6 +160,8 @@ def test_a_wrong_include_is_refused(path, include):
         ("python/bind/exchange/suai.cpp", "entrepot/exchange/suai.hpp"),
         ("python/bind/exchange/suai.cpp", "Python.h"),
         ("include/entrepot/python/caster.hpp", "nanobind/nanobind.h"),
+        ("src/ffi/form.hpp", "ffi.h"),
+        ("tools/bindgen/describe.cpp", "clang-c/Index.h"),
     ],
 )
 def test_a_right_include_is_let_through(path, include):

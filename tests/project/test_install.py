@@ -35,7 +35,8 @@ def test_the_version_is_the_one_of_pyproject():
 def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     """Every installed header compiles, alone, with what find_package(entrepot) gives."""
     headers = sorted(path.relative_to(cmake_dir.parent / "include") for path in cmake_dir.parent.glob("include/entrepot/**/*.h*"))
-    assert Path("entrepot/python/array.hpp") in headers
+    assert {Path("entrepot/python/array.hpp"), Path("entrepot/python/adapters.h")} <= set(headers)
+    assert (cmake_dir.parent / "adapters.pxd").is_file(), "for Cython, beside the module"
     for number, header in enumerate(headers):
         (tmp_path / f"header{number}.cpp").write_text(f"#include <{header}>\n#include <{header}>\n")
     (tmp_path / "CMakeLists.txt").write_text(

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import entrepot
+import entrepot.adapters
 import entrepot.allocators
+import entrepot.hip.objects
 import entrepot.memory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +23,11 @@ EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
 @pytest.mark.parametrize(
     "name",
     [
-        *(name for name in entrepot.__all__ if name not in ("__version__", "allocators", "memory")),
+        *(name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)),
+        *entrepot.adapters.__all__,
         *entrepot.allocators.__all__,
+        *("Library", "Record", "Field", "FunctionPointer", "CType", "bits", "anonymous"),
+        *entrepot.hip.objects.__all__,
         *(name for name in entrepot.memory.__all__ if name not in entrepot.__all__),
     ],
 )

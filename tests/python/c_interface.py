@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import PYFUNCTYPE, c_int, c_uint32, c_void_p, py_object
+from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_uint32, c_void_p, py_object
 
 import entrepot as ep
 
@@ -21,6 +21,7 @@ class CInterface(ctypes.Structure):
         ("before_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
         ("after_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
         ("wait_for_host", PYFUNCTYPE(c_int, c_void_p, c_int)),
+        ("argument", PYFUNCTYPE(c_int, py_object, c_char_p, c_int, c_char_p, c_char_p, POINTER(c_void_p), POINTER(c_void_p))),
     )
 
 

@@ -45,12 +45,12 @@ def inside(context: ctypes.c_void_p) -> Iterator[None]:
 
 
 class Stream:
-    """One that waits for no other, and goes with its object: a handle that is used later is a handle of nothing."""
+    """One that waits for no other, unless it is to, and goes with its object: later its handle is a handle of nothing."""
 
-    def __init__(self, device: int = 0) -> None:
+    def __init__(self, device: int = 0, *, blocking: bool = False) -> None:
         handle = ctypes.c_void_p()
         with inside(primary_context(device)):
-            check(driver().cuStreamCreate(ctypes.byref(handle), _NON_BLOCKING))
+            check(driver().cuStreamCreate(ctypes.byref(handle), 0 if blocking else _NON_BLOCKING))
         self.handle = handle.value
 
     def __cuda_stream__(self) -> tuple[int, int]:

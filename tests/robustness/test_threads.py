@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import entrepot as ep
-from entrepot import memory
+from entrepot import adapters, memory
 from malformed import Speaker
 from places import Place, every_host_accessible_place, every_place
 from robustness.processes import run
@@ -212,3 +212,25 @@ def test_queues_contexts_and_devices_come_and_go() -> None:
         assert str(part).startswith(f"{device}/")
 
     run_threads(work)
+
+
+def test_adapters_of_one_buffer_and_of_one_list() -> None:
+    goods = bytearray(range(64))
+    numbers = adapters.ListOfInt(list(range(16)))
+    whole = adapters.DeviceArray(goods).configure(typestr="<i4", shape=(4, 4))
+
+    def work(chance: random.Random) -> None:
+        pointer = adapters.Pointer(goods)
+        assert ctypes.string_at(int(pointer[8]), 4) == bytes(range(8, 12))
+        assert adapters.ListOfPointer([pointer, numbers, None]).to_list()[1] == numbers
+        assert numbers.to_list() == list(range(16))
+        row = chance.randrange(4)
+        assert ep.asarray(whole[row]).data_ptr == int(whole) + 16 * row
+        numbers_of_mine = adapters.ListOfInt([row] * 8)
+        for source in ([1, 2, 3], goods, None, numbers):
+            numbers_of_mine.__init__(source)  # type: ignore[misc]
+
+    run_threads(work)
+    gc.collect()
+    whole.__init__(None)  # type: ignore[misc]
+    goods.append(1)

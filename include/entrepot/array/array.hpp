@@ -16,9 +16,11 @@ public:
 
     // `data` is the first element (index 0 in every axis) and the elements lie inside `memory`: the caller has checked it.
     // `queue` is where operations on the array run unless they name another; none: the device's default queue.
-    Array(Memory memory, void *data, Dtype dtype, Layout layout, bool read_only = false, Queue queue = {}) noexcept
+    Array(Memory memory, void *data, Dtype dtype, Layout &&layout, bool read_only = false, Queue queue = {}) noexcept
         : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
           layout_(std::move(layout)), queue_(std::move(queue)) {}
+    Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false, Queue queue = {})
+        : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
     // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.
     static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0);

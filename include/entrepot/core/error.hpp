@@ -16,6 +16,7 @@ enum class ErrorKind : std::uint8_t {
     device,      // a device, a driver or a queue reported an error, or is not there
     kernel,      // a program's source or launch was refused
     allocation,  // out of memory
+    library,     // a shared library, or a function of it, is not there
     type,        // from here on Python's own, where a person expects them
     value,
     index,
@@ -30,7 +31,7 @@ struct ErrorRow {
     const char *doc;
 };
 
-inline constexpr std::array<ErrorRow, 10> error_table{{
+inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception", "The root of all errors that Entrepot defines."},
     {ErrorKind::exchange, "ExchangeError", "EntrepotError", "BufferError",
      "Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."},
@@ -40,6 +41,8 @@ inline constexpr std::array<ErrorRow, 10> error_table{{
     {ErrorKind::kernel, "KernelError", "EntrepotError", nullptr, "A program's source, or the launch of a kernel, was refused."},
     {ErrorKind::allocation, "USMAllocationError", "EntrepotError", "MemoryError",
      "Memory could not be allocated: the message gives the bytes asked for and what there was."},
+    {ErrorKind::library, "LibraryError", "EntrepotError", "ImportError",
+     "A shared library, or a function of it, is not there: the message lists what was tried."},
     {ErrorKind::type, "TypeError", nullptr, nullptr, nullptr},
     {ErrorKind::value, "ValueError", nullptr, nullptr, nullptr},
     {ErrorKind::index, "IndexError", nullptr, nullptr, nullptr},

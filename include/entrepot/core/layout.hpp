@@ -94,6 +94,7 @@ private:
     // Says which rule the shape, and the strides if there are any, break.
     [[noreturn]] static void refuse(Extents shape, Extents strides);
     [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
+    [[noreturn]] void refuse_reach(std::int64_t itemsize) const;
 
     std::uint32_t ndim_ = 0;
     std::int64_t size_ = 1;
@@ -169,6 +170,26 @@ inline std::int64_t Layout::nbytes(std::int64_t itemsize) const {
     return bytes;
 }
 
+inline ByteRange Layout::byte_range(std::int64_t itemsize) const {
+    if (size_ == 0)
+        return {};
+    const std::int64_t *const extents = data(), *const steps = extents + ndim_;
+    std::int64_t lowest = 0, highest = 0;
+    for (std::size_t axis = 0; axis < ndim_; ++axis) {
+        const std::int64_t span = steps[axis] * (extents[axis] - 1);
+        (span < 0 ? lowest : highest) += span;
+    }
+    ByteRange range;
+    std::int64_t last = 0, size = 0;
+    bool overflow = __builtin_mul_overflow(lowest, itemsize, &range.begin);
+    overflow |= __builtin_mul_overflow(highest, itemsize, &last);
+    overflow |= __builtin_add_overflow(last, itemsize, &range.end);
+    overflow |= __builtin_sub_overflow(range.end, range.begin, &size);
+    if (overflow) [[unlikely]]
+        refuse_reach(itemsize);
+    return range;
+}
+
 inline Layout::Layout(const Layout &other) : Layout() {
     reserve(other.ndim_);
     size_ = other.size_;
@@ -208,9 +229,8 @@ inline void Layout::release() noexcept {
 
 // The heap, where there is one, changes hands: `other` is left 0-d.
 inline void Layout::take(Layout &other) noexcept {
-    ndim_ = other.ndim_;
-    size_ = other.size_;
-    std::memcpy(inline_, other.inline_, sizeof inline_);
+    // In one piece, every time: what was stored in other pieces than it is loaded in again, a processor hands on late.
+    std::memcpy(static_cast<void *>(this), static_cast<const void *>(&other), sizeof *this);
     other.ndim_ = 0;
     other.size_ = 1;
 }

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 4
+#define EP_BACKEND_VERSION 5
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -46,6 +46,9 @@ typedef struct ep_loader {
     /* The path of a shared library where packages put them; NULL: only the system can know. Lives until the next call on this
      * thread. */
     const char *(*find_library)(const char *file);
+    /* The native queue that another library works with on this thread, on the device of that number: it may be one that nobody
+     * here has a handle of. NULL: none is known. */
+    void *(*foreign_queue)(uint32_t device);
 } ep_loader;
 
 typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */
@@ -266,15 +269,23 @@ typedef struct ep_backend {
      */
     ep_status (*queue_wait_submitted)(ep_queue queue);
     ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
+    /* Graph capture: while a stream is captured, what is submitted to it is written down and not run. The capture's number, the
+     * same for all queues that it holds, and no other's ever; 0 while work runs. */
+    ep_status (*queue_capture)(ep_queue queue, uint64_t *capture);
+    /* Of a queue that is captured: `let_go(user)` is called once, when neither the graph nor anything made of it is there any
+     * more; on any thread, and nothing of the runtime may be called there. */
+    ep_status (*queue_keep)(ep_queue queue, void *user, void (*let_go)(void *user));
 
     /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
     /* Done when all that the queue holds now is done. `flags` of ep_event_flag. */
     ep_status (*event_record)(ep_queue queue, uint32_t flags, ep_event *event);
     /* Done when all that the context holds now is done, also in queues that nobody here knows; EP_UNSUPPORTED where the runtime
-     * cannot tell. */
+     * cannot tell, EP_INVALID while it may not be asked because a queue of the context is captured. */
     ep_status (*event_record_context)(ep_context context, ep_event *event);
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
+    /* Later work of `to` waits for all that `from`, another queue, holds now: recorded, waited for and released in one. */
+    ep_status (*event_hand_over)(ep_queue from, ep_queue to);
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done, of profiling queues */

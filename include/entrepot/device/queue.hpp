@@ -19,11 +19,13 @@ public:
     static Event adopt(const Backend &backend, ep_event handle);
     static Event from_native(const Backend &backend, void *native);
 
+    // Both throw DeviceError for an event of a capture: what it marks runs when the graph does.
     bool is_done() const;
     void wait() const;  // blocks the thread; callers from Python release the GIL. Throws DeviceError for failed work
     // Seconds from this event to `later`, both done and of profiling queues; throws DeviceError otherwise.
     double seconds_until(const Event &later) const;
-    void *native() const;  // nullptr for the done event
+    void *native() const;                    // nullptr for the done event
+    std::uint64_t capture() const noexcept;  // as Queue::capture, of the moment it was recorded
 
     const Backend *backend() const noexcept;
     ep_event handle() const;  // recorded now if it was only promised; nullptr for the done event
@@ -34,6 +36,7 @@ private:
     friend class Queue;
     struct Record;
     struct Native;
+    struct Captured;
     struct Promised;
     explicit Event(std::shared_ptr<Record> record) noexcept : record_(std::move(record)) {}
 
@@ -73,6 +76,8 @@ public:
     // One that is in order, of the device, in the context: the device's default queue where that is in it, else one of a few
     // that are kept for such contexts.
     static Queue in(const Context &context, const Device &device);
+    // The same, and nobody else's: no graph capture ever holds it.
+    static Queue apart(const Context &context, const Device &device);
 
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
@@ -84,6 +89,8 @@ public:
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
     // Keeps what the native queue belongs to until the last Queue of it is gone; more than a few owners of one are not kept.
     void keep_alive(const std::shared_ptr<void> &owner) const;
+    // For a queue that is kept for ever: its references are not counted any more.
+    void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
@@ -93,7 +100,23 @@ public:
     // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
-    void wait_for(const Event &event) const;  // later work waits; on the host only where the event is another backend's
+    // Later work waits; on the host only where the event is another backend's, or comes from outside of the capture that the
+    // queue is in, for no graph can wait for that. An event of a capture takes the queue into it; throws DeviceError once that
+    // has ended.
+    void wait_for(const Event &event) const;
+    // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
+    void wait_for(const Queue &other) const;
+
+    // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
+    // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
+    // to know. For what such a queue holds nobody can wait: to ask for its end throws DeviceError, and a position of it is not
+    // done before the capture has ended.
+    std::uint64_t capture() const { return is_foreign() ? ask_capture() : 0; }
+    // The same; of what is left of a queue, the capture that its event belongs to, though it may have ended.
+    std::uint64_t capture_of_work() const;
+    // Of a captured queue: `let_go(user)` is called once when the graph, and all that was made of it, is gone; on any thread,
+    // where no runtime may be called.
+    void keep(void *user, void (*let_go)(void *user)) const;
 
     // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
     void submitting() const {
@@ -102,6 +125,9 @@ public:
     }
     Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
+    // The position after the last one, for what others may have submitted; it is taken when there is need to know of it.
+    Position next_position() const noexcept { return position() + 1; }
+    void take(Position next) const noexcept;
     bool is_done(Position position) const {  // false may be late, true never is; does not block
         return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
     }
@@ -117,8 +143,8 @@ public:
 
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        bool immortal = false;     // default queues of devices are; their handles are copied on the hottest paths
-        std::uint64_t number = 0;  // no other queue of the process had or will have it; an address may become another's
+        std::atomic<bool> immortal{false};  // default queues of devices are; their handles are copied on the hottest paths
+        std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
         std::uint32_t flags = 0;
@@ -138,28 +164,33 @@ public:
 private:
     explicit Queue(Record *record) noexcept : record_(record) {}
     void retain() const noexcept {
-        if (record_ && !record_->immortal)
+        if (record_ && !is_immortal())
             record_->references.fetch_add(1, std::memory_order_relaxed);
     }
     void release() noexcept {
-        if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (record_ && !is_immortal() && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
+    bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
     static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
+    std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
+    bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     void keep_promise() const;
+    void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    Event mark_captured(std::uint64_t capture) const;
 
     Record *record_ = nullptr;
 };
 
 // An event that is done when all that the context holds now is done, also in queues that are not ours; nullopt where the runtime
-// cannot tell.
+// cannot tell. Throws DeviceError while a queue of the context is known to be captured, for no capture survives it.
 std::optional<Event> record_all(const Context &context);
 
 // All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.

@@ -64,7 +64,7 @@ inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes)
 
 // Throws the speaker's refusal where the address is no multiple of the type's alignment. The strides of a Layout keep it.
 inline void check_alignment(const Speaker &speaker, const void *first, Dtype dtype) {
-    if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(dtype.alignment()) != 0) [[unlikely]]
+    if (reinterpret_cast<std::uintptr_t>(first) & static_cast<std::uintptr_t>(dtype.alignment() - 1)) [[unlikely]]
         refuse_alignment(speaker, first, dtype);
 }
 

@@ -6,17 +6,11 @@
 // there is need.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/device/stream.hpp>
 
 #include <cstdint>
 
 namespace entrepot::exchange {
-
-// CUDA's numbers below the addresses: the legacy default stream and that of the thread. 0 may mean either. HIP's default stream
-// is 0, and 1 is taken for it as well, for protocols that have CUDA's numbers.
-inline constexpr std::uintptr_t legacy_stream = 1, thread_stream = 2, lowest_handle = 4096;
-constexpr bool may_be_stream(std::uintptr_t number) noexcept {
-    return number >= lowest_handle || number == legacy_stream || number == thread_stream;
-}
 
 struct FarQueue {
     Queue queue;
@@ -27,10 +21,6 @@ struct FarQueue {
 // small numbers, where 0 is the legacy default stream as 1 is: protocols that refuse it have done so.
 FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
 std::uintptr_t stream_of(const Queue &queue);
-
-// CUDA's legacy default stream of the device, or HIP's default one, which every other one waits for unless it was told not to.
-// Made once.
-const Queue &legacy_stream_of(const Device &device);
 
 // Of an export: the consumer's queue waits for the work on the array. Where the queue stays, later work on the array waits for
 // what it holds then. `wait` is that of Memory::before.

@@ -14,7 +14,7 @@ struct LentStream {
 
 // `stream` as the runtime has it: 0 and 1 legacy, 2 per-thread, else a cudaStream_t, which lasts as long as blocks of it are out
 // or kept: as the streams of PyTorch do, and others that the queue keeps alive (Queue::keep_alive). Throws Error(device) where
-// the device is not there, Error(value) where a default stream of a device is meant that is not the current one.
+// the device is not there, Error(value) where the stream is another device's.
 LentStream cuda_stream(int device, void *stream);
 
 // Device memory of the resource that is current for the device, ready for work of the stream; nullptr for 0 bytes. Throws as

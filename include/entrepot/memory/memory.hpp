@@ -56,7 +56,8 @@ public:
     Memory() noexcept = default;
 
     // From `resource` (nullptr: the one that is current for the device). The block is ready for work of `queue`; other
-    // queues and the host are ordered behind it like behind any use.
+    // queues and the host are ordered behind it like behind any use. What is allocated for a queue that is being captured belongs
+    // to the graph too, as keep_for_graph says; it may wait on the host.
     // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
     // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
@@ -104,7 +105,8 @@ public:
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    // What no queue of this backend can be made to wait for, `wait` waits for here; callers from Python release the GIL in it.
+    // What no queue of this backend can be made to wait for, or no graph that the queue is captured into, `wait` waits for here;
+    // callers from Python release the GIL in it.
     using Wait = void (*)(const Event &event);
     void before(Access access, const Queue &queue, Wait wait = wait_here) const;
     void after(Access access, const Queue &queue, Queue::Position position) const;
@@ -124,6 +126,10 @@ public:
 
     static void wait_here(const Event &event) { event.wait(); }
 
+    // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
+    // keeps its owner, for as long as the graph, or what was made of it, may run.
+    void keep_for_graph(const Queue &queue) const;
+
     // Foreign code has seen the pointer: uses that we do not know of may follow. Freeing goes through quarantine.
     void mark_escaped() const noexcept { record_->escaped.store(true, std::memory_order_relaxed); }
     bool has_escaped() const noexcept { return record_->escaped.load(std::memory_order_relaxed); }
@@ -134,18 +140,21 @@ public:
     struct Ordering;
     struct Record {
         std::atomic<std::uint32_t> references{1};
-        std::atomic<std::uint32_t> noted{0};  // accesses in `ordering`, or its `home`; to be read without its lock
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
+        // Of which queue everything is that is noted in `ordering`, or in `home`: its number, `by_several`, or 0 where nothing
+        // is. To be read without the lock.
+        std::atomic<std::uint64_t> noted{0};
+        static constexpr std::uint64_t by_several = ~std::uint64_t{0};
         void *data = nullptr;
         std::size_t bytes = 0;
         Device device;
         Context context;
         Resource *resource = nullptr;  // counted
         Owner owner;
-        // As Block has them: of memory that nothing has been noted of since it was allocated. Later they are part of the
-        // ordering.
+        // As Block has them: of memory that nothing has been noted of since it was allocated. Of memory that was borrowed, its
+        // producer's queue and the next position there. Later they are part of the ordering.
         Queue home;
         std::uint64_t available = 0;
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records

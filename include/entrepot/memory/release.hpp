@@ -1,6 +1,7 @@
 // What is let go late: memory whose uses are still running waits, and is released at a later entry of ours.
 #pragma once
 #include <entrepot/device/backend.hpp>
+#include <entrepot/memory/memory.hpp>
 
 #include <atomic>
 
@@ -9,6 +10,9 @@ namespace entrepot {
 // Releases what has waited for work that is done by now: owners of borrowed memory, blocks of every resource. Never blocks.
 // Allocating and letting go do it by themselves; whoever has waited for a queue does well to call it.
 void release_finished() noexcept;
+
+// Releases the owner at a later entry of ours: from threads that may do nothing but note it.
+void release_later(Owner owner) noexcept;
 
 // Blocks until everything that waits now is released (callers from Python release the GIL). What failed work holds stays.
 void wait_and_release() noexcept;

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define ENTREPOT_C_API_CAPSULE "entrepot._core.c_api"
-#define ENTREPOT_C_API_VERSION 1 /* grows by one with every function that is added */
+#define ENTREPOT_C_API_VERSION 2 /* grows by one with every function that is added */
 
 /* A counted handle of an Array. */
 typedef struct entrepot_array entrepot_array;
@@ -75,6 +75,12 @@ typedef struct entrepot_c_api {
     int (*after_use)(entrepot_array *array, int writes);
     /* Blocks, with the GIL released, until the host may read or, with `writes`, write. 0; -1 and an exception. */
     int (*wait_for_host)(entrepot_array *array, int writes);
+
+    /* Version 2. What an object is as an argument of a C function whose parameter is of that adapter type ("Pointer", "ListOfInt"
+     * …, entrepot/python/adapters.h): the address, and a reference to be kept until the function has returned, which may be NULL.
+     * With `writes`, read-only memory is refused. 0; -1 and an exception, which names function and argument. */
+    int (*argument)(PyObject *object, const char *type, int writes, const char *function, const char *name, void **address,
+                    PyObject **held);
 } entrepot_c_api;
 
 /* The table of the installed package; imports it if need be. NULL and an ImportError where it is absent or too old. */

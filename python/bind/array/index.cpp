@@ -48,20 +48,24 @@ IndexEntry entry_of(PyObject *index) {
 
 }  // namespace
 
+Array selected(const Array &array, PyObject *index) {
+    std::array<IndexEntry, 2 * Layout::max_ndim> entries;
+    std::size_t count = 1;
+    if (!PyTuple_Check(index)) {
+        entries[0] = entry_of(index);
+    } else {
+        count = static_cast<std::size_t>(PyTuple_GET_SIZE(index));
+        if (count > entries.size())
+            throw Error(ErrorKind::index, "an index of ", count, " entries is longer than any array's");
+        for (std::size_t i = 0; i < count; ++i)
+            entries[i] = entry_of(PyTuple_GET_ITEM(index, static_cast<Py_ssize_t>(i)));
+    }
+    return array.select(std::span(entries.data(), count));
+}
+
 PyObject *array_subscript(PyObject *self, PyObject *index) {
     try {
-        std::array<IndexEntry, 2 * Layout::max_ndim> entries;
-        std::size_t count = 1;
-        if (!PyTuple_Check(index)) {
-            entries[0] = entry_of(index);
-        } else {
-            count = static_cast<std::size_t>(PyTuple_GET_SIZE(index));
-            if (count > entries.size())
-                throw Error(ErrorKind::index, "an index of ", count, " entries is longer than any array's");
-            for (std::size_t i = 0; i < count; ++i)
-                entries[i] = entry_of(PyTuple_GET_ITEM(index, static_cast<Py_ssize_t>(i)));
-        }
-        return wrap(array_of(self).select(std::span(entries.data(), count)));
+        return wrap(selected(array_of(self), index));
     } catch (...) {
         raise_current();
         return nullptr;

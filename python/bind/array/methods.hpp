@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include <entrepot/array/array.hpp>
+
 namespace entrepot::python {
 
 // methods.cpp
@@ -11,6 +13,7 @@ PyObject *array_int(PyObject *self);
 int array_bool(PyObject *self);
 
 // index.cpp
+Array selected(const Array &array, PyObject *index);  // throws TypeError, IndexError, ValueError
 PyObject *array_subscript(PyObject *self, PyObject *index);
 Py_ssize_t array_length(PyObject *self);
 

@@ -8,6 +8,7 @@
 #include "stream.hpp"
 #include "torch_properties.hpp"
 
+#include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/c_exchange_api.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
@@ -70,11 +71,22 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
+// Of known producers, which ask nothing of Python for it.
+void *current_stream_of_known(std::uint32_t device) {
+    void *stream = nullptr;
+    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next)
+        if (each->known && each->api->current_work_stream(kDLCUDA, static_cast<std::int32_t>(device), &stream) != 0)
+            stream = nullptr;
+    return stream;
+}
+
 const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const KnownProducer *const known = find_known(type);
     const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
     auto *const fresh = new Producer{type, api, known, lends, nullptr};
     Py_INCREF(type);
+    if (known)
+        registry::set_foreign_queue(current_stream_of_known);
     fresh->next = producers.load(std::memory_order_acquire);
     while (!producers.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }

@@ -24,13 +24,6 @@ const Interned attribute_name = attribute;
 
 // ------------------------------------------------------------------ import
 
-// HIP Python writes an offset, which the protocol does not have: whoever reads the protocol would look at other memory.
-void check_no_offset(const InterfaceDict &dict) {
-    if (const std::int64_t offset = dict.offset())
-        throw speaker.refusal("the dict has an 'offset' of ", offset,
-                              ", which the protocol does not know; 'data' must be the address of the first element");
-}
-
 void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
     PyObject *const data = dict.find(Key::data);
     if (!data)
@@ -44,7 +37,7 @@ void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
 // at work on. Coming behind that stream costs nothing before the first use, and an event then.
 std::uintptr_t stream_in(const InterfaceDict &dict) {
     PyObject *const stream = dict.find(Key::stream);
-    return stream ? dict.address(stream, "'stream' must be None or") : exchange::legacy_stream;
+    return stream ? dict.address(stream, "'stream' must be None or") : legacy_stream;
 }
 
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
@@ -54,7 +47,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     const InterfaceDict dict(speaker, std::move(value));
     dict.check_version(cai::oldest_version, std::numeric_limits<std::int64_t>::max(), cai::version);
     dict.check_no_mask();
-    check_no_offset(dict);
+    dict.check_no_offset();
 
     Numbers shape, strides;
     cai::Descriptor descriptor;

@@ -276,7 +276,7 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     if (answer.ordered)
         exchange::come_behind(array, {queue, true});
     else if (queue && !is_sycl(queue))  // a producer that was not told of a stream takes the legacy default one
-        exchange::come_behind(array, {exchange::legacy_stream_of(array.memory().device()), true});
+        exchange::come_behind(array, {legacy_stream_of(array.memory().device()), true});
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }
 

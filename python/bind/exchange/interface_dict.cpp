@@ -116,6 +116,12 @@ void InterfaceDict::check_no_mask() const {
             "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
 }
 
+void InterfaceDict::check_no_offset() const {
+    if (const std::int64_t found = offset())
+        throw speaker_.refusal("the dict has an 'offset' of ", found,
+                               ", which the protocol does not know; 'data' must be the address of the first element");
+}
+
 std::string_view InterfaceDict::typestr() const {
     PyObject *const value = find(Key::typestr);
     if (!value)

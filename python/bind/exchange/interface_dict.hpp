@@ -51,6 +51,9 @@ public:
     void check_version(std::int64_t lowest, std::int64_t highest, std::int64_t usual) const;
     // Throws where there is a mask.
     void check_no_mask() const;
+    // Throws where there is an offset, for protocols that have none: HIP Python writes one, and whoever reads the protocol would
+    // look at other memory.
+    void check_no_offset() const;
     // The text lives as long as this. Throws where it is missing or no string.
     std::string_view typestr() const;
     // Throws where it is missing or no tuple (or list) of ints.

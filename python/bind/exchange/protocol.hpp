@@ -28,7 +28,7 @@ struct Protocol {
 };
 
 // One row each, defined in the protocol's own file; routes.cpp lists them in order.
-extern const Protocol usm_memory_protocol, c_exchange_api_protocol, numpy_protocol, cupy_protocol, suai_protocol, dlpack_protocol,
-    cai_protocol, buffer_protocol, array_struct_protocol, array_interface_protocol;
+extern const Protocol usm_memory_protocol, device_array_protocol, c_exchange_api_protocol, numpy_protocol, cupy_protocol,
+    suai_protocol, dlpack_protocol, cai_protocol, buffer_protocol, array_struct_protocol, array_interface_protocol;
 
 }  // namespace entrepot::python

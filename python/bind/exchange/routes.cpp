@@ -15,9 +15,10 @@
 namespace entrepot::python {
 namespace {
 
-const std::array<const Protocol *, 10> protocols{
-    &usm_memory_protocol, &numpy_protocol, &cupy_protocol,   &c_exchange_api_protocol, &suai_protocol,
-    &dlpack_protocol,     &cai_protocol,   &buffer_protocol, &array_struct_protocol,   &array_interface_protocol};
+const std::array<const Protocol *, 11> protocols{
+    &usm_memory_protocol,     &device_array_protocol, &numpy_protocol,          &cupy_protocol,
+    &c_exchange_api_protocol, &suai_protocol,         &dlpack_protocol,         &cai_protocol,
+    &buffer_protocol,         &array_struct_protocol, &array_interface_protocol};
 
 // The attributes' names, interned: looking them up is a matter of identity.
 std::array<PyObject *, protocols.size()> attribute_names{};
@@ -62,9 +63,11 @@ private:
 
 ENTREPOT_GIL_GUARDED RouteCache route_cache;
 
+const Protocol &first_of(Candidates candidates) { return *protocols[static_cast<std::size_t>(std::countr_zero(candidates))]; }
+
 std::optional<Array> read_first(PyObject *object, Candidates candidates, const ImportRequest &request) {
     for (; candidates; candidates &= candidates - 1)
-        if (std::optional<Array> array = protocols[static_cast<std::size_t>(std::countr_zero(candidates))]->read(object, request))
+        if (std::optional<Array> array = first_of(candidates).read(object, request))
             return array;
     return std::nullopt;
 }
@@ -89,18 +92,27 @@ std::string names_of_protocols() {
     return std::move(out).str();
 }
 
-}  // namespace
-
-Array import_array(PyObject *object, const ImportRequest &request) {
-    drain_released();
-    const Candidates by_type = route_cache.find(Py_TYPE(object));
-    if (std::optional<Array> array = read_first(object, by_type, request)) [[likely]]
-        return *std::move(array);
-    if (std::optional<Array> array = read_instance(object, by_type, request))
-        return *std::move(array);
+[[noreturn]] void refuse(PyObject *object) {
     throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, " holds no memory that can be viewed: it speaks none of ",
                 names_of_protocols(), "; make an array of it with the library that should own it");
 }
+
+}  // namespace
+
+std::optional<Array> import_object(PyObject *object, const ImportRequest &request) {
+    drain_released();
+    const Candidates by_type = route_cache.find(Py_TYPE(object));
+    std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;
+    if (!array) [[unlikely]]
+        array = read_first(object, by_type & (by_type - 1), request);
+    if (!array) [[unlikely]]
+        array = read_instance(object, by_type, request);
+    if (!array) [[unlikely]]
+        refuse(object);
+    return array;
+}
+
+Array import_array(PyObject *object, const ImportRequest &request) { return *import_object(object, request); }
 
 Array import_operand(PyObject *object) {
     RestAfterTheEnd rest;

@@ -21,12 +21,12 @@ struct Numbers {
     bool (*may_be_stream)(std::uintptr_t number);
     const char *words;
 };
-constexpr Numbers of_cuda{[](std::uintptr_t number) { return exchange::may_be_stream(number); },
+constexpr Numbers of_cuda{[](std::uintptr_t number) { return entrepot::may_be_stream(number); },
                           "1 (the legacy default stream), 2 (the thread's), a CUstream"};
 // "For ROCm: 0 the default stream; 1 and 2 are not allowed", says the array API's __dlpack__.
-constexpr Numbers of_hip{[](std::uintptr_t number) { return number == 0 || number >= exchange::lowest_handle; },
+constexpr Numbers of_hip{[](std::uintptr_t number) { return number == 0 || number >= lowest_handle; },
                          "0 (the default stream), a hipStream_t"};
-constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= exchange::lowest_handle; },
+constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= lowest_handle; },
                           "a queue, an int that is a sycl::queue *"};
 
 struct StreamRow {
@@ -73,7 +73,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (stream == Py_None) [[likely]] {
         if (row && row->none_is_legacy)
-            return exchange::hand_to(array, {exchange::legacy_stream_of(array.device()), true}, wait_without_gil);
+            return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, wait_without_gil);
         return give_host_its_turn(array);
     }
     array.memory().mark_escaped();

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -25,23 +26,23 @@ enum class Argument { impl, handle };
 
 struct Property {
     const char *name;
-    bool (*can_have)(TypeCode code);
+    std::uint32_t codes;  // 1 << TypeCode of those that can have it
     const char *meaning, *resolve;
     const char *library, *symbol;
     Argument argument;
 };
 
-constexpr bool is_differentiable(TypeCode code) {
-    return code != TypeCode::boolean && code != TypeCode::integer && code != TypeCode::unsigned_integer;
-}
+constexpr std::uint32_t bit_of(TypeCode code) { return std::uint32_t{1} << static_cast<unsigned>(code); }
+constexpr std::uint32_t every_code = ~std::uint32_t{0}, differentiable = ~(bit_of(TypeCode::boolean) | bit_of(TypeCode::integer) |
+                                                                           bit_of(TypeCode::unsigned_integer));
 
 constexpr std::array<Property, 3> properties{{
-    {"requires_grad", is_differentiable, "requires a gradient, which a view would bypass", ".detach()", "libc10.so",
+    {"requires_grad", differentiable, "requires a gradient, which a view would bypass", ".detach()", "libc10.so",
      "_ZNK3c1010TensorImpl13requires_gradEv", Argument::impl},
-    {"is_neg", [](TypeCode) { return true; }, "is negated lazily: its bytes have the other sign", ".resolve_neg()",
-     "libtorch_cpu.so", "_ZN2at6native6is_negERKNS_6TensorE", Argument::handle},
-    {"is_conj", [](TypeCode code) { return code == TypeCode::complex; }, "is conjugated lazily: its bytes are not conjugated",
-     ".resolve_conj()", "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
+    {"is_neg", every_code, "is negated lazily: its bytes have the other sign", ".resolve_neg()", "libtorch_cpu.so",
+     "_ZN2at6native6is_negERKNS_6TensorE", Argument::handle},
+    {"is_conj", bit_of(TypeCode::complex), "is conjugated lazily: its bytes are not conjugated", ".resolve_conj()",
+     "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
 }};
 
 bool ask_in_python(PyObject *tensor, const char *name) {
@@ -116,7 +117,7 @@ const Questions &questions_for(PyObject *tensor) {
 void require_plain_tensor(PyObject *tensor, TypeCode code) {
     const Questions &questions = questions_for(tensor);
     for (std::size_t i = 0; i < properties.size(); ++i)
-        if (properties[i].can_have(code) && questions.ask(tensor, i)) [[unlikely]]
+        if (properties[i].codes & bit_of(code) && questions.ask(tensor, i)) [[unlikely]]
             throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", properties[i].meaning, "; pass tensor",
                         properties[i].resolve);
 }

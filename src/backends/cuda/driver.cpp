@@ -43,6 +43,7 @@ void look_up_all(void *library, Driver &made) {
 #undef ENTREPOT_CUDA_REQUIRE
 #undef ENTREPOT_CUDA_LOOK_UP
     require(library, made.event_elapsed_time, "cuEventElapsedTime");
+    require(library, made.capture_info, "cuStreamGetCaptureInfo_v2");
 }
 
 // What a failed cuInit means, where its code alone does not tell.

@@ -16,7 +16,8 @@
     required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
     required(cuCtxEnablePeerAccess) required(cuCtxSynchronize) optional(cuCtxRecordEvent) \
     required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
-    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) required(cuThreadExchangeStreamCaptureMode) \
+    required(cuUserObjectCreate) required(cuUserObjectRelease) required(cuGraphRetainUserObject) \
     required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
     required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemPoolTrimTo) \
     required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
@@ -48,8 +49,10 @@ struct Driver {
 #define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_MEMBER, ENTREPOT_CUDA_MEMBER)
 #undef ENTREPOT_CUDA_MEMBER
-    // Its newer version does the same, and older drivers have not got it.
+    // Their newer versions do the same, and older drivers have not got them.
     CUresult (*event_elapsed_time)(float *milliseconds, CUevent from, CUevent to) = nullptr;
+    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph,
+                             const CUgraphNode **dependencies, std::size_t *dependency_count) = nullptr;
     decltype(&::cuGetErrorName) error_name = nullptr;
     decltype(&::cuGetErrorString) error_text = nullptr;
     int version = 0;  // 12040 for CUDA 12.4

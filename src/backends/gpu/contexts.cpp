@@ -64,6 +64,13 @@ Reference<Context> enter(Interned &all, Device &device, CUcontext native, bool i
     return Reference<Context>::adopt(*made);
 }
 
+// With the context current.
+CUevent create_event() {
+    CUevent event = nullptr;
+    check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    return event;
+}
+
 ep_status context_create(const ep_device *devices, std::size_t count, ep_context *context) {
     return guarded([&] {
         if (count == 0)
@@ -105,9 +112,10 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&] {
         const Current current(native);
+        const BesideCaptures beside;
         chunks->free_all();
-        for (const CUevent event : events_)
-            driver().cuEventDestroy(event);
+        for (const Event *event : events_)
+            delete event;
         for (const Leaving &leaving : leaving_)
             driver().cuModuleUnload(leaving.module);
         if (strided_module_ != nullptr)
@@ -128,48 +136,50 @@ void Context::end(Context *self) noexcept {
     delete self;
 }
 
-CUevent Context::take_event() {
+Reference<Event> Context::take_event() {
     {
         const std::lock_guard hold(mutex_);
         if (!events_.empty()) {
-            const CUevent event = events_.back();
+            Event &event = *events_.back();
             events_.pop_back();
-            return event;
+            event.revive();
+            event.enter(*this);
+            return Reference<Event>::adopt(event);
         }
     }
     const Current current(native);
-    CUevent event = nullptr;
-    check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    return event;
+    return Reference<Event>::adopt(*new Event(create_event(), this, false));
 }
 
-void Context::give_back_event(CUevent event) noexcept {
+bool Context::keep_event(Event &event) noexcept {
     constexpr std::size_t most_kept = 256;
     try {
         const std::lock_guard hold(mutex_);
-        if (events_.size() < most_kept) {
-            events_.push_back(event);
-            return;
-        }
+        if (events_.size() >= most_kept)
+            return false;
+        events_.push_back(&event);
+        return true;
     } catch (...) {  // no memory for the list
+        return false;
     }
-    driver().cuEventDestroy(event);
 }
 
 void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
         unload_finished();
         CUevent last_use = nullptr;
-        if (driver().cuCtxRecordEvent != nullptr) {
-            last_use = take_event();
+        if (driver().cuCtxRecordEvent != nullptr && !has_captures(*this)) {
+            const Current current(native);
+            last_use = create_event();
             check(driver().cuCtxRecordEvent(native, last_use), "cuCtxRecordEvent");
         }
         const std::lock_guard hold(mutex_);
-        leaving_.push_back({module, last_use});  // a driver that cannot say when it is over keeps it as long as the context
+        leaving_.push_back({module, last_use});  // where the driver cannot say when it is over, it stays as long as the context
     });
 }
 
 void Context::unload_finished() {
+    const BesideCaptures beside;
     std::vector<Leaving> gone;
     {
         const std::lock_guard hold(mutex_);
@@ -185,7 +195,7 @@ void Context::unload_finished() {
     const Current current(native);
     for (const Leaving &leaving : gone) {
         driver().cuModuleUnload(leaving.module);
-        give_back_event(leaving.last_use);
+        driver().cuEventDestroy(leaving.last_use);
     }
 }
 

@@ -4,11 +4,11 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-CUevent create_timed_event(Context &context) {
+Reference<Event> create_timed_event(Context &context) {
     const Current current(context.native);
     CUevent event = nullptr;
     check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-    return event;
+    return Reference<Event>::adopt(*new Event(event, &context, true));
 }
 
 ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
@@ -20,19 +20,25 @@ ep_status event_record_context(ep_context context, ep_event *event) {
         if (driver().cuCtxRecordEvent == nullptr)
             refuse(EP_UNSUPPORTED, context_mark_advice);
         Context &of = object(context);
-        const CUevent native = of.take_event();
-        Reference<Event> made = Reference<Event>::adopt(*new Event(native, &of, false));
-        check(driver().cuCtxRecordEvent(of.native, native), "cuCtxRecordEvent");
+        if (has_captures(of))  // which the driver would invalidate
+            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is being captured into a graph");
+        Reference<Event> made = of.take_event();
+        check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
     });
 }
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
+        object(queue).may_be_captured();  // by the capture of what the event marks
         object(queue).submit([&](CUstream stream) {
             check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
         });
     });
+}
+
+ep_status event_hand_over(ep_queue from, ep_queue to) {
+    return guarded([&] { object(from).hand_over(object(to)); });
 }
 
 ep_status event_wait(ep_event event) {
@@ -69,30 +75,42 @@ void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
 
-Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), context_(of) {
-    if (context_ != nullptr)
-        context_->retain();
+Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), is_owned_(of != nullptr) {
+    if (of != nullptr)
+        enter(*of);
+}
+
+Event::~Event() {
+    if (is_owned_)
+        driver().cuEventDestroy(native);
+}
+
+void Event::enter(Context &of) noexcept {
+    context_ = &of;
+    of.retain();
 }
 
 // Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
-Event::~Event() {
-    if (context_ == nullptr)
-        return;
-    if (is_timed)
-        driver().cuEventDestroy(native);
-    else
-        context_->give_back_event(native);
-    context_->release();
+void Event::end(Event *self) noexcept {
+    Context *const of = std::exchange(self->context_, nullptr);
+    if (of == nullptr || self->is_timed || !of->keep_event(*self))
+        delete self;
+    if (of != nullptr)
+        of->release();
 }
 
 bool Event::is_done() const {
+    const BesideCaptures beside;
     const CUresult code = driver().cuEventQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuEventQuery");
     return code == CUDA_SUCCESS;
 }
 
-void Event::wait() const { check(driver().cuEventSynchronize(native), "cuEventSynchronize"); }
+void Event::wait() const {
+    const BesideCaptures beside;
+    check(driver().cuEventSynchronize(native), "cuEventSynchronize");
+}
 
 Reference<Event> Queue::record() {
     if (!is_of_this_thread()) {
@@ -100,17 +118,37 @@ Reference<Event> Queue::record() {
             return Reference<Event>::adopt(*last);
         refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
     }
-    const CUevent native_event = is_profiling() ? create_timed_event(*context) : context->take_event();
-    Reference<Event> event = Reference<Event>::adopt(*new Event(native_event, &*context, is_profiling()));
+    if (native == CU_STREAM_LEGACY)
+        capture();
+    Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
     const Current current(context->native);
-    check(driver().cuEventRecord(native_event, native), "cuEventRecord");
+    check(driver().cuEventRecord(event->native, native), "cuEventRecord");
     return event;
+}
+
+void Queue::hand_over(Queue &to) {
+    const auto wait_for = [&](const Event &mark) {
+        to.submit([&](CUstream stream) {
+            check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        });
+    };
+    if (!is_of_this_thread())
+        return wait_for(*record());
+    const std::lock_guard hold(hand_over_mutex_);
+    if (hand_over_mark_ == nullptr)
+        hand_over_mark_ = context->take_event().detach();
+    {
+        const Current current(context->native);
+        check(driver().cuEventRecord(hand_over_mark_->native, native), "cuEventRecord");
+    }
+    wait_for(*hand_over_mark_);
 }
 
 void enter_events(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
+    table.event_hand_over = event_hand_over;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

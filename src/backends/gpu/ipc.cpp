@@ -155,6 +155,7 @@ void *map(const Device &device, const Mapping &mapping) {
 
 ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, void **pointer) {
     return guarded([&] {
+        const BesideCaptures beside;
         const Device &on = object(device);
         if (kind != EP_USM_DEVICE)
             refuse(EP_UNSUPPORTED, "of ", on.selector(),
@@ -309,6 +310,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
 
 ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t, void **pointer) {
     return guarded([&] {
+        const BesideCaptures beside;
         const Device &device = object(context).device;
         if (handle->size == 0 || handle->size > device.info.max_allocation)
             refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(), " has ",
@@ -332,6 +334,9 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
 // What other code of this process still runs with the memory nobody has told us, so everything is waited for, as cudaFree does.
 ep_status ipc_close(ep_context context, void *pointer) {
     return guarded([&] {
+        if (has_captures(object(context)))  // which waiting for all work would invalidate
+            refuse(EP_INVALID, "memory of another process is not closed while a stream is being captured into a graph");
+        const BesideCaptures beside;
         const Current current(object(context).native);
         const Mapping mapping = Mappings::only().take(address(pointer));
         driver().cuCtxSynchronize();

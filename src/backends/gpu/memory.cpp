@@ -59,7 +59,11 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
     // More managed memory than the device has is possible, and makes every kernel that uses it wait for pages.
     if (kind != EP_USM_HOST && bytes > device.info.max_allocation)
         refuse_bytes(device, kind, bytes, "has " + std::to_string(device.info.max_allocation) + " in all");
+    if (queue != nullptr && queue->capture() != 0)
+        refuse(EP_UNSUPPORTED, "memory was to be allocated in the order of a queue that is being captured into a graph: it would "
+                               "belong to the graph; allocate it in another queue");
     const Current current(context.native);
+    const BesideCaptures beside;
     void *pointer = nullptr;
     const CUresult code = kind == EP_USM_HOST     ? allocate_pinned(bytes, &pointer)
                           : kind == EP_USM_SHARED ? allocate_managed(bytes, &pointer)
@@ -72,10 +76,12 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
 
 void free_block(Context &context, void *pointer, Queue *queue) {
     const PointerAttributes found = attributes_of(pointer);
+    const bool in_order = queue != nullptr && queue->capture() == 0;  // else the graph would free it, each time that it runs
     const Current current(context.native);
+    const BesideCaptures beside;
     if (found.type == CU_MEMORYTYPE_HOST && !found.is_managed)
         check(driver().cuMemFreeHost(pointer), "cuMemFreeHost");
-    else if (found.is_of_device() && queue != nullptr)
+    else if (found.is_of_device() && in_order)
         check(driver().cuMemFreeAsync(address(pointer), queue->native), "cuMemFreeAsync");
     else
         check(driver().cuMemFree(address(pointer)), "cuMemFree");
@@ -220,7 +226,8 @@ void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
     const PointerAttributes of_to = attributes_of(to), of_from = attributes_of(from);
     if (of_to.is_of_device() && of_from.is_of_device() && of_to.ordinal != of_from.ordinal)
         return copy_between_devices(queue, to, of_to, from, of_from, bytes);
-    if (is_synchronous(of_to, of_from) && !queue.is_idle())
+    const BesideCaptures beside;
+    if (is_synchronous(of_to, of_from) && queue.capture() == 0 && !queue.is_idle())
         return copy_in_turn(queue, to, of_to, from, of_from, bytes);
     queue.submit(
         [&](CUstream stream) { check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync"); });
@@ -276,6 +283,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
 // Blocks are freed in the order of a stream, and the pool keeps them even when that has passed.
 ep_status memory_trim(ep_device device) {
     return guarded([&] {
+        const BesideCaptures beside;
         if (object(device).has_pools)
             check(driver().cuMemPoolTrimTo(object(device).pool(), 0), "cuMemPoolTrimTo");
     });

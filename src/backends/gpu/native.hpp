@@ -8,6 +8,7 @@
 #include "backends/walk.hpp"
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,20 @@ inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queu
 inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
 inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
 inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
+
+// While anybody captures a graph, the driver refuses every thread what cannot be captured, waits, queries and allocations of
+// other streams too, and invalidates the capture. This thread is let, as long as the object lives: our calls mean no captured
+// stream.
+class BesideCaptures {
+public:
+    BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+    BesideCaptures(const BesideCaptures &) = delete;
+    BesideCaptures &operator=(const BesideCaptures &) = delete;
+    ~BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+
+private:
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
 
 // ----------------------------------------------------------------- devices
 
@@ -102,9 +117,10 @@ public:
     const bool is_primary;
     const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
 
-    // Events without time, ready to be recorded again: making one costs more than recording it.
-    CUevent take_event();
-    void give_back_event(CUevent event) noexcept;
+    // An event without time, to be recorded: one that came back where there is any, for making one costs more than recording it.
+    Reference<Event> take_event();
+    // False where there are enough, and the event has to go.
+    bool keep_event(Event &event) noexcept;
 
     // A kernel of the embedded module; see strided.cpp.
     CUfunction strided_kernel(const std::string &name);
@@ -121,8 +137,8 @@ private:
         CUmodule module;
         CUevent last_use;
     };
-    std::mutex mutex_;  // guards what follows
-    std::vector<CUevent> events_;
+    std::mutex mutex_;             // guards what follows
+    std::vector<Event *> events_;  // without references, to us or to them
     CUmodule strided_module_ = nullptr;
     std::map<std::string, CUfunction> strided_kernels_;
     std::vector<Leaving> leaving_;
@@ -134,6 +150,10 @@ Reference<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
 Reference<Context> intern(CUcontext native);
 
+// Whether a stream of the context is known to be captured: one that has a handle, one that the legacy default stream waits for,
+// or the one that another library works with here.
+bool has_captures(const Context &context);
+
 // ------------------------------------------------------------------ events
 
 class Event : public Counted<Event> {
@@ -141,6 +161,7 @@ public:
     // Takes over the event; one without a context belongs to whoever made it.
     Event(CUevent event, Context *of, bool timed);
     ~Event();
+    static void end(Event *self) noexcept;
 
     const CUevent native;
     const bool is_timed;
@@ -149,7 +170,11 @@ public:
     void wait() const;
 
 private:
-    Context *const context_;  // one reference
+    friend class Context;
+    void enter(Context &of) noexcept;
+
+    const bool is_owned_;
+    Context *context_ = nullptr;  // one reference, while somebody has the event
 };
 
 // ------------------------------------------------------------------ queues
@@ -169,15 +194,27 @@ public:
     const std::uint64_t thread;  // whose stream it is; 0: of no thread in particular
 
     Device &device() const noexcept { return context->device; }
+    bool is_of_this_thread() const noexcept;
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
 
     Reference<Event> record();
+    // Later work of `to` waits for what this holds now.
+    void hand_over(Queue &to);
     void wait();
     bool is_idle();
+
+    // The number of the capture that takes what is submitted; 0: it runs. Refuses of the legacy default stream where the driver
+    // would: while a stream that it waits for is captured.
+    std::uint64_t capture() const;
+    void keep(void *user, void (*let_go)(void *user));  // for the graph that is being captured
+    // From now on somebody may capture it: its stream was given out, or waits for one that may be captured.
+    void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }
 
     // submit(stream) with the queue's context current.
     template <class Submit> void submit(Submit &&submit) {
         require_own_thread();
+        if (native == CU_STREAM_LEGACY)
+            capture();
         const Current current(context->native);
         submit(native);
         if (thread != 0)
@@ -187,12 +224,16 @@ public:
     void mark();
 
 private:
-    bool is_of_this_thread() const noexcept;
     void require_own_thread() const;
     Event *last_mark();  // one reference; NULL: nothing was submitted
+    void require_running(const char *what) const;
 
+    std::atomic<bool> may_be_captured_;
     std::mutex mutex_;  // guards what follows
     Event *last_ = nullptr;
+    // A wait that was submitted keeps what the event meant then, so one is enough; nobody may mark anew between the two.
+    std::mutex hand_over_mutex_;  // guards what follows
+    Event *hand_over_mark_ = nullptr;
 };
 
 // ------------------------------------------------------------------ memory

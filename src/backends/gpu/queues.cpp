@@ -3,6 +3,8 @@
 
 #include "core/thread_number.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -31,6 +33,14 @@ public:
     void enter(Queue &queue) {
         const std::lock_guard hold(mutex_);
         handles_[key_of(queue)] = &queue;
+    }
+
+    bool is_any_captured(const Context &context) {
+        const std::lock_guard hold(mutex_);
+        return std::any_of(handles_.begin(), handles_.end(), [&](const auto &entry) {
+            const Queue &queue = *entry.second;
+            return &*queue.context == &context && queue.is_of_this_thread() && queue.capture() != 0;
+        });
     }
 
     void forget(Queue &queue) noexcept {
@@ -98,7 +108,10 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
 }
 
 ep_status queue_native(ep_queue queue, void **native) {
-    return guarded([&] { *native = const_cast<CUstream *>(&object(queue).native); });
+    return guarded([&] {
+        object(queue).may_be_captured();
+        *native = const_cast<CUstream *>(&object(queue).native);
+    });
 }
 
 void queue_release(ep_queue queue) { object(queue).release(); }
@@ -126,15 +139,24 @@ ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
     return guarded([&] { *idle = object(queue).is_idle(); });
 }
 
+ep_status queue_capture(ep_queue queue, std::uint64_t *capture) {
+    return guarded([&] { *capture = object(queue).capture(); });
+}
+
+ep_status queue_keep(ep_queue queue, void *user, void (*let_go)(void *user)) {
+    return guarded([&] { object(queue).keep(user, let_go); });
+}
+
 }  // namespace
 
 Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
-    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)) {}
+    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)), may_be_captured_(!owned) {}
 
 // The driver lets a stream finish what it holds.
 Queue::~Queue() {
-    if (last_ != nullptr)
-        last_->release();
+    for (Event *const mark : {last_, hand_over_mark_})
+        if (mark != nullptr)
+            mark->release();
     if (is_owned)
         driver().cuStreamDestroy(native);
 }
@@ -152,6 +174,54 @@ void Queue::require_own_thread() const {
                            "stream; wrap that, or use a queue of your own");
 }
 
+std::uint64_t Queue::capture() const {
+    // No capture has it, and nobody waits for what is submitted: the driver will say why.
+    constexpr std::uint64_t invalidated = std::numeric_limits<std::uint64_t>::max();
+    if (!may_be_captured_.load(std::memory_order_relaxed) || !is_of_this_thread())
+        return 0;
+    const Current current(context->native);  // which the default streams mean
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t number = 0;
+    const CUresult code = driver().capture_info(native, &status, &number, nullptr, nullptr, nullptr);
+    if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        refuse(EP_UNSUPPORTED, "the legacy default stream takes no work while a stream that it waits for is captured: capture a "
+                               "stream that was made non-blocking, or end the capture first");
+    check(code, "cuStreamGetCaptureInfo");
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? number : invalidated;
+}
+
+void Queue::keep(void *user, void (*let_go)(void *user)) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = nullptr;
+    const Current current(context->native);
+    check(driver().capture_info(native, &status, nullptr, &graph, nullptr, nullptr), "cuStreamGetCaptureInfo");
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no graph to keep anything");
+    CUuserObject kept = nullptr;
+    check(driver().cuUserObjectCreate(&kept, user, let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), "cuUserObjectCreate");
+    check(driver().cuGraphRetainUserObject(graph, kept, 1, CU_GRAPH_USER_OBJECT_MOVE), "cuGraphRetainUserObject");
+}
+
+// The driver would refuse as well, and invalidate the capture.
+void Queue::require_running(const char *what) const {
+    if (capture() != 0)
+        refuse(EP_UNSUPPORTED, what,
+               " a queue that is being captured into a graph was asked for: what it holds runs when the graph "
+               "does; end the capture first");
+}
+
+bool has_captures(const Context &context) {
+    const Current current(context.native);
+    const auto is_captured = [](CUstream stream) {
+        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+        return driver().capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr) != CUDA_SUCCESS ||
+               status != CU_STREAM_CAPTURE_STATUS_NONE;
+    };
+    void *const foreign = loader->foreign_queue(static_cast<std::uint32_t>(context.device.native));
+    return is_captured(CU_STREAM_LEGACY) || (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
+           Known::only().is_any_captured(context);
+}
+
 Event *Queue::last_mark() {
     const std::lock_guard hold(mutex_);
     if (last_ != nullptr)
@@ -160,6 +230,8 @@ Event *Queue::last_mark() {
 }
 
 void Queue::mark() {
+    if (capture() != 0)
+        return;  // nothing of it runs
     Reference<Event> marked = record();
     Event *earlier;
     {
@@ -172,7 +244,9 @@ void Queue::mark() {
 
 void Queue::wait() {
     if (is_of_this_thread()) {
+        require_running("the end of the work of");
         const Current current(context->native);
+        const BesideCaptures beside;
         check(driver().cuStreamSynchronize(native), "cuStreamSynchronize");
     } else if (Event *const last = last_mark()) {
         Reference<Event>::adopt(*last)->wait();
@@ -184,7 +258,9 @@ bool Queue::is_idle() {
         Event *const last = last_mark();
         return last == nullptr || Reference<Event>::adopt(*last)->is_done();
     }
+    require_running("whether there is work in");
     const Current current(context->native);
+    const BesideCaptures beside;
     const CUresult code = driver().cuStreamQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuStreamQuery");
@@ -203,6 +279,8 @@ void enter_queues(ep_backend &table) {
     table.queue_wait = queue_wait;
     table.queue_wait_submitted = queue_wait;
     table.queue_is_idle = queue_is_idle;
+    table.queue_capture = queue_capture;
+    table.queue_keep = queue_keep;
 }
 
 }  // namespace entrepot::backends::ENTREPOT_GPU

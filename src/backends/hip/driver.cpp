@@ -167,6 +167,17 @@ CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
     return code;
 }
 
+// Before HIP 5.3 a graph keeps nothing for anybody.
+CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
+    if (driver().hipUserObjectCreate == nullptr || driver().hipGraphRetainUserObject == nullptr)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return driver().hipUserObjectCreate(made, user, let_go, references, flags);
+}
+
+CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) {
+    return driver().hipGraphRetainUserObject(graph, object, references, flags);
+}
+
 // HIP's compiler of code has no log that the loader could give.
 CUresult load_code(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
     return forget(driver().hipModuleLoadData(module, image));
@@ -181,9 +192,11 @@ CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parame
                                                      c.blockDimZ, c.sharedMemBytes, c.hStream, parameters);
 }
 
-// By an IPC handle goes what hipMalloc gave; the runtime's own attribute says so of no pointer.
-CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr) {
-    *static_cast<int *>(value) = 1;
+// By an IPC handle goes what hipMalloc gave. The runtime has an attribute for that which says so of no pointer, so it is asked
+// for a handle.
+CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer) {
+    CUipcMemHandle name;
+    *static_cast<int *>(value) = forget(driver().cuIpcGetMemHandle(&name, pointer)) == CUDA_SUCCESS;
     return CUDA_SUCCESS;
 }
 
@@ -201,6 +214,8 @@ void stand_between(Driver &made) {
     made.cuMemcpyAsync = copy;
     made.cuMemcpyPeerAsync = copy_between;
     made.cuLaunchHostFunc = call_host_later;
+    made.cuUserObjectCreate = create_user_object;
+    made.cuGraphRetainUserObject = retain_user_object;
     made.cuModuleLoadDataEx = load_code;
     made.cuFuncSetAttribute = set_function_attribute;
     made.cuLaunchKernelEx = launch;
@@ -225,6 +240,9 @@ constexpr Named names[] = {
     {"cuMemcpyAsync", "hipMemcpyAsync"},
     {"cuMemcpyPeerAsync", "hipMemcpyPeerAsync"},
     {"cuLaunchHostFunc", "hipLaunchHostFunc"},
+    {"cuStreamGetCaptureInfo", "hipStreamGetCaptureInfo_v2"},
+    {"cuUserObjectCreate", "hipUserObjectCreate"},
+    {"cuGraphRetainUserObject", "hipGraphRetainUserObject"},
     {"cuModuleLoadDataEx", "hipModuleLoadData"},
     {"cuLaunchKernelEx", "hipModuleLaunchCooperativeKernel"},
 };

@@ -32,7 +32,11 @@ using CUmodule = struct ihipModule_t *;
 using CUfunction = struct ihipModuleSymbol_t *;
 using CUmemoryPool = struct ihipMemPoolHandle_t *;
 using CUmemGenericAllocationHandle = struct ihipMemGenericAllocationHandle *;
+using CUgraph = struct ihipGraph *;
+using CUgraphNode = struct hipGraphNode *;
+using CUuserObject = struct hipUserObject *;
 using CUhostFn = void (*)(void *user);
+using cuuint64_t = unsigned long long;
 
 inline const CUstream CU_STREAM_LEGACY = nullptr;
 inline const CUstream CU_STREAM_PER_THREAD = reinterpret_cast<CUstream>(std::uintptr_t{2});
@@ -58,6 +62,7 @@ enum CUresult : int {
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_ERROR_NOT_SUPPORTED = 801,
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
     CUDA_ERROR_INVALID_CLUSTER_SIZE = -1,  // never: HIP has no clusters
 };
 
@@ -105,7 +110,12 @@ enum : unsigned {
     CU_EVENT_DISABLE_TIMING = 2,
     CU_EVENT_WAIT_DEFAULT = 0,
     CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
+    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
+    CU_GRAPH_USER_OBJECT_MOVE = 1,
 };
+
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
 
 struct CUuuid {
     char bytes[16];
@@ -206,6 +216,10 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(cuStreamDestroy, hipStreamDestroy, (CUstream stream)) \
     twin(cuStreamSynchronize, hipStreamSynchronize, (CUstream stream)) \
     twin(cuStreamWaitEvent, hipStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags)) \
+    twin(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
+    twin(capture_info, hipStreamGetCaptureInfo_v2, \
+         (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph, const CUgraphNode **dependencies, \
+          std::size_t *dependency_count)) \
     twin(cuEventCreate, hipEventCreateWithFlags, (CUevent *event, unsigned flags)) \
     twin(cuEventDestroy, hipEventDestroy, (CUevent event)) \
     twin(cuEventRecord, hipEventRecord, (CUevent event, CUstream stream)) \
@@ -266,6 +280,8 @@ inline constexpr int hipMemcpyDefault = 4;
     required(hipStreamQuery, (CUstream stream)) \
     required(hipEventQuery, (CUevent event)) \
     optional(hipStreamGetDevice, (CUstream stream, CUdevice *device)) \
+    optional(hipUserObjectCreate, (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags)) \
+    optional(hipGraphRetainUserObject, (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
     optional(hipLaunchHostFunc, (CUstream stream, CUhostFn function, void *user)) \
     required(hipStreamAddCallback, (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, unsigned flags)) \
     required(hipPointerGetAttributes, (hipPointerAttribute_t *found, const void *pointer)) \
@@ -309,6 +325,9 @@ struct Driver {
     CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUcontext of_from, std::size_t bytes,
                                   CUstream stream) = nullptr;
     CUresult (*cuLaunchHostFunc)(CUstream stream, CUhostFn function, void *user) = nullptr;
+    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
+                                   unsigned flags) = nullptr;
+    CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
     CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
                                    void **values) = nullptr;
     CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;  // of these HIP has not all

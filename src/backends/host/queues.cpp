@@ -213,6 +213,16 @@ ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
     return EP_OK;
 }
 
+// Nothing is captured here.
+ep_status queue_capture(ep_queue, std::uint64_t *capture) {
+    *capture = 0;
+    return EP_OK;
+}
+
+ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
+    return guarded([&] { refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything"); });
+}
+
 }  // namespace
 
 void enter_queues(ep_backend &table) {
@@ -227,6 +237,8 @@ void enter_queues(ep_backend &table) {
     table.queue_wait = queue_wait;
     table.queue_wait_submitted = queue_wait;
     table.queue_is_idle = queue_is_idle;
+    table.queue_capture = queue_capture;
+    table.queue_keep = queue_keep;
 }
 
 }  // namespace entrepot::backends::host

@@ -149,6 +149,7 @@ void enter_events(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
+    table.event_hand_over = hand_over_by_event<event_record, event_wait_in_queue, event_release>;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

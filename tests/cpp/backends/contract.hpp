@@ -58,8 +58,12 @@ inline std::string &last_error() {
     return message;
 }
 
-inline const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { last_error() = message; },
-                              [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
+inline const ep_loader loader{sizeof(ep_loader),
+                              EP_BACKEND_VERSION,
+                              [](const char *message) { last_error() = message; },
+                              [](const char *) {},
+                              [](const char *) -> const char * { return nullptr; },
+                              [](std::uint32_t) -> void * { return nullptr; }};
 
 #define CONTRACT_OK(call)                                                                                                        \
     do {                                                                                                                         \
@@ -504,6 +508,28 @@ inline void events_order_work_across_queues(const Subject &subject) {
             CHECK(done == 1);
             CHECK(copied.read<std::int64_t>(1).front() == value);
         }
+    });
+}
+
+inline void queues_hand_over_to_each_other(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Slow slow(bench);
+        const Queue producer = bench.queue(), consumer = bench.queue();
+        const Memory copied(bench, bench.kinds().front(), sizeof(std::int64_t));
+        copied.write(std::vector<std::int64_t>{-1});
+        for (std::int64_t value : {21, 22}) {
+            slow.submit(producer, value);
+            CONTRACT_OK(table.event_hand_over(producer.get(), consumer.get()));
+            CONTRACT_OK(table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
+            std::int32_t idle = 1;
+            CONTRACT_OK(table.queue_is_idle(consumer.get(), &idle));
+            CHECK_MESSAGE(idle == 0, "what waits for the slow kernel cannot be done already");
+            CONTRACT_OK(table.event_hand_over(consumer.get(), producer.get()));  // the next value is not written before
+            bench.wait(consumer);
+            CHECK(copied.read<std::int64_t>(1).front() == value);
+        }
+        bench.wait(producer);
     });
 }
 
@@ -1185,6 +1211,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)                                        \
     CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                                                          \
     CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                                                \
+    CONTRACT_CASE(NAME, SUBJECT, queues_hand_over_to_each_other)                                                                 \
     CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                                                           \
     CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                                                      \
     CONTRACT_CASE(NAME, SUBJECT, trimming_leaves_what_is_in_use)                                                                 \

@@ -239,6 +239,48 @@ TEST_CASE("a queue waits for another's event, and its own later events come afte
     CHECK(calls().event_wait_in_queue == waits);
 }
 
+TEST_CASE("a queue waits for all that another holds, and asks nobody whether that is done") {
+    const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
+    fake::hold(slow);
+    std::string order;
+    fake::submit(slow, [&] { order += 'a'; });
+    const Event before = queue.record();
+    const int asked = calls().event_is_done;
+    queue.wait_for(slow);
+    CHECK(calls().event_is_done == asked);
+    fake::submit(queue, [&] { order += 'b'; });
+    const Event after = queue.record();
+    CHECK(before.is_done());
+    CHECK(!after.is_done());
+    CHECK(order.empty());
+    fake::release(slow);
+    CHECK(order == "ab");
+    CHECK(after.is_done());
+
+    const int waits = calls().event_wait_in_queue;
+    queue.wait_for(queue);
+    slow.wait();
+    queue.wait_for(slow);
+    CHECK(calls().event_wait_in_queue == waits);
+}
+
+TEST_CASE("a queue waits for what is left of one that is gone, and for another backend's on the host") {
+    const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
+    fake::hold(slow);
+    fake::submit(slow);
+    const Queue past = Queue::past(slow.context(), slow.device(), slow.record());
+    queue.wait_for(past);
+    CHECK_FALSE(queue.is_done(queue.position()));
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(slow);
+    });
+    registry::select("host").default_queue().wait_for(slow);
+    CHECK(slow.is_done(slow.position()));
+    CHECK(queue.is_done(queue.position()));
+    later.join();
+}
+
 TEST_CASE("an event of another backend is waited for on the host") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);

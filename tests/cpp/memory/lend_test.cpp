@@ -81,6 +81,35 @@ TEST_CASE("a block of one thread's stream that another thread lets go of waits f
     CHECK(pool.statistics().used == 0);
 }
 
+TEST_CASE("a block of a thread's stream comes back when the thread has ended, and not before its work has") {
+    const OwnPool pool;
+    const HeldQueue stream;
+    void *early = nullptr, *late = nullptr;
+    std::thread thread([&] {
+        early = lend(1000, {stream.queue, true});
+        late = lend(1000, {stream.queue, true});
+        stream.submit();
+        std::thread([&] { take_back(early); }).join();
+    });
+    thread.join();
+    take_back(late);
+    const auto is_given_out = [&](void *block) {
+        const Queue other = Queue::create(fake::device());
+        std::vector<void *> all;
+        for (int i = 0; i < 200; ++i)
+            all.push_back(lend(1000, {other}));
+        std::ranges::for_each(all, take_back);
+        return std::ranges::find(all, block) != all.end();
+    };
+    CHECK_FALSE(is_given_out(early));
+    CHECK_FALSE(is_given_out(late));
+    stream.finish();
+    wait_and_release();
+    CHECK(is_given_out(early));
+    CHECK(is_given_out(late));
+    CHECK(pool.statistics().used == 0);
+}
+
 TEST_CASE("threads lend and take back at once, also what others lent") {
     const OwnPool pool;
     std::atomic<void *> passed{nullptr};

@@ -57,6 +57,19 @@ class TestArguments:
         event.wait()
         np.testing.assert_array_equal(y.copy_to_host().numpy(), 1 + 2 * np.arange(64, dtype="float32"))
 
+    @pytest.mark.parametrize(
+        "scalar", [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)], ids=["numpy", "ours", "ctypes"]
+    )
+    def test_many_arguments_as_few(self, place: Place, scalar: object) -> None:
+        """More than there is room for without memory of their own."""
+        count = 24
+        names = ", ".join(f"float a{i}" for i in range(count))
+        total = " + ".join(f"a{i}" for i in range(count))
+        source = f"__kernel void sum(__global float *out, {names}) {{ out[0] = {total}; }}"
+        out = place.empty(1, "float32")
+        ep.Program(source, ep.device("opencl:cpu")).kernel("sum")[1](out, *[scalar] * count).wait()
+        assert out.copy_to_host().numpy()[0] == 2 * count
+
     def test_a_struct_by_value(self, program: ep.Program, place: Place) -> None:
         class Recipe(ctypes.Structure):
             _fields_ = (("add", ctypes.c_int), ("times", ctypes.c_short))
@@ -134,6 +147,14 @@ class TestOrder:
 
 
 class TestRefusals:
+    def test_a_keyword_that_is_none(self, program: ep.Program) -> None:
+        with pytest.raises(TypeError, match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue"):
+            program.kernel("slow")[1](stream=1)
+
+    def test_a_scalar_of_a_type_that_nobody_has(self, program: ep.Program) -> None:
+        with pytest.raises(ep.ExchangeError, match="M8"):
+            program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21"))
+
     def test_a_scalar_without_a_type(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match="does not say its type"):
             program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), 3)

@@ -68,6 +68,20 @@ class TestEveryQueue:
         queue.wait_for(event)
         assert "done" in repr(event)
 
+    def test_a_queue_waits_for_another_or_itself(self, device):
+        first, second = ep.Queue(device), ep.Queue(device)
+        array = ep.zeros(64, "int32", queue=first)
+        assert second.wait_for(first) is None
+        first.wait_for(first)
+        ep.fill(array, 7, queue=second)
+        first.wait_for(second)
+        second.wait()
+        assert memoryview(array.copy_to_host())[63] == 7
+        with pytest.raises(TypeError, match="event was expected"):
+            first.wait_for(1)
+        with pytest.raises(TypeError, match="never initialised"):
+            ep.Queue.__new__(ep.Queue).wait_for(first)
+
     def test_it_goes_with_its_last_reference(self, device):
         queue = ep.Queue(device)
         gone = weakref.ref(queue)

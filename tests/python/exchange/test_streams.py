@@ -287,7 +287,8 @@ class TestExchangeApi:
         array, own = zeros(), Stream()
         number = {"NULL": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle}[name]
         far = ep.Queue(own if name == "handle" else Number(number or LEGACY))
-        kind, table = publish(lambda: Announced(array, (CUDA, 0)))
+        given = [array]
+        kind, table = publish(lambda: Announced(given[0], (CUDA, 0)))
 
         def current_stream(type: int, device: int, out: Any) -> int:
             assert (type, device) == (CUDA, 0)
@@ -303,11 +304,13 @@ class TestExchangeApi:
         assert not done.done, "the copy waited"
         assert values(copied)[0][0] == cuda_kernels.RESULT
         del keep
+        given.clear()  # the type stays, as types with a table do
 
     def test_the_driver_is_asked_what_it_is(self) -> None:
-        array, host = zeros("shared"), (ctypes.c_int * 12)()
-        kind, _ = publish(lambda: Announced(array, (CUDA, 0)))
+        given, host = [zeros("shared")], (ctypes.c_int * 12)()
+        kind, _ = publish(lambda: Announced(given[0], (CUDA, 0)))
         assert ep.asarray(kind()).kind == "shared"
+        given.clear()
         liar, _ = publish(lambda: Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(CUDA, 0)))
         with pytest.raises(ep.ExchangeError, match="its driver does not know"):
             ep.asarray(liar())

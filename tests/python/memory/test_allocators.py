@@ -155,6 +155,7 @@ class TestCupy:
             except BaseException as error:
                 failures.append(error)
 
+        cupy.full(1000, 1, "int32").sum()  # compiled once, and not by every thread
         threads = [threading.Thread(target=work, args=(value,)) for value in range(8)]
         for thread in threads:
             thread.start()
@@ -173,6 +174,7 @@ class TestCupy:
             numbers = memory.statistics(memory.pool())
             memory.set_resource("cuda:0", numbers)
             ep.allocators.use_in_cupy()
+            cupy.full(1000, 1, "int32").sum()  # compiled once, and not by every thread
             failures, passed = [], []
             def work(value):
                 try:
@@ -189,6 +191,8 @@ class TestCupy:
             assert not failures, failures
             del passed[:]
             assert int(cupy.ones(10).sum()) == 10
+            memory.trim()
+            assert numbers.current_bytes == 0, "blocks of threads that have ended"
             """
         )
 

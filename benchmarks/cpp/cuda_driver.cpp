@@ -1,0 +1,169 @@
+// What the CUDA backend adds to the driver: each call of ours beside the driver's own, taken by turns in one run.
+//
+//     cuda_driver            prints medians in nanoseconds, and a ratio
+//     cuda_driver launch     only what begins so
+#include "compare.hpp"
+
+#include <entrepot/device/context.hpp>
+#include <entrepot/device/registry.hpp>
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <string>
+#include <string_view>
+
+using benchmarks::compare, benchmarks::ok, benchmarks::wanted;
+
+namespace {
+
+#define EXPANDED(name) #name
+#define DRIVER_FUNCTION(function) (reinterpret_cast<decltype(&::function)>(find_function(EXPANDED(function))))
+
+// The driver is opened as the backend opens it.
+void *find_function(const char *name) {
+    static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *const function = library ? dlsym(library, name) : nullptr;
+    if (!function) {
+        std::fprintf(stderr, "the driver has no function %s\n", name);
+        std::exit(1);
+    }
+    return function;
+}
+
+void check(CUresult code) {
+    if (code != CUDA_SUCCESS) {
+        std::fprintf(stderr, "the driver failed with %d\n", static_cast<int>(code));
+        std::exit(1);
+    }
+}
+
+constexpr std::string_view source = ".version 7.0\n"
+                                    ".target sm_52\n"
+                                    ".address_size 64\n"
+                                    ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
+                                    "    ret;\n"
+                                    "}\n";
+
+constexpr std::size_t block_bytes = std::size_t{1} << 20, work_bytes = std::size_t{1} << 28;
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc > 2) {
+        std::fprintf(stderr, "usage: %s [rows]\n", argv[0]);
+        return 2;
+    }
+    wanted = argc == 2 ? argv[1] : "";
+    const entrepot::Device on = entrepot::registry::select("cuda:0");
+    const entrepot::Context in = on.default_context();
+    const ep_backend &table = on.backend().api();
+    const ep_device device = on.handle();
+    const ep_context context = in.handle();
+    check(DRIVER_FUNCTION(cuCtxPushCurrent)(static_cast<CUcontext>(in.native())));  // as in a program that uses CUDA
+    ep_queue first = nullptr, second = nullptr;
+    ok(table.queue_create(context, device, 0, &first));
+    ok(table.queue_create(context, device, 0, &second));
+    CUstream their_first = nullptr, their_second = nullptr;
+    const auto create_stream = DRIVER_FUNCTION(cuStreamCreate);
+    check(create_stream(&their_first, CU_STREAM_NON_BLOCKING));
+    check(create_stream(&their_second, CU_STREAM_NON_BLOCKING));
+    std::printf("%s\n", on.info().name);
+
+    const auto synchronize = DRIVER_FUNCTION(cuCtxSynchronize);
+    const auto wait_all = [&] { check(synchronize()); };
+
+    // ------------------------------------------------------------- memory
+    const auto allocate = DRIVER_FUNCTION(cuMemAllocAsync);
+    const auto give_back = DRIVER_FUNCTION(cuMemFreeAsync);
+    compare(
+        "allocate + free, 1 MiB",
+        [&] {
+            void *pointer = nullptr;
+            ok(table.memory_allocate(context, device, EP_USM_DEVICE, block_bytes, 0, first, &pointer));
+            ok(table.memory_free(context, pointer, first));
+        },
+        [&] {
+            CUdeviceptr pointer = 0;
+            check(allocate(&pointer, block_bytes, their_first));
+            check(give_back(pointer, their_first));
+        },
+        wait_all);
+    void *work = nullptr;
+    ok(table.memory_allocate(context, device, EP_USM_DEVICE, work_bytes, 0, first, &work));
+    const CUdeviceptr their_work = reinterpret_cast<CUdeviceptr>(work);
+    const auto attributes_of = DRIVER_FUNCTION(cuPointerGetAttributes);
+    ep_allocation found{};
+    compare(
+        "query: kind, device, base, size",
+        [&] { ok(table.memory_query(context, work, 4096, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found)); },
+        [&] {
+            unsigned type = 0, is_managed = 0;
+            int ordinal = -1;
+            CUdeviceptr base = 0;
+            std::size_t size = 0;
+            CUpointer_attribute wanted_ones[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                                 CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+            void *into[] = {&type, &is_managed, &ordinal, &base, &size};
+            check(attributes_of(5, wanted_ones, into, their_work));
+        });
+    const auto fill = DRIVER_FUNCTION(cuMemsetD8Async);
+    const std::uint8_t item = 7;
+    compare(
+        "fill 4 KiB", [&] { ok(table.memory_fill(first, work, &item, 1, 4096)); },
+        [&] { check(fill(their_work, item, 4096, their_first)); }, wait_all);
+
+    // ----------------------------------------------------------- launches
+    ep_program program = nullptr;
+    ok(table.program_build(context, device, EP_PTX, source.data(), source.size(), "", nullptr, &program));
+    ep_kernel kernel = nullptr;
+    ok(table.program_kernel(program, "nothing", &kernel));
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    check(DRIVER_FUNCTION(cuModuleLoadData)(&module, source.data()));
+    check(DRIVER_FUNCTION(cuModuleGetFunction)(&function, module, "nothing"));
+    const auto launch = DRIVER_FUNCTION(cuLaunchKernel);
+    float x = 1;
+    int n = 2;
+    const ep_range range{1, {128}, {128}};
+    const ep_argument arguments[] = {{EP_ARG_POINTER, sizeof work, work},
+                                     {EP_ARG_POINTER, sizeof work, work},
+                                     {EP_ARG_BYTES, sizeof x, &x},
+                                     {EP_ARG_BYTES, sizeof n, &n}};
+    compare(
+        "launch, 4 arguments", [&] { ok(table.kernel_launch(first, kernel, &range, nullptr, arguments, 4)); },
+        [&] {
+            void *their_arguments[] = {&work, &work, &x, &n};
+            check(launch(function, 1, 1, 1, 128, 1, 1, 0, their_first, their_arguments, nullptr));
+        },
+        wait_all);
+
+    // ------------------------------------------------------------- events
+    CUevent mark = nullptr;
+    check(DRIVER_FUNCTION(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
+    const auto record = DRIVER_FUNCTION(cuEventRecord);
+    const auto wait_behind = DRIVER_FUNCTION(cuStreamWaitEvent);
+    const auto hand_over = [&](ep_queue from, ep_queue to) { ok(table.event_hand_over(from, to)); };
+    const auto their_hand_over = [&](CUstream from, CUstream to) {
+        check(record(mark, from));
+        check(wait_behind(to, mark, CU_EVENT_WAIT_DEFAULT));
+    };
+    // While there is something to wait for; there and back, so that each mark is of something new.
+    compare(
+        "hand over, there and back", [&] { hand_over(first, second), hand_over(second, first); },
+        [&] { their_hand_over(their_first, their_second), their_hand_over(their_second, their_first); },
+        [&] {
+            check(fill(their_work, item, work_bytes, their_first));
+            ok(table.memory_fill(first, work, &item, 1, work_bytes));
+        },
+        wait_all);
+    compare(
+        "record",
+        [&] {
+            ep_event event = nullptr;
+            ok(table.event_record(first, 0, &event));
+            table.event_release(event);
+        },
+        [&] { check(record(mark, their_first)); }, wait_all);
+}

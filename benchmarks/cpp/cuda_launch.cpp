@@ -1,0 +1,93 @@
+// A launch and a hand-over between streams by the driver itself, for benchmarks/cuda.py: a library that it loads, so that both
+// sides of a pair meet in one process.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdlib>
+
+namespace {
+
+template <class Function> Function find(Function, const char *name) {
+    void *const function = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), name);
+    return function ? reinterpret_cast<Function>(function) : nullptr;
+}
+
+#define EXPANDED(name) #name
+#define FIND(function) find(static_cast<decltype(&::function)>(nullptr), EXPANDED(function))
+
+void check(CUresult code) {
+    if (code != CUDA_SUCCESS)
+        std::abort();
+}
+
+constexpr const char *source = ".version 7.0\n"
+                               ".target sm_52\n"
+                               ".address_size 64\n"
+                               ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
+                               "    ret;\n"
+                               "}\n";
+
+// In the context that is the current one, PyTorch's and CuPy's.
+struct Driver {
+    CUstream first = nullptr, second = nullptr;
+    CUfunction nothing = nullptr;
+    CUevent mark = nullptr;
+    decltype(&::cuLaunchKernel) launch = FIND(cuLaunchKernel);
+    decltype(&::cuEventRecord) record = FIND(cuEventRecord);
+    decltype(&::cuStreamWaitEvent) wait = FIND(cuStreamWaitEvent);
+    decltype(&::cuMemsetD8Async) fill = FIND(cuMemsetD8Async);
+
+    Driver() {
+        CUmodule module = nullptr;
+        check(FIND(cuModuleLoadData)(&module, source));
+        check(FIND(cuModuleGetFunction)(&nothing, module, "nothing"));
+        for (CUstream *stream : {&first, &second})
+            check(FIND(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
+        check(FIND(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
+    }
+    void hand_over(CUstream from, CUstream to) const {
+        check(record(mark, from));
+        check(wait(to, mark, CU_EVENT_WAIT_DEFAULT));
+    }
+};
+
+const Driver &driver() {
+    static const Driver *const made = new Driver;
+    return *made;
+}
+
+template <class Call> double nanoseconds(int calls, Call &&call) {
+    driver();
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i)
+        call();
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Nanoseconds that each of `calls` launches with four arguments takes.
+__attribute__((visibility("default"))) double driver_launch(CUdeviceptr memory, int calls) {
+    float x = 1;
+    int n = 2;
+    void *arguments[] = {&memory, &memory, &x, &n};
+    return nanoseconds(
+        calls, [&] { check(driver().launch(driver().nothing, 1, 1, 1, 128, 1, 1, 0, driver().first, arguments, nullptr)); });
+}
+
+// The same of a hand-over there and back.
+__attribute__((visibility("default"))) double driver_hand_over(int calls) {
+    return nanoseconds(calls, [] {
+        driver().hand_over(driver().first, driver().second);
+        driver().hand_over(driver().second, driver().first);
+    });
+}
+
+// Work for the first stream.
+__attribute__((visibility("default"))) void driver_work(CUdeviceptr memory, std::size_t bytes) {
+    check(driver().fill(memory, 1, bytes, driver().first));
+}
+}

@@ -1,0 +1,53 @@
+// Elements of the list adapters: the integer types of C that have one, and what goes into them.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace entrepot::adapters {
+
+// An integer of 64 bits and either sign.
+struct Integer {
+    std::uint64_t bits = 0;  // two's complement where it is negative
+    bool is_negative = false;
+};
+
+struct ElementType {
+    const char *list;    // the adapter for many, as Python knows it
+    const char *single;  // the adapter for one
+    const char *c_name;
+    std::uint8_t size;
+    bool is_signed;
+
+    // Whether it fits; nothing is written where it does not.
+    bool store(void *to, Integer value) const noexcept {
+        const std::uint64_t highest = ~std::uint64_t{0} >> (64 - 8 * size + (is_signed ? 1 : 0));
+        if (value.is_negative ? !is_signed || ~value.bits > highest : value.bits > highest)
+            return false;
+        std::memcpy(to, &value.bits, size);  // little-endian
+        return true;
+    }
+
+    Integer load(const void *from) const noexcept {
+        Integer value;
+        std::memcpy(&value.bits, from, size);
+        const unsigned unused = 64 - 8 * size;
+        value.is_negative = is_signed && value.bits >> (63 - unused) & 1;
+        if (value.is_negative)
+            value.bits |= ~(~std::uint64_t{0} >> unused);
+        return value;
+    }
+};
+
+inline constexpr std::array<ElementType, 6> element_table{{
+    {"ListOfInt", "PointerToInt", "int", sizeof(int), true},
+    {"ListOfUnsigned", "PointerToUnsigned", "unsigned int", sizeof(unsigned), false},
+    {"ListOfLong", "PointerToLong", "long", sizeof(long), true},
+    {"ListOfUnsignedLong", "PointerToUnsignedLong", "unsigned long", sizeof(unsigned long), false},
+    {"ListOfInt64", "PointerToInt64", "int64_t", 8, true},
+    {"ListOfUInt64", "PointerToUInt64", "uint64_t", 8, false},
+}};
+
+}  // namespace entrepot::adapters

@@ -1,0 +1,21 @@
+// Streams of CUDA as queues: by the numbers that its default ones have, or by handle.
+#pragma once
+#include <entrepot/device/queue.hpp>
+
+#include <cstdint>
+
+namespace entrepot {
+
+// The numbers below the addresses: the legacy default stream and that of the thread. 0 may mean either.
+inline constexpr std::uintptr_t legacy_stream = 1, thread_stream = 2, lowest_handle = 4096;
+constexpr bool may_be_stream(std::uintptr_t number) noexcept {
+    return number >= lowest_handle || number == legacy_stream || number == thread_stream;
+}
+
+// CUDA's legacy default stream of the device, which every other one waits for unless it was told not to. Made once.
+const Queue &legacy_stream_of(const Device &device);
+
+// The stream as a queue; the default ones are those of the device, whichever is the current one.
+Queue wrap_stream(const Device &device, std::uintptr_t stream);
+
+}  // namespace entrepot

@@ -1,0 +1,52 @@
+// Adapters: Python objects that stand for an address in a call of a C function, and what any object is as such an argument.
+#pragma once
+#include <Python.h>
+
+#include "../reference.hpp"
+
+#include <entrepot/memory/memory.hpp>
+#include <entrepot/python/adapters.h>
+
+#include <cstddef>
+#include <string_view>
+
+namespace entrepot::python {
+
+// By the name that the type has in Python: "Pointer", "CStr", "ListOfInt", "DeviceArray" …; nullptr where there is none. Static
+// types, there once the module has been imported.
+PyTypeObject *adapter_type(std::string_view name) noexcept;
+
+// Whether it is of an adapter type, or of a subclass.
+bool is_adapter(PyObject *object) noexcept;
+
+// Of an object for which is_adapter holds.
+inline entrepot_pointer *pointer_of(PyObject *object) noexcept { return reinterpret_cast<entrepot_pointer *>(object); }
+
+// What an argument of adapter type `type`, or of a subclass of Pointer, stands for: the address, and what must live until the
+// call returns. Any adapter is taken for any type. Refusals name function and argument: TypeError for objects that stand for no
+// address; ValueError and OverflowError for ints that are none, read-only memory where `access` is write, strided memory, a
+// DeviceArray that has been freed.
+struct Argument {
+    void *address;
+    Reference held;
+};
+Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name);
+
+// A DeviceArray of `bytes` at an address which a native allocator returned; owns nothing.
+Reference device_array(void *address, std::size_t bytes);
+
+// After the native deallocator has taken the argument back: a DeviceArray, its sub-arrays, or the array that it is a sub-array
+// of, are refused from now on. Other objects are let be.
+void mark_freed(PyObject *object) noexcept;
+
+// For record types, which are subclasses of Pointer: objects begin with entrepot_pointer, zeros are a valid one (NULL).
+
+// The documented conversions of Pointer: None, an adapter, an int, a ctypes pointer, CAI, a buffer, whatever asarray takes. What
+// the object kept is let go when the new one is there. Throws as `argument` does, without the names.
+void become(PyObject *self, PyObject *object);
+// As many zeros, which go with the object. Throws MemoryError.
+void become_owner(PyObject *self, std::size_t bytes, std::size_t alignment = 16);
+// An address inside of what `owner` keeps; no owner: nobody's. `owner` counts as the collector's where it is an object (keep()).
+void become_view(PyObject *self, void *address, Owner owner);
+
+}  // namespace entrepot::python

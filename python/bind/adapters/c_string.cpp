@@ -1,0 +1,166 @@
+// CStr: a string of C, which ends at its first NUL.
+#include "object.hpp"
+
+#include "../errors.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "ctypes_data.hpp"
+
+#include <cstring>
+#include <string>
+
+namespace entrepot::python {
+namespace {
+
+// UTF-8, which the string object makes once and keeps.
+Target target_of_text(PyObject *text) {
+    Py_ssize_t length = 0;
+    const char *const bytes = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!bytes)
+        throw PythonError{};
+    if (std::memchr(bytes, '\0', static_cast<std::size_t>(length)))
+        throw Error(ErrorKind::value, "the string has a NUL inside, where C would end it; pass bytes if that is meant");
+    return {const_cast<char *>(bytes), keep(text), length, true};
+}
+
+const char *text_of(PyObject *self) noexcept { return static_cast<const char *>(pointer_of(self)->address); }
+
+// Until the first NUL, where the memory's end is known not beyond it.
+std::size_t count(PyObject *self) noexcept {
+    const entrepot_pointer &pointer = *pointer_of(self);
+    if (!pointer.address)
+        return 0;
+    return pointer.length < 0 ? std::strlen(text_of(self)) : strnlen(text_of(self), static_cast<std::size_t>(pointer.length));
+}
+
+Reference decoded(PyObject *self, const char *encoding, const char *errors) {
+    const char *const text = text_of(self);
+    return checked(PyUnicode_Decode(text ? text : "", static_cast<Py_ssize_t>(count(self)), encoding, errors));
+}
+
+const Parameters of_decode("decode", 2, 0, {"encoding", "errors"});
+const Parameters of_encode("encode", 2, 0, {"encoding", "errors"});
+
+const char *word(PyObject *object, const char *otherwise) {
+    if (!object)
+        return otherwise;
+    const char *const text = PyUnicode_AsUTF8(object);
+    if (!text)
+        throw PythonError{};
+    return text;
+}
+
+PyObject *decode(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [encoding, errors] = of_decode.read(args, nargs, kwnames);
+        return decoded(self, word(encoding, "utf-8"), word(errors, "strict")).release();
+    });
+}
+
+PyObject *encode(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [encoding, errors] = of_encode.read(args, nargs, kwnames);
+        const Reference text = decoded(self, "utf-8", "strict");
+        return PyUnicode_AsEncodedString(text.get(), word(encoding, "utf-8"), word(errors, "strict"));
+    });
+}
+
+PyObject *to_bytes(PyObject *self, PyObject *) {
+    return PyBytes_FromStringAndSize(text_of(self), static_cast<Py_ssize_t>(count(self)));
+}
+
+[[noreturn]] void refuse_state(const char *words) {
+    PyErr_SetString(PyExc_RuntimeError, words);
+    throw PythonError{};
+}
+
+// Room for the string that a C function writes, and one NUL more, so that it ends even if that fills it.
+PyObject *allocate(PyObject *self, PyObject *object) {
+    return guarded([&] {
+        const Py_ssize_t length = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+        if (length == -1 && PyErr_Occurred())
+            throw PythonError{};
+        if (length < 0)
+            throw Error(ErrorKind::value, "malloc: ", length, " bytes cannot be allocated");
+        if (pointer_of(self)->address)
+            refuse_state("malloc: this CStr stands for a string already; make CStr(None) and allocate there");
+        OwnBlock block = new_block(static_cast<std::size_t>(length) + 1, 16, {});
+        set(self, {block.data, std::move(block.owner), length + 1, false}, length + 1);
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject *free_own(PyObject *self, PyObject *) {
+    return guarded([&] {
+        if (pointer_of(self)->address && !is_owner(*pointer_of(self)))
+            refuse_state("free: the memory of this CStr is not its own; only what its malloc() has allocated is");
+        set(self, {});
+        return Py_NewRef(Py_None);
+    });
+}
+
+}  // namespace
+
+PyMethodDef c_string_methods[] = {
+    {"decode", with_keywords(decode), METH_FASTCALL | METH_KEYWORDS,
+     "decode($self, /, encoding='utf-8', errors='strict')\n--\n\nThe string, as bytes.decode() has it."},
+    {"encode", with_keywords(encode), METH_FASTCALL | METH_KEYWORDS,
+     "encode($self, /, encoding='utf-8', errors='strict')\n--\n\nThe string's bytes in an encoding, as str.encode() has them."},
+    {"__bytes__", to_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nThe string's bytes, without the NUL."},
+    {"malloc", allocate, METH_O,
+     "malloc($self, content_len, /)\n--\n\n"
+     "Allocate zeros for a string of ``content_len`` bytes, and for the NUL behind it.\n\n"
+     "Raises RuntimeError unless this CStr stands for NULL."},
+    {"free", free_own, METH_NOARGS,
+     "free($self, /)\n--\n\nFree what malloc() has allocated; nothing happens to NULL.\n\nRaises RuntimeError for any other "
+     "memory."},
+    {},
+};
+
+void fill_c_string(PyObject *self, const AdapterRow &, PyObject *source) {
+    const bool is_text = PyUnicode_Check(source);
+    Target target = is_text ? target_of_text(source) : target_of(source);
+    const Py_ssize_t length = target.bytes;
+    // Behind a bytes or bytearray there is a NUL, whatever is in it.
+    const bool ends = is_text || length < 0 || PyBytes_Check(source) || PyByteArray_Check(source) || is_adapter(source) ||
+                      std::memchr(target.address, '\0', static_cast<std::size_t>(length));
+    const unsigned inherited = is_adapter(source) ? pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED : 0u;
+    set(self, std::move(target), length, ends ? inherited : unsigned{ENTREPOT_ADAPTER_UNTERMINATED});
+}
+
+// The text only where its end is known: an address may be anything.
+PyObject *c_string_repr(PyObject *self) {
+    return guarded([&] {
+        if (pointer_of(self)->length < 0)
+            return pointer_repr(self);
+        const Reference text = decoded(self, "utf-8", "backslashreplace");
+        return PyUnicode_FromFormat("<%s %s %R>", _PyType_Name(Py_TYPE(self)), HexText(self).text, text.get());
+    });
+}
+
+PyObject *c_string_str(PyObject *self) {
+    return guarded([&] { return decoded(self, "utf-8", "strict").release(); });
+}
+
+Py_ssize_t c_string_length(PyObject *self) { return static_cast<Py_ssize_t>(count(self)); }
+
+PyObject *c_string_subscript(PyObject *self, PyObject *index) {
+    return guarded([&] { return PyObject_GetItem(decoded(self, "utf-8", "strict").get(), index); });
+}
+
+int c_string_buffer(PyObject *self, Py_buffer *view, int flags) {
+    const int filled =
+        PyBuffer_FillInfo(view, self, const_cast<char *>(text_of(self) ? text_of(self) : ""), c_string_length(self), 1, flags);
+    if (filled == 0) {
+        const Exclusive exclusive(self);
+        ++pointer_of(self)->exports;
+    }
+    return filled;
+}
+
+void c_string_release_buffer(PyObject *self, Py_buffer *) {
+    const Exclusive exclusive(self);
+    --pointer_of(self)->exports;
+}
+
+}  // namespace entrepot::python

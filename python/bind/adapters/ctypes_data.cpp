@@ -1,0 +1,113 @@
+// Types of ctypes, told apart once and then remembered; instances are read through their buffers.
+#include "ctypes_data.hpp"
+
+#include "../gil.hpp"
+#include "../interned.hpp"
+#include "../reference.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace entrepot::python {
+namespace {
+
+// The classes that all of ctypes' inherit from, in its C module.
+struct Base {
+    Interned name;
+    CtypesSort sort;
+};
+const std::array<Base, 6> bases{{{"_SimpleCData", CtypesSort::value},
+                                 {"Structure", CtypesSort::value},
+                                 {"Union", CtypesSort::value},
+                                 {"_Pointer", CtypesSort::pointer},
+                                 {"CFuncPtr", CtypesSort::pointer},
+                                 {"Array", CtypesSort::array}}};
+const Interned type_code_name = "_type_", sizeof_name = "sizeof", alignment_name = "alignment";
+
+// c_void_p, c_char_p and c_wchar_p, and what inherits from them.
+bool is_pointer_code(PyTypeObject *type) {
+    const Reference code(PyObject_GetAttr(reinterpret_cast<PyObject *>(type), type_code_name));
+    if (!code)
+        throw PythonError{};
+    const char *const text = PyUnicode_Check(code.get()) ? PyUnicode_AsUTF8(code.get()) : nullptr;
+    return text && text[0] != '\0' && text[1] == '\0' && std::strchr("PzZ", text[0]);
+}
+
+CtypesSort sort_of(PyObject *module, PyTypeObject *type) {
+    for (const Base &base : bases) {
+        const Reference found = checked(PyObject_GetAttr(module, base.name));
+        if (!PyType_IsSubtype(type, reinterpret_cast<PyTypeObject *>(found.get())))
+            continue;
+        const bool is_simple = &base == &bases.front();
+        return is_simple && is_pointer_code(type) ? CtypesSort::pointer : base.sort;
+    }
+    return CtypesSort::none;
+}
+
+std::size_t ask(PyObject *module, PyObject *function, PyTypeObject *type) {
+    const Reference answer = checked(PyObject_CallMethodOneArg(module, function, reinterpret_cast<PyObject *>(type)));
+    const std::size_t number = PyLong_AsSize_t(answer.get());
+    if (number == static_cast<std::size_t>(-1) && PyErr_Occurred())
+        throw PythonError{};
+    return number;
+}
+
+CtypesType look_at(PyTypeObject *type) {
+    const Reference module = imported_module("_ctypes");
+    if (!module)
+        return {};
+    const CtypesSort sort = sort_of(module.get(), type);
+    if (sort == CtypesSort::none)
+        return {};
+    return {sort, ask(module.get(), sizeof_name, type), ask(module.get(), alignment_name, type)};
+}
+
+// Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it. The fields of a
+// Structure are final once it has instances, and with them size and alignment.
+class Cache {
+public:
+    CtypesType find(PyTypeObject *type) {
+        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
+        if (entry.type.get() != reinterpret_cast<PyObject *>(type)) [[unlikely]]
+            return replace(entry, type);
+        return entry.found;
+    }
+
+private:
+    struct Entry {
+        CachedReference type;
+        CtypesType found;
+    };
+
+    // Letting go of the old type may run Python code, which may come here for another one.
+    static CtypesType replace(Entry &entry, PyTypeObject *type) {
+        const CtypesType found = look_at(type);
+        entry.found = found;
+        entry.type.replace(reinterpret_cast<PyObject *>(type));
+        return found;
+    }
+
+    std::array<Entry, 64> entries_;
+};
+
+ENTREPOT_GIL_GUARDED Cache cache;
+
+}  // namespace
+
+CtypesType ctypes_type_of(PyTypeObject *type) {
+    if (Py_IS_TYPE(reinterpret_cast<PyObject *>(type), &PyType_Type)) [[likely]]
+        return {};  // ctypes' types have metaclasses of its own
+    return cache.find(type);
+}
+
+void *address_in(PyObject *instance) {
+    Py_buffer cell;
+    if (PyObject_GetBuffer(instance, &cell, PyBUF_SIMPLE) != 0)
+        throw PythonError{};
+    void *address = nullptr;
+    std::memcpy(&address, cell.buf, sizeof address);
+    PyBuffer_Release(&cell);
+    return address;
+}
+
+}  // namespace entrepot::python

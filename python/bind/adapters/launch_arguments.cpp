@@ -1,0 +1,100 @@
+// HipModuleLaunchKernel_extra: a list of a kernel's arguments as the block that the launch takes.
+#include "object.hpp"
+
+#include "../errors.hpp"
+#include "../owner.hpp"
+#include "ctypes_data.hpp"
+
+#include <entrepot/adapters/launch_arguments.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace entrepot::python {
+namespace {
+
+using adapters::LaunchBlock;
+using adapters::LaunchLayout;
+
+// The bytes of the arguments so far; what nobody has written is zero.
+class Arguments {
+public:
+    void add(const void *bytes, std::size_t size, std::size_t alignment) {
+        const std::size_t offset = layout_.add(size, alignment);
+        if (layout_.end() > few_.size() && many_.size() < layout_.end()) [[unlikely]]
+            grow();
+        std::memcpy((many_.empty() ? few_.data() : many_.data()) + offset, bytes, size);
+    }
+
+    const LaunchLayout &layout() const noexcept { return layout_; }
+    const std::byte *data() const noexcept { return many_.empty() ? few_.data() : many_.data(); }
+
+private:
+    void grow() {
+        const bool is_first = many_.empty();
+        many_.resize(2 * layout_.end());
+        if (is_first)
+            std::memcpy(many_.data(), few_.data(), few_.size());
+    }
+
+    LaunchLayout layout_;
+    std::array<std::byte, 256> few_{};
+    std::vector<std::byte> many_;
+};
+
+// The argument's own bytes, as C passes them by value.
+void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type) {
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(instance, &bytes, PyBUF_SIMPLE) != 0)
+        throw PythonError{};
+    const std::unique_ptr<Py_buffer, void (*)(Py_buffer *)> held(&bytes, PyBuffer_Release);
+    arguments.add(bytes.buf, std::min(static_cast<std::size_t>(bytes.len), type.size), type.alignment);
+}
+
+// Adapters that were made for the launch alone are appended to `made`.
+void add_pointer(Arguments &arguments, PyObject *object, Reference &made) {
+    Argument argument = argument_of(object, pointer_type);
+    arguments.add(&argument.address, sizeof argument.address, alignof(void *));
+    const Reference pin = pin_of(std::move(argument), object);
+    if (!pin)
+        return;
+    if (!made)
+        made = checked(PyList_New(0));
+    if (PyList_Append(made.get(), pin.get()) != 0)
+        throw PythonError{};
+}
+
+void add(Arguments &arguments, PyObject *object, Reference &made) {
+    const CtypesType type = ctypes_type_of(Py_TYPE(object));
+    if (type.sort == CtypesSort::value || type.sort == CtypesSort::pointer)
+        add_value(arguments, object, type);
+    else
+        add_pointer(arguments, object, made);
+}
+
+// What lives as long as the block: what the caller listed, and what was made of it.
+Reference pinned_of(Reference items, const Reference &made) {
+    return made ? checked(PyTuple_Pack(2, items.get(), made.get())) : std::move(items);
+}
+
+}  // namespace
+
+void fill_launch_arguments(PyObject *self, const AdapterRow &, PyObject *source) {
+    if (!PyList_Check(source) && !PyTuple_Check(source))
+        return fill_pointer(self, row_of(Py_TYPE(self)), source);
+    Reference items = checked(items_of(source).release());
+    Reference made;
+    Arguments arguments;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+        with_subject([&] { add(arguments, PyTuple_GET_ITEM(items.get(), i), made); }, "argument ", i);
+    const LaunchLayout &layout = arguments.layout();
+    OwnBlock block =
+        new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout), pinned_of(std::move(items), made));
+    std::memcpy(LaunchBlock::begin(block.data, layout), arguments.data(), layout.end());
+    set(self, {block.data, std::move(block.owner), -1, false});
+}
+
+}  // namespace entrepot::python

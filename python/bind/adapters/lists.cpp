@@ -1,0 +1,356 @@
+// ListOf… and PointerTo…: arrays of C made from lists and tuples, read back as Python's numbers.
+#include "object.hpp"
+
+#include "../errors.hpp"
+#include "../exchange/foreign_error.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+#include "ctypes_data.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace entrepot::python {
+namespace {
+
+using adapters::ElementType;
+using adapters::Integer;
+
+bool is_list(PyObject *object) noexcept { return PyList_Check(object) || PyTuple_Check(object); }
+
+// ---------------------------------------------------------------- numbers
+
+const Interned value_name = "value";
+
+// Python's ints, what has __index__, and ctypes' integers. Empty where it is none of these.
+Reference integer_in(PyObject *object) {
+    if (PyIndex_Check(object))
+        return checked(PyNumber_Index(object));
+    if (ctypes_type_of(Py_TYPE(object)).sort != CtypesSort::value)
+        return {};
+    Reference value(PyObject_GetAttr(object, value_name));
+    PyErr_Clear();
+    return value && PyLong_Check(value.get()) ? std::move(value) : Reference();
+}
+
+// False where 64 bits do not hold it.
+bool read_integer(PyObject *number, Integer &value) {
+    int overflow = 0;
+    const long long small = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (!overflow) [[likely]] {
+        value = {static_cast<std::uint64_t>(small), small < 0};
+        return true;
+    }
+    if (overflow < 0)
+        return false;
+    value = {PyLong_AsUnsignedLongLong(number), false};
+    const bool fits = !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+}
+
+[[noreturn, gnu::noinline]] void refuse_element(Py_ssize_t index, const ElementType &type, PyObject *object) {
+    throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; an int that fits C's ", type.c_name,
+                " was expected");
+}
+
+[[noreturn, gnu::noinline]] void refuse_number(Py_ssize_t index, const ElementType &type, PyObject *object) {
+    throw Error(ErrorKind::overflow, "element ", index, " is ", shown(object), ", which does not fit C's ", type.c_name);
+}
+
+void store(const ElementType &type, std::byte *to, Py_ssize_t index, PyObject *object) {
+    Reference number;
+    if (!PyLong_CheckExact(object)) [[unlikely]] {
+        number = integer_in(object);
+        if (!number)
+            refuse_element(index, type, object);
+    }
+    Integer value;
+    if (!read_integer(number ? number.get() : object, value) || !type.store(to, value)) [[unlikely]]
+        refuse_number(index, type, object);
+}
+
+Reference number_at(const ElementType &type, const void *from) {
+    const Integer value = type.load(from);
+    return checked(value.is_negative ? PyLong_FromLongLong(static_cast<long long>(value.bits))
+                                     : PyLong_FromUnsignedLongLong(value.bits));
+}
+
+// What almost every list has: plain ints, which no code of Python's is asked for. False where there is anything else, or one that
+// does not fit.
+template <class Number> bool store_plain(void *to, PyObject *const *items, Py_ssize_t count) noexcept {
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        int overflow = 0;
+        const long long value = PyLong_CheckExact(items[i]) ? PyLong_AsLongLongAndOverflow(items[i], &overflow) : (overflow = 1);
+        if (overflow || !std::in_range<Number>(value)) [[unlikely]]
+            return false;
+        static_cast<Number *>(to)[i] = static_cast<Number>(value);
+    }
+    return true;
+}
+
+bool store_plain(const ElementType &type, void *to, PyObject *const *items, Py_ssize_t count) noexcept {
+    if (type.size == 4)
+        return type.is_signed ? store_plain<std::int32_t>(to, items, count) : store_plain<std::uint32_t>(to, items, count);
+    return type.is_signed ? store_plain<std::int64_t>(to, items, count) : store_plain<std::uint64_t>(to, items, count);
+}
+
+void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
+    OwnBlock block;
+    Py_ssize_t length = 0;
+    bool is_plain = false;
+    {
+        const Exclusive exclusive(list);
+        length = PySequence_Fast_GET_SIZE(list);
+        block = new_block(static_cast<std::size_t>(length) * type.size, 16, {});
+        is_plain = store_plain(type, block.data, PySequence_Fast_ITEMS(list), length);
+    }
+    if (!is_plain) {
+        const Reference items = checked(items_of(list).release());
+        length = PyTuple_GET_SIZE(items.get());
+        block = new_block(static_cast<std::size_t>(length) * type.size, 16, {});
+        for (Py_ssize_t i = 0; i < length; ++i)
+            store(type, static_cast<std::byte *>(block.data) + i * type.size, i, PyTuple_GET_ITEM(items.get(), i));
+    }
+    set(self, {block.data, std::move(block.owner), -1, false}, length);
+}
+
+void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source) {
+    Target target = target_of(source);
+    const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
+    set(self, std::move(target), length);
+}
+
+// ---------------------------------------------------------------- strings and pointers
+
+// The string's bytes, which live as long as the object.
+const char *string_in(PyObject *object, Py_ssize_t index) {
+    if (PyBytes_Check(object))
+        return PyBytes_AS_STRING(object);
+    if (PyObject_TypeCheck(object, c_string_type))
+        return static_cast<const char *>(pointer_of(object)->address);
+    if (!PyUnicode_Check(object))
+        throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; bytes, a str or a CStr was expected");
+    Py_ssize_t length = 0;
+    const char *const text = PyUnicode_AsUTF8AndSize(object, &length);
+    if (!text)
+        throw PythonError{};
+    if (std::memchr(text, '\0', static_cast<std::size_t>(length)))
+        throw Error(ErrorKind::value, "element ", index, " has a NUL inside, where C would end it; pass bytes if that is meant");
+    return text;
+}
+
+// A cell of an array of pointers, by the class of the array.
+PyObject *pointer_at(PyObject *self, void *cell) {
+    Reference result = blank(pointer_type);
+    set(result.get(), {cell, depend_on(self), -1, false});  // what the list pins
+    return result.release();
+}
+
+PyObject *string_at(const void *cell) { return cell ? PyBytes_FromString(static_cast<const char *>(cell)) : Py_NewRef(Py_None); }
+
+// ---------------------------------------------------------------- reading
+
+Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
+    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
+}
+
+std::byte *cells_of(PyObject *self) {
+    void *const cells = pointer_of(self)->address;
+    if (!cells)
+        throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " is NULL: it has no elements");
+    return static_cast<std::byte *>(cells);
+}
+
+Py_ssize_t length_of(PyObject *self) {
+    const Py_ssize_t length = pointer_of(self)->length;
+    if (length < 0)
+        throw Error(ErrorKind::type, "the length of this ", _PyType_Name(Py_TYPE(self)),
+                    " is not known: it was made from an address; make it from a list, a buffer, or by allocate(count)");
+    return length;
+}
+
+PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
+    std::byte *const cell = cells_of(self) + index * size_of_element(row);
+    if (row.element)
+        return number_at(*row.element, cell).release();
+    void *value = nullptr;
+    std::memcpy(&value, cell, sizeof value);
+    return row.fill == fill_strings ? string_at(value) : pointer_at(self, value);
+}
+
+Reference elements_of(PyObject *self) {
+    const AdapterRow &row = row_of(Py_TYPE(self));
+    const Py_ssize_t length = length_of(self);
+    Reference tuple = checked(PyTuple_New(length));
+    for (Py_ssize_t i = 0; i < length; ++i)
+        PyTuple_SET_ITEM(tuple.get(), i, checked(element_at(self, row, i)).release());
+    return tuple;
+}
+
+PyObject *to_list(PyObject *self, PyObject *) {
+    return guarded([&] { return PySequence_List(elements_of(self).get()); });
+}
+
+PyObject *to_tuple(PyObject *self, PyObject *) {
+    return guarded([&] { return elements_of(self).release(); });
+}
+
+PyObject *allocate(PyTypeObject *type, Py_ssize_t count) {
+    const AdapterRow &row = row_of(type);
+    if (count < 0)
+        throw Error(ErrorKind::value, "allocate: ", count, " elements cannot be allocated");
+    if (count > PY_SSIZE_T_MAX / size_of_element(row))
+        throw std::bad_alloc();
+    Reference self = blank(type);
+    OwnBlock block = new_block(static_cast<std::size_t>(count * size_of_element(row)), 16, {});
+    set(self.get(), {block.data, std::move(block.owner), -1, false}, count);
+    return self.release();
+}
+
+Py_ssize_t count_from(PyObject *object) {
+    const Py_ssize_t count = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    if (count == -1 && PyErr_Occurred())
+        throw PythonError{};
+    return count;
+}
+
+const Parameters of_allocate("allocate", 1, 1, {"count"});
+const Parameters of_allocate_single("allocate", 1, 0, {"count"});
+
+PyObject *allocate_list(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded(
+        [&] { return allocate(reinterpret_cast<PyTypeObject *>(type), count_from(of_allocate.read(args, nargs, kwnames)[0])); });
+}
+
+PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        PyObject *const count = of_allocate_single.read(args, nargs, kwnames)[0];
+        return allocate(reinterpret_cast<PyTypeObject *>(type), count ? count_from(count) : 1);
+    });
+}
+
+// A class that has two adapters as its bases is what the first makes of it, and finds the attributes of both.
+const ElementType &element_type_of(PyObject *self) {
+    const ElementType *const type = row_of(Py_TYPE(self)).element;
+    if (!type)
+        throw Error(ErrorKind::type, "a ", _PyType_Name(Py_TYPE(self)), " has no elements that are integers");
+    return *type;
+}
+
+PyObject *get_value(PyObject *self, void *) {
+    return guarded([&] { return number_at(element_type_of(self), cells_of(self)).release(); });
+}
+
+int set_value(PyObject *self, PyObject *value, void *) {
+    try {
+        if (!value)
+            throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
+        const ElementType &type = element_type_of(self);
+        if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
+            throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
+        store(type, cells_of(self), 0, value);
+        return 0;
+    } catch (...) {
+        return raise_current();
+    }
+}
+
+}  // namespace
+
+PyMethodDef list_methods[] = {
+    {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which goes with the adapter."},
+    {"to_list", to_list, METH_NOARGS,
+     "to_list($self, /)\n--\n\nThe elements as they are now, in a list.\n\nRaises TypeError where the length is not known."},
+    {"to_tuple", to_tuple, METH_NOARGS,
+     "to_tuple($self, /)\n--\n\nThe elements as they are now, in a tuple.\n\nRaises TypeError where the length is not known."},
+    {},
+};
+
+PyMethodDef single_methods[] = {
+    {"allocate", with_keywords(allocate_single), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     "allocate($type, /, count=1)\n--\n\nA zero, or as many as ``count``, which goes with the adapter."},
+    {},
+};
+
+PyGetSetDef single_attributes[] = {
+    {"value", get_value, set_value, "The number that is pointed to.", nullptr},
+    {},
+};
+
+void fill_numbers(PyObject *self, const AdapterRow &row, PyObject *source) {
+    if (is_list(source))
+        fill_from_list(self, *row.element, source);
+    else
+        fill_from_memory(self, row.element->size, source);
+}
+
+void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
+    if (is_list(source) && PySequence_Fast_GET_SIZE(source) != 1)
+        throw Error(ErrorKind::value, "one element was expected, not ", PySequence_Fast_GET_SIZE(source), "; ", row.element->list,
+                    " takes any number");
+    fill_numbers(self, row, source);
+}
+
+void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {
+    if (!is_list(source))
+        return fill_from_memory(self, sizeof(void *), source);
+    Reference items = checked(items_of(source).release());
+    PyObject *const tuple = items.get();
+    const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
+    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(items));
+    auto *const cells = static_cast<const char **>(block.data);
+    for (Py_ssize_t i = 0; i < length; ++i)
+        cells[i] = string_in(PyTuple_GET_ITEM(tuple, i), i);
+    set(self, {block.data, std::move(block.owner), -1, false}, length);
+}
+
+void fill_pointers(PyObject *self, const AdapterRow &, PyObject *source) {
+    if (!is_list(source))
+        return fill_from_memory(self, sizeof(void *), source);
+    const Reference items = checked(items_of(source).release());
+    const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
+    Reference pinned = checked(PyTuple_New(length));
+    PyObject *const held = pinned.get();
+    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
+    auto *const cells = static_cast<void **>(block.data);
+    for (Py_ssize_t i = 0; i < length; ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
+        Argument element = with_subject([&] { return argument_of(item, pointer_type); }, "element ", i);
+        cells[i] = element.address;
+        Reference pin = pin_of(std::move(element), item);
+        PyTuple_SET_ITEM(held, i, pin ? pin.release() : Py_NewRef(Py_None));
+    }
+    set(self, {block.data, std::move(block.owner), -1, false}, length);
+}
+
+Py_ssize_t list_length(PyObject *self) {
+    try {
+        return length_of(self);
+    } catch (...) {
+        return raise_current();
+    }
+}
+
+PyObject *list_item(PyObject *self, Py_ssize_t index) {
+    return guarded([&] {
+        const Py_ssize_t length = length_of(self);
+        if (index < 0 || index >= length)
+            throw Error(ErrorKind::index, "index ", index, " is outside of the ", length, " elements");
+        return element_at(self, row_of(Py_TYPE(self)), index);
+    });
+}
+
+PyObject *list_subscript(PyObject *self, PyObject *index) {
+    return guarded([&] {
+        if (PySlice_Check(index))
+            return PyObject_GetItem(checked(to_list(self, nullptr)).get(), index);
+        const Py_ssize_t number = PyNumber_AsSsize_t(index, PyExc_IndexError);
+        if (number == -1 && PyErr_Occurred())
+            throw PythonError{};
+        return list_item(self, number < 0 ? number + length_of(self) : number);
+    });
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,137 @@
+// Pointer: an address, and what keeps the memory there.
+#include "object.hpp"
+
+#include "../errors.hpp"
+#include "../owner.hpp"
+
+#include <cstdint>
+#include <limits>
+
+namespace entrepot::python {
+namespace {
+
+Reference integer_of(PyObject *self) { return checked(PyLong_FromVoidPtr(pointer_of(self)->address)); }
+
+PyObject *from_object(PyObject *type, PyObject *object) {
+    return guarded([&] {
+        if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject *>(type)))
+            return Py_NewRef(object);
+        return checked(PyObject_CallOneArg(type, object)).release();
+    });
+}
+
+PyObject *create_reference(PyObject *self, PyObject *) {
+    return guarded([&] {
+        Reference result = blank(pointer_type);
+        set(result.get(), {&pointer_of(self)->address, keep(self), -1, false});
+        return result.release();
+    });
+}
+
+PyObject *as_c_void_p(PyObject *self, PyObject *) {
+    return guarded([&] {
+        const Reference module = checked(PyImport_ImportModule("ctypes"));
+        return checked(PyObject_CallMethod(
+                           module.get(), "c_void_p", "K",
+                           static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(pointer_of(self)->address))))
+            .release();
+    });
+}
+
+PyObject *refuse_to_pickle(PyObject *self, PyObject *) {
+    PyErr_Format(PyExc_TypeError,
+                 "a %s is not copied or pickled: an address means nothing elsewhere, and what keeps its memory is here",
+                 _PyType_Name(Py_TYPE(self)));
+    return nullptr;
+}
+
+// bytes() would take __index__ for a number of zeros.
+PyObject *refuse_bytes(PyObject *self, PyObject *) {
+    PyErr_Format(PyExc_TypeError, "a %s does not know how many bytes are at its address: ctypes.string_at(int(p), n) reads them",
+                 _PyType_Name(Py_TYPE(self)));
+    return nullptr;
+}
+
+PyObject *get_is_null(PyObject *self, void *) { return PyBool_FromLong(!pointer_of(self)->address); }
+PyObject *get_is_owner(PyObject *self, void *) { return PyBool_FromLong(is_owner(*pointer_of(self))); }
+PyObject *get_is_read_only(PyObject *self, void *) {
+    return PyBool_FromLong((pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0);
+}
+
+std::uintptr_t offset_from(PyObject *object) {
+    if (!PyLong_CheckExact(object) && (PyBool_Check(object) || !PyIndex_Check(object)))
+        throw Error(ErrorKind::type, "an offset is an int, a number of bytes, not a ", Py_TYPE(object)->tp_name);
+    const Py_ssize_t offset =
+        PyLong_CheckExact(object) ? PyLong_AsSsize_t(object) : PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    if (offset == -1 && PyErr_Occurred())
+        throw PythonError{};
+    if (offset < 0)
+        throw Error(ErrorKind::value, "an offset of ", offset, " bytes lies before the memory that the pointer stands for");
+    return static_cast<std::uintptr_t>(offset);
+}
+
+}  // namespace
+
+PyMethodDef pointer_methods[] = {
+    {"fromObj", from_object, METH_O | METH_CLASS,
+     "fromObj($type, pyobj, /)\n--\n\n``pyobj`` itself if it is of this class already, else a new adapter made from it."},
+    {"createRef", create_reference, METH_NOARGS,
+     "createRef($self, /)\n--\n\nA Pointer to the address that this adapter holds, as C's ``&p``; it keeps the adapter."},
+    {"as_c_void_p", as_c_void_p, METH_NOARGS, "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
+    {"__reduce__", refuse_to_pickle, METH_NOARGS,
+     "__reduce__($self, /)\n--\n\nRaises TypeError: an address means nothing elsewhere."},
+    {"__bytes__", refuse_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nRaises TypeError: nobody knows how many."},
+    {},
+};
+
+PyGetSetDef pointer_attributes[] = {
+    {"is_ptr_null", get_is_null, nullptr, "Whether the address is NULL.", nullptr},
+    {"is_owner", get_is_owner, nullptr, "Whether the memory is the adapter's own allocation.", nullptr},
+    {"is_read_only", get_is_read_only, nullptr,
+     "Whether the memory must not be written: such an adapter is refused as a destination.", nullptr},
+    {},
+};
+
+void fill_pointer(PyObject *self, const AdapterRow &, PyObject *source) { set(self, target_of(source)); }
+
+PyObject *pointer_repr(PyObject *self) {
+    return guarded([&] { return PyUnicode_FromFormat("<%s %s>", _PyType_Name(Py_TYPE(self)), HexText(self).text); });
+}
+
+PyObject *pointer_compare(PyObject *self, PyObject *other, int operation) {
+    if (operation != Py_EQ && operation != Py_NE)
+        Py_RETURN_NOTIMPLEMENTED;
+    if (is_adapter(other))
+        return PyBool_FromLong((pointer_of(self)->address == pointer_of(other)->address) == (operation == Py_EQ));
+    if (!PyLong_Check(other) || PyBool_Check(other))
+        Py_RETURN_NOTIMPLEMENTED;
+    return guarded([&] { return PyObject_RichCompare(integer_of(self).get(), other, operation); });
+}
+
+Py_hash_t pointer_hash(PyObject *self) {
+    try {
+        return PyObject_Hash(integer_of(self).get());  // as the int that it is equal to
+    } catch (...) {
+        return raise_current();
+    }
+}
+
+int pointer_bool(PyObject *self) { return pointer_of(self)->address != nullptr; }
+
+PyObject *pointer_int(PyObject *self) { return PyLong_FromVoidPtr(pointer_of(self)->address); }
+
+PyObject *pointer_subscript(PyObject *self, PyObject *object) {
+    return guarded([&] {
+        const std::uintptr_t offset = offset_from(object), base = reinterpret_cast<std::uintptr_t>(pointer_of(self)->address);
+        if (offset > std::numeric_limits<std::uintptr_t>::max() - base)
+            throw Error(ErrorKind::overflow, offset, " bytes behind ", Hex(pointer_of(self)->address),
+                        " the address space has ended");
+        const entrepot_pointer &pointer = *pointer_of(self);
+        Reference result = blank(pointer_type);
+        set(result.get(), {reinterpret_cast<void *>(base + offset), pointer.release ? depend_on(self) : Owner(), -1,
+                           (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0});
+        return result.release();
+    });
+}
+
+}  // namespace entrepot::python

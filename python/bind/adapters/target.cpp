@@ -1,0 +1,205 @@
+// Objects as targets: the documented conversions of Pointer, one function each, and the order in which they are tried.
+#include "object.hpp"
+
+#include "../array/array.hpp"
+#include "../errors.hpp"
+#include "../exchange/foreign_error.hpp"
+#include "../exchange/held_buffer.hpp"
+#include "../exchange/host_turn.hpp"
+#include "../exchange/interface_dict.hpp"
+#include "../exchange/routes.hpp"
+#include "../owner.hpp"
+#include "ctypes_data.hpp"
+
+#include <entrepot/exchange/cai.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace entrepot::python {
+
+const Interned cai_attribute_name = "__cuda_array_interface__";
+
+namespace {
+
+const Interned as_c_void_p_name = "as_c_void_p";
+
+constexpr exchange::Speaker buffer_speaker{"buffer protocol", ErrorKind::value};
+
+constexpr const char *what_stands_for_one = " stands for no address: None, an int, a ctypes pointer, an adapter, or an object "
+                                            "with memory does (a contiguous buffer, CAI, "
+                                            "DLPack, SUAI)";
+
+// ---------------------------------------------------------------- adapters
+
+// Of host memory that the adapter knows the end of.
+Py_ssize_t bytes_of(PyObject *adapter, const AdapterRow &row) noexcept {
+    const Py_ssize_t length = pointer_of(adapter)->length;
+    if (length < 0)
+        return -1;
+    return row.element ? length * row.element->size : PyObject_TypeCheck(adapter, c_string_type) ? length : -1;
+}
+
+// "Copies the address, does not take the buffer handle": an adapter that has memory of its own, or keeps an object, is kept.
+Target target_of_adapter(PyObject *adapter) {
+    check_not_freed(adapter);
+    const entrepot_pointer &pointer = *pointer_of(adapter);
+    Owner owner(pointer.handle, pointer.release);
+    const bool keeps = is_device_array(adapter) || (pointer.release && !held_view(owner));
+    owner.detach();
+    Target target;
+    target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
+    target.address = pointer.address;
+    target.bytes = bytes_of(adapter, row_of(Py_TYPE(adapter)));
+    target.is_read_only = (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
+    return target;
+}
+
+// ---------------------------------------------------------------- ints
+
+[[noreturn, gnu::noinline]] void refuse_integer(PyObject *integer) {
+    if (PyBool_Check(integer))
+        throw Error(ErrorKind::type, shown(integer), " is a bool, and no address");
+    throw Error(ErrorKind::overflow, shown(integer), " is no address: those are 0 to 2**64 - 1");
+}
+
+void *address_of_integer(PyObject *integer) {
+    const std::size_t number = PyBool_Check(integer) ? std::numeric_limits<std::size_t>::max() : PyLong_AsSize_t(integer);
+    if (number == std::numeric_limits<std::size_t>::max()) [[unlikely]] {
+        if (PyBool_Check(integer) || PyErr_Occurred()) {
+            PyErr_Clear();
+            refuse_integer(integer);
+        }
+    }
+    return reinterpret_cast<void *>(number);
+}
+
+// ---------------------------------------------------------------- CAI
+
+// Whoever takes a pointer reads on from there: elements elsewhere cannot be described to it.
+void check_contiguous(const InterfaceDict &dict) {
+    if (!dict.find(Key::strides)) [[likely]]
+        return;
+    Numbers shape, strides;
+    dict.read_shape(shape);
+    dict.read_strides(strides, shape.count);
+    const std::int64_t itemsize = dtype_from_typestr(dict.typestr()).itemsize();
+    const Layout layout = exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize);
+    if (!layout.is_c_contiguous())
+        throw Error(ErrorKind::value, "the memory is strided, ", layout,
+                    ", and a pointer has no strides; copy it to contiguous memory first");
+}
+
+bool find_cai(PyObject *object, Target &target) {
+    Reference value = find_attribute(object, cai_attribute_name);
+    if (!value)
+        return false;
+    const InterfaceDict dict(cai::speaker, std::move(value));
+    dict.check_no_mask();
+    dict.check_no_offset();
+    PyObject *const data = dict.find(Key::data);
+    if (!data)
+        throw cai::speaker.refusal("'data' is missing");
+    const DataEntry entry = dict.data_entry(data);
+    check_contiguous(dict);
+    target = {entry.pointer, keep(object), -1, entry.flag};
+    return true;
+}
+
+// ---------------------------------------------------------------- buffers
+
+// A number of NumPy's exports a buffer with a copy of its value, which nobody means who has computed an address.
+void check_no_scalar(PyObject *object) {
+    const PyTypeObject *const type = Py_TYPE(object);
+    if (PyIndex_Check(object) && std::strncmp(type->tp_name, "numpy.", 6) == 0 &&
+        std::strcmp(type->tp_name, "numpy.ndarray") != 0 && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) [[unlikely]]
+        throw Error(ErrorKind::type, "a ", type->tp_name,
+                    " may be an address, or memory with a number in it: pass int(x) for the one, numpy.array(x) for the other");
+}
+
+}  // namespace
+
+bool find_plain(PyObject *object, Target &target) {
+    if (object == Py_None) {
+        target = {};
+        return true;
+    }
+    if (is_adapter(object)) {
+        target = target_of_adapter(object);
+        return true;
+    }
+    if (PyLong_Check(object)) {
+        target.address = address_of_integer(object);
+        return true;
+    }
+    if (ctypes_type_of(Py_TYPE(object)).sort == CtypesSort::pointer) {
+        target = {address_in(object), keep(object), -1, false};  // what it points to may be kept by it
+        return true;
+    }
+    return false;
+}
+
+bool find_buffer(PyObject *object, Target &target) {
+    const PyBufferProcs *const procs = Py_TYPE(object)->tp_as_buffer;
+    if (!procs || !procs->bf_getbuffer)
+        return false;
+    check_no_scalar(object);
+    HeldBuffer held = hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+    target = {held.view->buf, std::move(held.owner), held.view->len, held.view->readonly != 0};
+    return true;
+}
+
+bool find_void_pointer(PyObject *object, Target &target) {
+    const Reference method = find_attribute(object, as_c_void_p_name);
+    if (!method)
+        return false;
+    const Reference pointer = checked(PyObject_CallNoArgs(method.get()));
+    if (ctypes_type_of(Py_TYPE(pointer.get())).sort != CtypesSort::pointer)
+        throw Error(ErrorKind::type, "as_c_void_p() of a ", Py_TYPE(object)->tp_name, " gave ", shown(pointer.get()),
+                    " in place of a ctypes.c_void_p");
+    target = {address_in(pointer.get()), keep(object), -1, false};
+    return true;
+}
+
+Array array_for(PyObject *object) {
+    try {
+        return is_array(object) ? array_of(object) : import_array(object, {});
+    } catch (const Error &error) {
+        if (error.kind() == ErrorKind::type)
+            throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, what_stands_for_one);
+        throw;
+    }
+}
+
+// Whoever gets the address uses it in work that we do not see: what we know of must be done.
+Target target_of_array(const Array &array, Owner owner) {
+    if (!array.layout().is_c_contiguous())
+        throw Error(ErrorKind::value, "the memory is strided, ", array.layout(),
+                    ", and a pointer has no strides; copy it to contiguous memory first: array.to(array.device)");
+    give_host_its_turn(array);
+    return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1, array.read_only()};
+}
+
+Target target_of(PyObject *object) {
+    Target target;
+    if (find_plain(object, target)) [[likely]]
+        return target;
+    if (is_array(object))
+        return target_of_array(array_of(object), keep(object));
+    if (find_cai(object, target) || find_buffer(object, target) || find_void_pointer(object, target))
+        return target;
+    const Array array = array_for(object);
+    const Reference kept = checked(wrap(Array(array)));
+    return target_of_array(array, keep(kept.get()));
+}
+
+void check_not_freed(PyObject *adapter) {
+    if (!is_device_array(adapter)) [[likely]]
+        return;
+    if (pointer_of(root_of(adapter))->flags & ENTREPOT_ADAPTER_FREED)
+        throw Error(ErrorKind::value, "this DeviceArray, at ", Hex(pointer_of(adapter)->address),
+                    ", has been freed: its memory may be another's by now");
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,86 @@
+// Declared: classes that are made from declarations of C, records and pointers to functions, and what their metaclass knows of
+// each.
+#pragma once
+#include <Python.h>
+
+#include "../reference.hpp"
+#include "form.hpp"
+
+#include <entrepot/ffi/signature.hpp>
+#include <entrepot/python/adapters.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace entrepot::python {
+
+// What such a class is of; lives as long as the process, as the classes do.
+struct Declared {
+    std::string name;
+};
+
+struct FieldObject {
+    PyObject_HEAD const FormObject *form;
+    PyObject *name;
+    const char *text;  // of the name
+    const char *owner;
+    std::size_t offset;
+    int first_bit, bits;  // of bit-fields; bits 0: none
+    bool is_inside;       // of an anonymous member: reached, not counted
+};
+
+struct RecordLayout : Declared {
+    std::size_t size = 0, alignment = 1;
+    bool is_union = false;
+    std::vector<FieldObject *> fields;  // without those inside of anonymous members
+    std::vector<std::byte> initial;     // empty: zeros
+    std::vector<ffi::Scalar> scalars;
+};
+
+struct RecordObject {
+    entrepot_pointer pointer;
+    PyObject *root;  // of a view: the record that has the memory
+    PyObject *kept;  // dict: address → what a field there points to; of a root
+};
+
+struct CallbackForm : Declared {
+    std::vector<const FormObject *> parameters;
+    std::vector<std::string> names;
+    const FormObject *result = nullptr;
+    std::optional<ffi::Signature> signature;
+};
+
+// Of a class whose metaclass is ours; nullptr for the bases of all.
+const Declared *declared_of(PyTypeObject *type) noexcept;
+const RecordLayout *layout_of(PyObject *type) noexcept;  // nullptr where it is no record class
+const CallbackForm *callback_of(PyObject *type) noexcept;
+inline RecordObject *record_of(PyObject *object) noexcept { return reinterpret_cast<RecordObject *>(object); }
+
+// A base class whose metaclass is ours.
+struct DeclaredBase {
+    PyHeapTypeObject type;
+    const Declared *declared;
+};
+bool init_declared(PyObject *module);
+bool ready_declared_base(DeclaredBase &base, PyTypeObject *of);
+// A class of that base.
+Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name, PyObject *dict);
+
+// ---------------------------------------------------------------- records
+
+bool is_record(PyObject *object) noexcept;
+// A view that keeps `owner` alive; without one, of memory that is nobody's.
+Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
+// A new record of zeros and defaults.
+Reference new_record(PyTypeObject *type, std::size_t count = 1);
+bool init_record(PyObject *module);
+
+// ---------------------------------------------------------------- pointers to functions
+
+bool init_callback(PyObject *module);
+// A wrapper of the class around a Python callable.
+Reference wrap_callable(PyTypeObject *type, PyObject *callable);
+
+}  // namespace entrepot::python

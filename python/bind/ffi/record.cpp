@@ -1,0 +1,587 @@
+// Records: structs and unions of C as Python objects whose attributes are their fields.
+#include "declared.hpp"
+
+#include "../adapters/adapters.hpp"
+#include "../element.hpp"
+#include "../errors.hpp"
+#include "../gil.hpp"
+#include "../owner.hpp"
+
+#include <entrepot/core/error.hpp>
+
+#include <structmember.h>
+
+#include <cstring>
+
+namespace entrepot::python {
+namespace {
+
+DeclaredBase record_base{};
+PyTypeObject *const record_type = reinterpret_cast<PyTypeObject *>(&record_base);
+PyTypeObject *field_type = nullptr;
+
+template <class Body> PyObject *guarded(Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+template <class Body> int guarded_int(Body body) noexcept {
+    try {
+        body();
+        return 0;
+    } catch (...) {
+        return raise_current();
+    }
+}
+
+const RecordLayout &layout(PyObject *self) {
+    const RecordLayout *found = layout_of(reinterpret_cast<PyObject *>(Py_TYPE(self)));
+    if (!found)
+        throw Error(ErrorKind::type, Py_TYPE(self)->tp_name, " is no struct or union of C itself; its subclasses are");
+    return *found;
+}
+
+// ---------------------------------------------------------------- fields
+
+std::byte *place_of(const FieldObject &field, PyObject *self) {
+    auto *address = static_cast<std::byte *>(pointer_of(self)->address);
+    if (!address)
+        throw Error(ErrorKind::value, field.owner, ".", field.text, ": the ", field.owner, " is NULL");
+    return address + field.offset;
+}
+
+std::uint64_t load_unit(const FieldObject &field, const std::byte *place) {
+    return load_unsigned(place, 8 * static_cast<int>(ffi::size_of(field.form->kind)));
+}
+
+Reference load_bits(const FieldObject &field, const std::byte *place) {
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
+    std::uint64_t value = load_unit(field, place) >> field.first_bit & mask;
+    const ffi::Kind kind = field.form->kind;
+    const bool is_signed =
+        kind == ffi::Kind::int8 || kind == ffi::Kind::int16 || kind == ffi::Kind::int32 || kind == ffi::Kind::int64;
+    if (is_signed && value >> (field.bits - 1) & 1)
+        return checked(PyLong_FromLongLong(static_cast<long long>(value | ~mask)));
+    return checked(PyLong_FromUnsignedLongLong(value));
+}
+
+void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
+    Reference held;
+    std::uint64_t given = 0;
+    store(*field.form, value, &given, {field.owner, field.text, true}, held);
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
+    const std::uint64_t unit = load_unit(field, place);
+    const std::uint64_t changed = (unit & ~(mask << field.first_bit)) | (given & mask) << field.first_bit;
+    std::byte written[sizeof changed];
+    std::memcpy(written, &changed, sizeof changed);
+    // What is too wide reads back as something else.
+    std::byte copy[sizeof changed] = {};
+    std::memcpy(copy, written, ffi::size_of(field.form->kind));
+    const Reference back = load_bits(field, copy);
+    const Reference number = checked(PyNumber_Index(value));
+    const int is_same = PyObject_RichCompareBool(back.get(), number.get(), Py_EQ);
+    if (is_same < 0)
+        throw PythonError{};
+    if (!is_same)
+        throw Error(ErrorKind::overflow, Subject{field.owner, field.text, true}, ": the number does not fit ", field.bits,
+                    " bits");
+    std::memcpy(place, written, ffi::size_of(field.form->kind));
+}
+
+// What a field points to lives as long as the record that has the memory, or until the field points elsewhere.
+void keep_for(PyObject *self, const std::byte *place, Reference held) {
+    RecordObject &root = *record_of(record_of(self)->root ? record_of(self)->root : self);
+    const Exclusive exclusive(reinterpret_cast<PyObject *>(&root));
+    if (!held && !root.kept)
+        return;
+    if (!root.kept)
+        root.kept = checked(PyDict_New()).release();
+    const Reference key = checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place)));
+    if (held ? PyDict_SetItem(root.kept, key.get(), held.get()) < 0
+             : PyDict_Contains(root.kept, key.get()) == 1 && PyDict_DelItem(root.kept, key.get()) < 0)
+        throw PythonError{};
+}
+
+bool can_point(const FormObject &form) {
+    return form.how == How::address || form.how == How::pointed || (form.how == How::array && can_point(*form.element));
+}
+
+void check_writable(PyObject *self) {
+    const PyObject *const root = record_of(self)->root ? record_of(self)->root : self;
+    if (reinterpret_cast<const entrepot_pointer *>(root)->flags & ENTREPOT_ADAPTER_READ_ONLY)
+        throw Error(ErrorKind::value, "the memory of this ", Py_TYPE(self)->tp_name, " is read-only");
+}
+
+void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
+    std::byte *const place = place_of(field, self);
+    check_writable(self);
+    if (field.bits)
+        return store_bits(field, value, place);
+    Reference held;
+    store(*field.form, value, place, {field.owner, field.text, true}, held);
+    if (can_point(*field.form))
+        keep_for(self, place, std::move(held));
+}
+
+PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
+    if (!self)
+        return Py_NewRef(descriptor);
+    return guarded([&] {
+        const auto &field = *reinterpret_cast<FieldObject *>(descriptor);
+        if (!is_record(self))
+            throw Error(ErrorKind::type, field.owner, ".", field.text, " is a field of records, not of a ",
+                        Py_TYPE(self)->tp_name);
+        const std::byte *const place = place_of(field, self);
+        if (field.bits)
+            return load_bits(field, place).release();
+        return load(*field.form, place, self).release();
+    });
+}
+
+int field_set(PyObject *descriptor, PyObject *self, PyObject *value) {
+    return guarded_int([&] {
+        const auto &field = *reinterpret_cast<FieldObject *>(descriptor);
+        if (!is_record(self))
+            throw Error(ErrorKind::type, field.owner, ".", field.text, " is a field of records, not of a ",
+                        Py_TYPE(self)->tp_name);
+        if (!value)
+            throw Error(ErrorKind::type, Subject{field.owner, field.text, true}, " cannot be deleted");
+        set_field(field, self, value);
+    });
+}
+
+// Classes and their fields live as long as the process.
+void field_dealloc(PyObject *self) {
+    auto &field = *reinterpret_cast<FieldObject *>(self);
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(reinterpret_cast<PyObject *>(const_cast<FormObject *>(field.form)));
+    Py_XDECREF(field.name);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyMemberDef field_members[] = {
+    {"name", T_OBJECT, offsetof(FieldObject, name), READONLY, "Its name in C."},
+    {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY, "Bytes from the record's first to the field's."},
+    {"bits", T_INT, offsetof(FieldObject, bits), READONLY, "The width of a bit-field; 0 for others."},
+    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "Of a bit-field: where it begins in its unit."},
+    {},
+};
+
+PyObject *field_size(PyObject *self, void *) { return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->form)); }
+
+PyGetSetDef field_attributes[] = {{"size", field_size, nullptr, "Its bytes.", nullptr}, {}};
+
+PyType_Slot field_slots[] = {
+    {Py_tp_doc, const_cast<char *>("A field of a struct or union.")},
+    {Py_tp_descr_get, reinterpret_cast<void *>(field_get)},
+    {Py_tp_descr_set, reinterpret_cast<void *>(field_set)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(field_dealloc)},
+    {Py_tp_members, field_members},
+    {Py_tp_getset, field_attributes},
+    {},
+};
+PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0, Py_TPFLAGS_DEFAULT, field_slots};
+
+// ---------------------------------------------------------------- objects
+
+// Memory of `count` records, with their defaults.
+void allocate(PyObject *self, const RecordLayout &layout, std::size_t count) {
+    if (count > static_cast<std::size_t>(PY_SSIZE_T_MAX) / std::max<std::size_t>(layout.size, 1))
+        throw Error(ErrorKind::overflow, layout.name, ".allocate(): ", count, " records are more than there are bytes");
+    become_owner(self, layout.size * count, std::max<std::size_t>(layout.alignment, 16));
+    auto *to = static_cast<std::byte *>(pointer_of(self)->address);
+    if (!layout.initial.empty())
+        for (std::size_t i = 0; i < count; ++i)
+            std::memcpy(to + i * layout.size, layout.initial.data(), layout.size);
+    pointer_of(self)->length = static_cast<Py_ssize_t>(count);
+}
+
+// __init__ once more: views stand for the memory that there is, so it stays.
+void reset(PyObject *self, const RecordLayout &layout) {
+    check_writable(self);
+    void *const to = pointer_of(self)->address;
+    if (layout.initial.empty())
+        std::memset(to, 0, layout.size);
+    else
+        std::memcpy(to, layout.initial.data(), layout.size);
+}
+
+const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObject *name) {
+    for (const FieldObject *field : layout.fields)
+        if (field->name == name)
+            return *field;
+    Reference found(PyObject_GetAttr(reinterpret_cast<PyObject *>(Py_TYPE(self)), name));
+    if (!found)
+        PyErr_Clear();
+    if (!found || Py_TYPE(found.get()) != field_type) {
+        const char *const text = PyUnicode_AsUTF8(name);
+        if (!text)
+            throw PythonError{};
+        std::string known;
+        for (const FieldObject *field : layout.fields)
+            known += std::string(known.empty() ? "" : ", ") + field->text;
+        throw Error(ErrorKind::type, layout.name, "() has no field '", text, "'; it has ", known);
+    }
+    return *reinterpret_cast<FieldObject *>(found.get());  // the class keeps it
+}
+
+void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *const *names, std::size_t named) {
+    const RecordLayout &fields = layout(self);
+    if (count > fields.fields.size())
+        throw Error(ErrorKind::type, fields.name, "() has ", fields.fields.size(), " fields, but ", count, " values were given");
+    if (fields.is_union && count + named > 1)
+        throw Error(ErrorKind::type, fields.name, "() is a union: one field at most has a value");
+    if (pointer_of(self)->address)
+        reset(self, fields);
+    else
+        allocate(self, fields, 1);
+    for (std::size_t i = 0; i < count; ++i)
+        set_field(*fields.fields[i], self, values[i]);
+    for (std::size_t i = 0; i < named; ++i) {
+        const FieldObject &field = field_named(self, fields, names[i]);
+        for (std::size_t given = 0; given < count; ++given)
+            if (fields.fields[given] == &field)
+                throw Error(ErrorKind::type, fields.name, "() got '", field.text, "' by position and by name");
+        set_field(field, self, values[count + i]);
+    }
+}
+
+PyObject *record_new(PyTypeObject *type, PyObject *, PyObject *) {
+    return guarded([&] {
+        Reference made = checked(type->tp_alloc(type, 0));
+        pointer_of(made.get())->length = -1;
+        return made.release();
+    });
+}
+
+// Of subclasses that users make, and of calls through __init__.
+int record_init(PyObject *self, PyObject *args, PyObject *kwargs) {
+    return guarded_int([&] {
+        std::vector<PyObject *> values(&PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args)), names;
+        PyObject *name = nullptr, *value = nullptr;
+        for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);) {
+            names.push_back(name);
+            values.push_back(value);
+        }
+        fill(self, values.data(), static_cast<std::size_t>(PyTuple_GET_SIZE(args)), names.data(), names.size());
+    });
+}
+
+PyObject *record_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+    return guarded([&] {
+        Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
+        fill(made.get(), args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)),
+             kwnames ? &PyTuple_GET_ITEM(kwnames, 0) : nullptr,
+             kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+        return made.release();
+    });
+}
+
+int record_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(record_of(self)->root);
+    Py_VISIT(record_of(self)->kept);
+    const traverseproc base = record_type->tp_base->tp_traverse;
+    return base ? base(self, visit, arg) : 0;
+}
+
+int record_clear(PyObject *self) {
+    Py_CLEAR(record_of(self)->kept);  // a view's memory stays until it goes itself
+    const inquiry base = record_type->tp_base->tp_clear;
+    return base ? base(self) : 0;
+}
+
+void record_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(record_of(self)->kept);
+    PyObject *const root = std::exchange(record_of(self)->root, nullptr);
+    record_type->tp_base->tp_dealloc(self);
+    Py_XDECREF(root);
+}
+
+PyObject *record_repr(PyObject *self) {
+    return guarded([&] {
+        const RecordLayout &fields = layout(self);
+        const void *const address = pointer_of(self)->address;
+        if (!address)
+            return PyUnicode_FromFormat("<%s NULL>", fields.name.c_str());
+        Reference text = checked(PyUnicode_FromFormat("<%s at %p:", fields.name.c_str(), address));
+        constexpr std::size_t most = 6;
+        for (std::size_t i = 0; i < fields.fields.size() && i < most; ++i) {
+            const Reference value = checked(field_get(reinterpret_cast<PyObject *>(fields.fields[i]), self, nullptr));
+            text = checked(PyUnicode_FromFormat("%U %s=%R", text.get(), fields.fields[i]->text, value.get()));
+        }
+        return PyUnicode_FromFormat("%U%s>", text.get(), fields.fields.size() > most ? " …" : "");
+    });
+}
+
+Py_ssize_t record_length(PyObject *self) {
+    Py_ssize_t count = -1;
+    guarded_int([&] { count = static_cast<Py_ssize_t>(layout(self).fields.size()); });
+    return count;
+}
+
+PyObject *record_item(PyObject *self, Py_ssize_t index) {
+    return guarded([&] {
+        const RecordLayout &fields = layout(self);
+        if (index < 0 || static_cast<std::size_t>(index) >= fields.fields.size())
+            throw Error(ErrorKind::index, fields.name, " has ", fields.fields.size(), " fields; ", index, " is none of them");
+        return field_get(reinterpret_cast<PyObject *>(fields.fields[static_cast<std::size_t>(index)]), self, nullptr);
+    });
+}
+
+// Indices are fields, as hip-python has it; Pointer's own `p[n]` steps through bytes.
+PyObject *record_subscript(PyObject *self, PyObject *key) {
+    Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred())
+        return nullptr;
+    if (index < 0)
+        index += record_length(self);
+    return record_item(self, index);
+}
+
+int record_contains(PyObject *self, PyObject *name) {
+    int found = 0;
+    if (!PyUnicode_Check(name))
+        return 0;
+    if (guarded_int([&] {
+            for (const FieldObject *field : layout(self).fields)
+                found |= PyUnicode_Compare(field->name, name) == 0;
+        }) < 0)
+        return -1;
+    return found;
+}
+
+// ---------------------------------------------------------------- methods
+
+const RecordLayout &layout_of_class(PyObject *type) {
+    if (const RecordLayout *found = layout_of(type))
+        return *found;
+    throw Error(ErrorKind::type, reinterpret_cast<PyTypeObject *>(type)->tp_name, " is no struct or union of C itself");
+}
+
+PyObject *properties(PyObject *type, PyObject *) {
+    return guarded([&] {
+        const RecordLayout &fields = layout_of_class(type);
+        Reference list = checked(PyList_New(static_cast<Py_ssize_t>(fields.fields.size())));
+        for (std::size_t i = 0; i < fields.fields.size(); ++i)
+            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), Py_NewRef(fields.fields[i]->name));
+        return list.release();
+    });
+}
+
+PyObject *c_sizeof(PyObject *type, PyObject *) {
+    return guarded([&] { return PyLong_FromSize_t(layout_of_class(type).size); });
+}
+
+PyObject *allocate_records(PyObject *type, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"count", nullptr};
+    Py_ssize_t count = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:allocate", const_cast<char **>(names), &count))
+        return nullptr;
+    return guarded([&] {
+        const RecordLayout &fields = layout_of_class(type);
+        if (count < 1)
+            throw Error(ErrorKind::value, fields.name, ".allocate(): at least one record, not ", count);
+        return new_record(reinterpret_cast<PyTypeObject *>(type), static_cast<std::size_t>(count)).release();
+    });
+}
+
+// Of memory whose length is known.
+void check_length(PyObject *object, const RecordLayout &layout) {
+    Py_buffer view;
+    if (is_adapter(object) || !PyObject_CheckBuffer(object) || PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0)
+        return PyErr_Clear();  // become() says what is wrong with it
+    const Py_ssize_t length = view.len;
+    PyBuffer_Release(&view);
+    if (static_cast<std::size_t>(length) < layout.size)
+        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", length, " bytes are fewer than the ", layout.size,
+                    " of a record");
+}
+
+PyObject *from_object(PyObject *type, PyObject *object) {
+    return guarded([&] {
+        check_length(object, layout_of_class(type));
+        if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject *>(type)))
+            return Py_NewRef(object);
+        Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
+        become(made.get(), object);
+        return made.release();
+    });
+}
+
+PyObject *element(PyObject *self, PyObject *key) {
+    return guarded([&] {
+        const RecordLayout &fields = layout(self);
+        const Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+        if (index == -1 && PyErr_Occurred())
+            throw PythonError{};
+        const entrepot_pointer &pointer = *pointer_of(self);
+        if (!pointer.address)
+            throw Error(ErrorKind::value, fields.name, ".element(): the ", fields.name, " is NULL");
+        if (index < 0 || (pointer.length >= 0 && index >= pointer.length))
+            throw Error(ErrorKind::index, fields.name, ".element(): ", index, " is not below ", pointer.length);
+        return record_view(Py_TYPE(self),
+                           static_cast<std::byte *>(pointer.address) + static_cast<std::size_t>(index) * fields.size, self)
+            .release();
+    });
+}
+
+PyMethodDef methods[] = {
+    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS, "PROPERTIES()\n--\n\nThe names of the fields, in the order of C."},
+    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof()\n--\n\nThe bytes of one."},
+    {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "allocate(count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first one's.\n\n"
+     "``element(i)`` is the i-th."},
+    {"fromObj", from_object, METH_O | METH_CLASS,
+     "fromObj(pyobj)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."},
+    {"element", element, METH_O, "element(i)\n--\n\nThe i-th record of an array of them; it keeps the array."},
+    {},
+};
+
+PySequenceMethods as_sequence{};
+PyMappingMethods as_mapping{};
+
+constexpr const char *record_doc =
+    "A struct or union of C: its fields are attributes.\n\n"
+    "The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.";
+
+// ---------------------------------------------------------------- classes
+
+struct FieldArguments {
+    PyObject *name, *form;
+    Py_ssize_t offset;
+    int first_bit, bits;
+    PyObject *value;  // the default; None: zero
+    int is_inside;
+};
+
+Reference make_field(const RecordLayout &owner, const FieldArguments &arguments) {
+    const FormObject &form = form_of(arguments.form);
+    const std::size_t size = size_of(form);
+    if (arguments.offset < 0 || static_cast<std::size_t>(arguments.offset) + size > owner.size)
+        throw Error(ErrorKind::value, owner.name, ": a field at ", arguments.offset, " lies outside of the ", owner.size,
+                    " bytes");
+    if (arguments.bits && (form.how != How::number || arguments.first_bit < 0 || arguments.bits < 1 ||
+                           static_cast<std::size_t>(arguments.first_bit + arguments.bits) > 8 * size))
+        throw Error(ErrorKind::value, owner.name, ": a bit-field lies outside of its unit");
+    Reference made = checked(field_type->tp_alloc(field_type, 0));
+    auto &field = *reinterpret_cast<FieldObject *>(made.get());
+    field.form = reinterpret_cast<const FormObject *>(Py_NewRef(arguments.form));
+    PyObject *name = Py_NewRef(arguments.name);
+    PyUnicode_InternInPlace(&name);
+    field.name = name;
+    field.text = PyUnicode_AsUTF8(name);
+    field.owner = owner.name.c_str();
+    field.offset = static_cast<std::size_t>(arguments.offset);
+    field.first_bit = arguments.first_bit;
+    field.bits = arguments.bits;
+    field.is_inside = arguments.is_inside != 0;
+    return made;
+}
+
+void set_default(RecordLayout &made, const FieldObject &field, PyObject *value) {
+    made.initial.resize(made.size);
+    Reference held;
+    store(*field.form, value, made.initial.data() + field.offset, {field.owner, field.text, true}, held);
+}
+
+// make_record(name, size, alignment, is_union, fields, dict): a field is (name, form, offset, first bit, bits, default, inside).
+PyObject *make_record(PyObject *, PyObject *args) {
+    PyObject *name = nullptr, *fields = nullptr, *dict = nullptr;
+    Py_ssize_t size = 0, alignment = 0;
+    int is_union = 0;
+    if (!PyArg_ParseTuple(args, "UnnpO!O!", &name, &size, &alignment, &is_union, &PyTuple_Type, &fields, &PyDict_Type, &dict))
+        return nullptr;
+    return guarded([&] {
+        auto made = std::make_unique<RecordLayout>();
+        made->name = PyUnicode_AsUTF8(name);
+        made->size = static_cast<std::size_t>(size);
+        made->alignment = static_cast<std::size_t>(alignment);
+        made->is_union = is_union != 0;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i) {
+            FieldArguments arguments{};
+            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, i), "UOniiOp", &arguments.name, &arguments.form, &arguments.offset,
+                                  &arguments.first_bit, &arguments.bits, &arguments.value, &arguments.is_inside))
+                throw PythonError{};
+            Reference field = make_field(*made, arguments);
+            auto &object = *reinterpret_cast<FieldObject *>(field.get());
+            if (arguments.value != Py_None)
+                set_default(*made, object, arguments.value);
+            if (!object.is_inside) {
+                add_scalars(*object.form, object.offset, made->scalars);
+                made->fields.push_back(&object);
+            }
+            if (PyDict_SetItem(dict, arguments.name, field.get()) < 0)
+                throw PythonError{};
+            (void)field.release();  // the layout's
+        }
+        Reference type = make_declared(record_base, made.get(), name, dict);
+        (void)made.release();
+        reinterpret_cast<PyTypeObject *>(type.get())->tp_vectorcall = record_vectorcall;
+        return type.release();
+    });
+}
+
+PyMethodDef functions[] = {
+    {"make_record", make_record, METH_VARARGS, "The class of a struct or union. For entrepot.ffi."},
+    {},
+};
+
+}  // namespace
+
+const RecordLayout *layout_of(PyObject *type) noexcept {
+    auto *class_ = reinterpret_cast<PyTypeObject *>(type);
+    return PyType_IsSubtype(class_, record_type) ? static_cast<const RecordLayout *>(declared_of(class_)) : nullptr;
+}
+
+bool is_record(PyObject *object) noexcept { return PyObject_TypeCheck(object, record_type); }
+
+Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
+    Reference made = checked(type->tp_alloc(type, 0));
+    pointer_of(made.get())->address = address;
+    pointer_of(made.get())->length = 1;
+    if (owner && is_record(owner))
+        record_of(made.get())->root = Py_NewRef(record_of(owner)->root ? record_of(owner)->root : owner);
+    return made;
+}
+
+Reference new_record(PyTypeObject *type, std::size_t count) {
+    Reference made = checked(type->tp_alloc(type, 0));
+    allocate(made.get(), *layout_of(reinterpret_cast<PyObject *>(type)), count);
+    return made;
+}
+
+bool init_record(PyObject *module) {
+    field_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&field_spec));
+    if (!field_type)
+        return false;
+    record_type->tp_name = "entrepot._core.Record";
+    record_type->tp_basicsize = sizeof(RecordObject);
+    record_type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+    record_type->tp_doc = record_doc;
+    record_type->tp_new = record_new;
+    record_type->tp_init = record_init;
+    record_type->tp_dealloc = record_dealloc;
+    record_type->tp_traverse = record_traverse;
+    record_type->tp_clear = record_clear;
+    record_type->tp_repr = record_repr;
+    record_type->tp_methods = methods;
+    as_sequence.sq_length = as_mapping.mp_length = record_length;
+    as_sequence.sq_item = record_item;
+    as_sequence.sq_contains = record_contains;
+    as_mapping.mp_subscript = record_subscript;
+    record_type->tp_as_sequence = &as_sequence;
+    record_type->tp_as_mapping = &as_mapping;
+    return ready_declared_base(record_base, adapter_type("Pointer")) &&
+           PyModule_AddObjectRef(module, "Record", reinterpret_cast<PyObject *>(record_type)) == 0 &&
+           PyModule_AddObjectRef(module, "Field", reinterpret_cast<PyObject *>(field_type)) == 0 &&
+           PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace entrepot::python

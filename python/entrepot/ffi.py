@@ -1,0 +1,520 @@
+"""Foreign functions: C libraries declared in Python, as the modules that tools/bindgen writes are.
+
+A declaration reads like the header. What its annotations mean is looked up when it is first used; the library is opened then::
+
+    from __future__ import annotations
+    from entrepot.ffi import In, Library, Pointer, c_uint, c_ulong
+
+    _library = Library("zlib", sonames=["libz.so.1"])
+
+    @_library.function
+    def crc32(crc: c_ulong, buf: In[Pointer], len: c_uint) -> c_ulong: ...
+
+    __getattr__, __dir__, __all__ = _library.declared(globals())
+
+A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter that is
+named or by the address of a record; ``Freed[…]`` of memory that is given back; ``Returned[…]`` of what C writes, which the call
+returns.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ._core import (
+    CStr,
+    DeviceArray,
+    Field,
+    ForeignFunction,
+    ForeignLibrary,
+    Form,
+    FunctionPointer,
+    HipModuleLaunchKernel_extra,
+    LibraryError,
+    ListOfBytes,
+    ListOfInt,
+    ListOfInt64,
+    ListOfLong,
+    ListOfPointer,
+    ListOfUInt64,
+    ListOfUnsigned,
+    ListOfUnsignedLong,
+    Pointer,
+    Record,
+    make_callback,
+    make_record,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+__all__ = [
+    "At",
+    "CStr",
+    "CType",
+    "DeviceArray",
+    "Field",
+    "Freed",
+    "FunctionPointer",
+    "HipModuleLaunchKernel_extra",
+    "In",
+    "InOut",
+    "Library",
+    "LibraryError",
+    "ListOfBytes",
+    "ListOfInt",
+    "ListOfInt64",
+    "ListOfLong",
+    "ListOfPointer",
+    "ListOfUInt64",
+    "ListOfUnsigned",
+    "ListOfUnsignedLong",
+    "Out",
+    "Pointer",
+    "Record",
+    "Returned",
+    "Sync",
+    "anonymous",
+    "bits",
+    "c_bool",
+    "c_byte",
+    "c_char",
+    "c_double",
+    "c_float",
+    "c_int",
+    "c_int8",
+    "c_int16",
+    "c_int32",
+    "c_int64",
+    "c_long",
+    "c_longlong",
+    "c_raw",
+    "c_short",
+    "c_size_t",
+    "c_ssize_t",
+    "c_ubyte",
+    "c_uint",
+    "c_uint8",
+    "c_uint16",
+    "c_uint32",
+    "c_uint64",
+    "c_ulong",
+    "c_ulonglong",
+    "c_ushort",
+]
+
+
+# ---------------------------------------------------------------- types in declarations
+
+
+class CType:
+    """A type of C. ``c_int * 3`` is an array, ``c_int @ 8`` a field at byte 8 of its record."""
+
+    __slots__ = ("form", "kind")
+
+    def __init__(self, form: Form, kind: str = "none") -> None:
+        self.form = form
+        self.kind = kind
+
+    def __mul__(self, count: int) -> CType:
+        return CType(Form("array", "none", None, self.form, count))
+
+    def __matmul__(self, offset: int) -> _Placed:
+        return _Placed(self.form, offset)
+
+
+def _number(kind: str) -> CType:
+    return CType(Form("number", kind), kind)
+
+
+c_bool = _number("bool")
+c_char = CType(Form("character", "int8"), "int8")
+c_raw = CType(Form("raw", "uint8"), "uint8")  # a byte whose arrays are bytes, and no text that ends at a NUL
+c_byte = c_int8 = _number("int8")
+c_ubyte = c_uint8 = _number("uint8")
+c_short = c_int16 = _number("int16")
+c_ushort = c_uint16 = _number("uint16")
+c_int = c_int32 = _number("int32")
+c_uint = c_uint32 = _number("uint32")
+c_long = c_longlong = c_int64 = c_ssize_t = _number("int64")
+c_ulong = c_ulonglong = c_uint64 = c_size_t = _number("uint64")
+c_float = _number("float32")
+c_double = _number("float64")
+
+_nothing = CType(Form("none", "none"))
+
+
+class _Placed:
+    """A field where it lies."""
+
+    __slots__ = ("bits", "first_bit", "form", "is_anonymous", "offset")
+
+    def __init__(self, form: Form, offset: int, first_bit: int = 0, bits: int = 0, is_anonymous: bool = False) -> None:
+        self.form = form
+        self.offset = offset
+        self.first_bit = first_bit
+        self.bits = bits
+        self.is_anonymous = is_anonymous
+
+
+class bits:
+    """A bit-field: of a type, from which bit of it, how many."""
+
+    __slots__ = ("first", "type", "width")
+
+    def __init__(self, type: CType, first: int, width: int) -> None:
+        self.type = type
+        self.first = first
+        self.width = width
+
+    def __matmul__(self, offset: int) -> _Placed:
+        return _Placed(self.type.form, offset, self.first, self.width)
+
+
+class anonymous:
+    """A struct or union without a name, whose fields are the record's too."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: CType) -> None:
+        self.type = type
+
+    def __matmul__(self, offset: int) -> _Placed:
+        return _Placed(self.type.form, offset, is_anonymous=True)
+
+
+class _Passed:
+    """A parameter, and how it is passed."""
+
+    __slots__ = ("bytes", "passed", "type")
+
+    def __init__(self, passed: str, type: CType, bytes: str = "") -> None:
+        self.passed = passed
+        self.type = type
+        self.bytes = bytes
+
+    def __call__(self, *, bytes: str) -> _Passed:
+        """Of a returned DeviceArray, or of text: which parameter says how many bytes."""
+        return _Passed(self.passed, self.type, bytes)
+
+
+class _Passing:
+    """``In[type]`` and its like."""
+
+    __slots__ = ("passed",)
+
+    def __init__(self, passed: str) -> None:
+        self.passed = passed
+
+    def __getitem__(self, what: CType) -> _Passed:
+        if self.passed in ("in", "out", "inout", "freed"):
+            what = _address_of(what)
+        return _Passed(self.passed, what)
+
+
+class _At:
+    """``At[record]``: the address of one, which is seen as the record."""
+
+    __slots__ = ()
+
+    def __getitem__(self, record: CType) -> CType:
+        return CType(Form("pointed", "pointer", _record_of(record)))
+
+
+In = _Passing("in")
+Out = _Passing("out")
+InOut = _Passing("inout")
+Freed = _Passing("freed")
+Returned = _Passing("returned")
+Sync = _Passing("sync")
+At = _At()
+
+_records: dict[Form, type] = {}
+
+
+def _record_of(type: CType) -> Any:
+    return _records[type.form]
+
+
+def _address_of(type: CType) -> CType:
+    """Of a record its address; adapters are addresses already."""
+    record = _records.get(type.form)
+    return type if record is None else CType(Form("address", "pointer", record))
+
+
+# ---------------------------------------------------------------- names in declarations
+
+_enum_kinds: dict[Any, str] = {}
+_types: dict[Any, CType] = {}
+
+
+def _type_of(named: Any) -> Any:
+    """What a name in an annotation means: classes stand for their values."""
+    if not isinstance(named, type):
+        return _nothing if named is None else named
+    if named in (bits, anonymous):
+        return named
+    known = _types.get(named)
+    if known is None:
+        known = _types[named] = _type_of_class(named)
+    return known
+
+
+def _type_of_class(named: type) -> CType:
+    if issubclass(named, Record):
+        made = CType(Form("record", "record", named))
+        _records[made.form] = named
+        return made
+    if issubclass(named, Pointer):
+        return CType(Form("address", "pointer", named))
+    return CType(Form("enum", _enum_kinds[named], named))
+
+
+class _Scope:
+    """The names of annotations: those of this module, of the module that is declared, of those that it builds on."""
+
+    __slots__ = ("modules",)
+
+    def __init__(self) -> None:
+        self.modules: list[Any] = []
+
+    def __getitem__(self, name: str) -> Any:
+        for module in self.modules:
+            try:
+                return _type_of(getattr(module, name))
+            except AttributeError:
+                pass
+        raise KeyError(name)
+
+
+# ---------------------------------------------------------------- declarations
+
+
+class _Declaration:
+    """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
+
+    __slots__ = ("_made", "_maker")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._maker = make
+        self._made: Any = None
+
+    def made(self) -> Any:
+        if self._made is None:
+            self._made = self._maker()
+        return self._made
+
+
+class _Choice:
+    """A name that stands for one of two declarations, by the library that is there."""
+
+    __slots__ = ("absent", "present", "symbol")
+
+    def __init__(self, symbol: str, present: _Declaration, absent: _Declaration) -> None:
+        self.symbol = symbol
+        self.present = present
+        self.absent = absent
+
+
+class Library:
+    """A C library, and the decorators that declare what is in it.
+
+    ``sonames``, newest first, are looked for in the process, in ``directories`` (``$NAME/…`` begins with what an environment
+    variable holds), and where the system looks; ``variable`` names an environment variable with a path that is used instead.
+    ``status`` is the enum that functions return and its member for success: then every call returns a tuple, the status first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        sonames: Sequence[str],
+        directories: Sequence[str] = (),
+        variable: str = "",
+        advice: str = "",
+        imports: Sequence[str] = (),
+        status: tuple[str, str] | None = None,
+    ) -> None:
+        self._foreign = ForeignLibrary(name, sonames, directories, variable, advice)
+        self._imports = imports
+        self._status = status
+        self._scope = _Scope()
+        self._evaluated: dict[str, Any] = {}
+
+    # What is there.
+
+    @property
+    def path(self) -> str:
+        """The file that was opened. Raises LibraryError, which lists what was tried, where there is none."""
+        return self._foreign.path
+
+    def is_there(self) -> bool:
+        """Whether the library is found and loads."""
+        return self._foreign.is_there()
+
+    def has(self, symbol: str) -> bool:
+        """Whether the library has a function of that name. Raises LibraryError where there is no library."""
+        return self._foreign.find(symbol) is not None
+
+    # What is declared.
+
+    def function(self, declaration: Any) -> Any:
+        """A function of the library: parameters and result are annotated, the body is empty."""
+        return ForeignFunction(self, declaration)
+
+    def function_or(self, symbol: str) -> Any:
+        """The same of one that libraries of another version have by another name."""
+        return lambda declaration: ForeignFunction(self, declaration, symbol)
+
+    def enum(self, type: CType) -> Any:
+        """An enum of that integer type: a class of members with their values."""
+        return lambda declaration: _Declaration(lambda: _make_enum(declaration, type.kind))
+
+    def opaque(self, declaration: Any) -> Any:
+        """A struct that only the library knows: its pointers are handles."""
+        return _Declaration(lambda: type(declaration.__name__, (Pointer,), _attributes(declaration)))
+
+    def struct(self, *, size: int, alignment: int) -> Any:
+        """A struct: a class whose annotations say type and place of each field."""
+        return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, False))
+
+    def union(self, *, size: int, alignment: int) -> Any:
+        """A union, as a struct is declared."""
+        return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, True))
+
+    def callback(self, declaration: Any) -> Any:
+        """A pointer to a function, declared as functions are."""
+        return _Declaration(lambda: self._make_callback(declaration))
+
+    def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
+        """One of two declarations: by whether the library has the symbol. Without a library, the first."""
+        return _Choice(symbol, present, absent)
+
+    def declared(self, names: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+        """Ends a module: takes the classes that were declared out of its names, until they are asked for.
+
+        Returns the module's ``__getattr__``, ``__dir__`` and ``__all__``.
+        """
+        own = sys.modules[__name__]
+        pending = {name: value for name, value in names.items() if isinstance(value, (_Declaration, _Choice))}
+        public = [
+            name
+            for name, value in names.items()
+            if name in pending or isinstance(value, ForeignFunction) or (name[0] != "_" and isinstance(value, (int, float, str)))
+        ]
+        for name in pending:
+            del names[name]
+
+        def get(name: str) -> Any:
+            declaration = pending.get(name)
+            if declaration is None:
+                raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
+            if isinstance(declaration, _Choice) and not self._foreign.is_there():
+                return declaration.present.made()  # until there is a library to ask
+            names[name] = made = self._chosen(declaration).made()
+            return made
+
+        self._scope.modules += [own, sys.modules[names["__name__"]]]
+        return get, lambda: sorted({*names, *pending}), public
+
+    # What declarations mean.
+
+    def _chosen(self, declaration: Any) -> Any:
+        if not isinstance(declaration, _Choice):
+            return declaration
+        return declaration.present if self.has(declaration.symbol) else declaration.absent
+
+    def _evaluate(self, annotation: Any) -> Any:
+        if not isinstance(annotation, str):
+            return _type_of(annotation)
+        found = self._evaluated.get(annotation)
+        if found is None:
+            if self._imports:
+                from importlib import import_module
+
+                self._scope.modules += [import_module(name) for name in self._imports]
+                self._imports = ()
+            found = self._evaluated[annotation] = _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
+        return found
+
+    def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
+        meant = {name: self._evaluate(annotation) for name, annotation in declaration.__annotations__.items()}
+        return meant, meant.pop("return", _nothing)
+
+    def _make_record(self, declaration: Any, size: int, alignment: int, is_union: bool) -> Any:
+        fields: list[tuple[str, Form, int, int, int, Any, bool]] = []
+        for name, annotation in declaration.__annotations__.items():
+            placed = self._evaluate(annotation)
+            default = declaration.__dict__.get(name)
+            fields.append((name, placed.form, placed.offset, placed.first_bit, placed.bits, default, False))
+            if placed.is_anonymous:
+                inside = _fields[_records[placed.form]]
+                fields += [(each[0], each[1], placed.offset + each[2], *each[3:6], True) for each in inside]
+        made = make_record(declaration.__name__, size, alignment, is_union, tuple(fields), _attributes(declaration))
+        _fields[made] = fields
+        return made
+
+    def _make_callback(self, declaration: Any) -> Any:
+        parameters, result = self._parameters(declaration)
+        forms = tuple((name, type.form) for name, type in parameters.items())
+        return make_callback(declaration.__name__, result.form, forms, _attributes(declaration))
+
+    def _plan(self, function: Any) -> tuple[Any, ...]:
+        """All that a call needs; asked once, at the first."""
+        declaration = function.declaration
+        parameters, result = self._parameters(declaration)
+        names = list(parameters)
+        told = []
+        for name, meant in parameters.items():
+            passed = meant if isinstance(meant, _Passed) else _Passed("value", meant)
+            told.append((name, passed.passed, passed.type.form, names.index(passed.bytes) if passed.bytes else -1))
+        success = status = None
+        if self._status:
+            status = self._scope[self._status[0]].form
+            success = getattr(self._enum_of(self._status[0]), self._status[1])
+        name = declaration.__name__
+        address = self._foreign.find(name) or (function.symbol and self._foreign.find(function.symbol))
+        if not address:
+            address = self._foreign.require(name)
+        return address, name, tuple(told), result.form, success, result.form is status
+
+    def _enum_of(self, name: str) -> Any:
+        for module in self._scope.modules:
+            try:
+                return getattr(module, name)
+            except AttributeError:
+                pass
+        raise LookupError(name)
+
+    def _signature(self, function: Any) -> inspect.Signature:
+        """What callers give; out-parameters can be given by name."""
+        from inspect import Parameter, Signature
+
+        parameters, _ = self._parameters(function.declaration)
+        given, brought = [], []
+        for name, meant in parameters.items():
+            if isinstance(meant, _Passed) and meant.passed == "returned":
+                brought.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None))
+            else:
+                given.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD))
+        return Signature(given + brought)
+
+
+_fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}
+
+
+def _attributes(declaration: Any) -> dict[str, Any]:
+    return {"__slots__": (), "__doc__": declaration.__doc__, "__module__": declaration.__module__}
+
+
+def _make_enum(declaration: Any, kind: str) -> Any:
+    from enum import IntEnum
+
+    members = {name: value for name, value in vars(declaration).items() if type(value) is int and name[:2] != "__"}
+    made: Any = IntEnum(declaration.__name__, members, module=declaration.__module__)  # type: ignore[misc]
+    made.__doc__ = declaration.__doc__
+    _enum_kinds[made] = kind
+    return made

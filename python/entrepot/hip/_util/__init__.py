@@ -1,0 +1,1 @@
+"""Where HIP Python's documentation has its adapter types: ``hip._util.types``."""

@@ -1,0 +1,60 @@
+// Addresses below Python: whose memory the drivers say they are, and how much of it there is. The fake driver is CUDA's.
+#include "core/refusal.hpp"
+#include "exchange/fake_cuda.hpp"
+
+#include <entrepot/adapters/locate.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace entrepot;
+
+namespace {
+
+// Counts how often it is let go of.
+Owner counting(int &released) {
+    return Owner(&released, [](void *count) { ++*static_cast<int *>(count); });
+}
+
+exchange::Reach part_of(const fake::Claimed &claimed, std::size_t first, std::size_t count) {
+    return {claimed.data + first, count * sizeof(float)};
+}
+
+}  // namespace
+
+TEST_CASE("an address inside is of the whole allocation, on the device that its driver says") {
+    for (const std::uint32_t device : {0u, 1u})
+        for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
+            const fake::Claimed claimed(kind, device);
+            int released = 0;
+            {
+                const Memory memory = adapters::locate(part_of(claimed, 4, 4), counting(released));
+                CHECK(memory.data() == claimed.data);
+                CHECK(memory.nbytes() == 16 * sizeof(float));
+                CHECK(memory.kind() == static_cast<UsmKind>(kind));
+                CHECK(memory.device() == fake::cuda_device(device));
+                CHECK(memory.context() == memory.device().default_context());
+                CHECK(memory.is_borrowed());
+                CHECK(released == 0);
+            }
+            CHECK(released == 1);
+        }
+}
+
+TEST_CASE("bytes that leave the allocation are refused, and the owner is let go") {
+    const fake::Claimed claimed(EP_USM_DEVICE);
+    int released = 0;
+    CHECK_REFUSED(ErrorKind::exchange, "leave the allocation of 64 bytes",
+                  adapters::locate(part_of(claimed, 8, 9), counting(released)));
+    CHECK(released == 1);
+}
+
+TEST_CASE("an address that nobody knows is refused with what each driver says") {
+    fake::cuda();
+    float ours[4];
+    int released = 0;
+    CHECK_REFUSED(ErrorKind::exchange, "cuda: its driver does not know it",
+                  adapters::locate({ours, sizeof ours}, counting(released)));
+    CHECK_REFUSED(ErrorKind::exchange, "DeviceArray: no driver knows the address 0x", adapters::locate({ours, sizeof ours}, {}));
+    CHECK_REFUSED(ErrorKind::exchange, ": hip: ", adapters::locate({ours, sizeof ours}, {}));
+    CHECK(released == 1);
+}

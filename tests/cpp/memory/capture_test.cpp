@@ -1,0 +1,161 @@
+// Graph capture: what is captured runs when the graph does, nobody outside waits for it, and what it uses is its own meanwhile.
+#include <entrepot/memory/direct.hpp>
+#include <entrepot/memory/memory.hpp>
+#include <entrepot/memory/pool.hpp>
+
+#include "device_memory.hpp"
+
+#include <thread>
+
+using namespace entrepot;
+
+namespace {
+
+// A queue that is captured from the moment it is made, and its graph in the end.
+struct CapturedQueue {
+    Queue queue = Queue::create(fake::device());
+    std::uint64_t number = fake::begin_capture(queue);
+
+    fake::Graph end() {
+        fake::Graph graph = fake::end_capture(std::exchange(number, 0));
+        CHECK(graph.is_valid);
+        return graph;
+    }
+    ~CapturedQueue() {
+        if (number)
+            fake::drop(end());
+    }
+};
+
+Memory some_memory(const Queue &queue) { return Memory::allocate(64, UsmKind::device, queue); }
+
+void access(const Memory &memory, Access access, const Queue &queue, std::function<void()> run = {}) {
+    memory.before(access, queue);
+    memory.after(access, queue, fake::submit(queue, std::move(run)));
+}
+
+bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
+
+template <class Call> bool is_refused(Call &&call) {
+    try {
+        call();
+        return false;
+    } catch (const Error &error) {
+        return error.kind() == ErrorKind::device;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a queue says whether it is captured, and one that is only ours is not asked") {
+    CapturedQueue captured;
+    CHECK(captured.queue.capture() == captured.number);
+    CHECK(Queue::create(fake::device()).capture() == 0);
+    fake::drop(captured.end());
+    CHECK(captured.queue.capture() == 0);
+}
+
+TEST_CASE("nobody outside waits for what is captured, and work of ours does not slip into the graph") {
+    CapturedQueue captured;
+    const Queue other = Queue::create(fake::device());
+    const Memory memory = some_memory(other);
+    bool wrote = false, read = false;
+    access(memory, Access::write, captured.queue, [&] { wrote = true; });
+    access(memory, Access::read, other, [&] { read = true; });
+    CHECK(read);
+    CHECK_FALSE(wrote);
+    CHECK(other.capture() == 0);
+    const fake::Graph graph = captured.end();
+    REQUIRE(graph.work.size() == 1);
+    graph.work.front()();
+    CHECK(wrote);
+    access(memory, Access::write, other);  // comes behind the queue as it is now
+    CHECK(is_done(other));
+}
+
+TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
+    const Queue before = Queue::create(fake::device());
+    const Memory memory = some_memory(before);
+    access(memory, Access::write, before);
+    fake::hold(before);
+    CapturedQueue captured;
+    std::thread later([&] {
+        while (fake::world().calls.event_wait == 0 && fake::world().calls.queue_wait == 0)
+            std::this_thread::yield();
+        fake::release(before);
+    });
+    bool written = false;
+    access(memory, Access::write, before, [&] { written = true; });
+    fake::world().calls = {};
+    access(memory, Access::read, captured.queue);
+    CHECK(written);
+    later.join();
+}
+
+TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
+    CapturedQueue captured;
+    Queue fork = Queue::create(fake::device());
+    fork.wait_for(captured.queue.record());
+    CHECK(fork.capture() == captured.number);
+    const Memory memory = some_memory(Queue::create(fake::device()));
+    access(memory, Access::write, captured.queue);
+    const int waits = fake::world().calls.event_wait_in_queue;
+    access(memory, Access::read, fork);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
+    captured.queue.wait_for(fork.record());
+}
+
+TEST_CASE("what no capture survives is refused before the driver sees it") {
+    CapturedQueue captured;
+    const Queue::Position position = fake::submit(captured.queue);
+    const Event event = captured.queue.record();
+    CHECK_FALSE(captured.queue.is_done(position));
+    CHECK(is_refused([&] { captured.queue.wait_at(position); }));
+    CHECK(is_refused([&] { event.wait(); }));
+    CHECK(is_refused([&] { static_cast<void>(event.is_done()); }));
+    CapturedQueue other;
+    CHECK(is_refused([&] { other.queue.wait_for(event); }));
+    fake::drop(captured.end());
+    captured.queue.wait_at(position);
+    CHECK(is_done(captured.queue));
+}
+
+TEST_CASE("memory that is allocated for a graph is given to nobody else while the graph may run") {
+    PoolResource *const pool = new PoolResource(direct_resource());
+    const ResourceRef held = ResourceRef::adopt(pool);
+    const auto some = [&](const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, pool); };
+    CapturedQueue captured;
+    Memory memory = some(captured.queue);
+    void *const data = memory.data();
+    access(memory, Access::write, captured.queue);
+    memory = {};
+    const Queue ours = Queue::create(fake::device());
+    const auto is_given_out = [&] {
+        std::vector<Memory> all;
+        for (int i = 0; i < 200; ++i)
+            all.push_back(some(i % 2 ? captured.queue : ours));
+        return std::ranges::any_of(all, [&](const Memory &each) { return each.data() == data; });
+    };
+    CHECK_FALSE(is_given_out());
+    fake::Graph graph = captured.end();
+    CHECK_FALSE(is_given_out());
+    fake::drop(std::move(graph));
+    CHECK(is_given_out());
+}
+
+TEST_CASE("a graph keeps the owner of borrowed memory, and lets it go at a later entry of ours") {
+    bool is_gone = false;
+    int here = 0;
+    const Device device = fake::device();
+    Memory memory = Memory::borrow(&here, sizeof here, UsmKind::device, device, device.default_context(),
+                                   {&is_gone, [](void *gone) { *static_cast<bool *>(gone) = true; }});
+    CapturedQueue captured;
+    memory.keep_for_graph(captured.queue);
+    memory = {};
+    fake::Graph graph = captured.end();
+    CHECK_FALSE(is_gone);
+    fake::drop(std::move(graph));
+    CHECK_FALSE(is_gone);  // the driver's thread does no more than note it
+    release_finished();
+    CHECK(is_gone);
+}

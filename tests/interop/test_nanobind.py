@@ -1,0 +1,90 @@
+"""nanobind: its own arrays, in an extension that knows nothing of Entrepot, on the host and on CUDA."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import subprocess
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
+from places import CUDA, HOST, Place
+
+nanobind = pytest.importorskip("nanobind")
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.nanobind]
+
+ON_DEVICE = [place for place in CUDA if place.kind == "device"]
+MORE_DTYPES = (*NUMPY_DTYPES, *"bfloat16 float8_e4m3fn float8_e5m2".split())
+
+
+@functools.cache
+def extension() -> Any:
+    """Built once a run, from the headers and sources of the nanobind that is installed."""
+    root, folder = Path(nanobind.__file__).parent, Path(tempfile.mkdtemp())
+    module = folder / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}"
+    headers = [root / "include", root / "ext" / "robin_map" / "include", sysconfig.get_path("include")]
+    sources = [Path(__file__).with_name("nanobind_arrays.cpp"), root / "src" / "nb_combined.cpp"]
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-DNDEBUG"]
+    built = subprocess.run(
+        [*command, *(f"-I{path}" for path in headers), *sources, "-o", module], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    spec = importlib.util.spec_from_file_location("nanobind_arrays", module)
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+class Nanobind(Peer):
+    """What the extension holds. Its own code would read and write it; here NumPy does, and copies of ours."""
+
+    name = "nanobind"
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        row = LAYOUTS[layout](
+            numbers().astype(dtype), lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides))
+        )
+        return extension().take(row)
+
+    def view(self, obj: Any) -> View:
+        return View(obj.address, tuple(obj.shape), tuple(obj.strides), obj.read_only)
+
+    def values(self, obj: Any) -> np.ndarray:
+        return values_of(ep.asarray(obj.give()))
+
+    def write(self, obj: Any, value: int) -> None:
+        ep.fill(ep.asarray(obj.give())[0, 0, ...], value).wait()
+
+    def dtype_of(self, obj: Any) -> str:
+        return {4: "bfloat16", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}.get(
+            obj.dtype[0], f"{({0: 'int', 1: 'uint', 2: 'float', 5: 'complex'}).get(obj.dtype[0])}{obj.dtype[1]}"
+        )
+
+    def make_read_only(self, place: Place) -> Any:
+        whole = numbers()
+        whole.flags.writeable = False
+        return extension().take_read_only(whole)
+
+
+PEER = Nanobind()
+
+
+def take(array: ep.Array) -> Any:
+    return extension().take_read_only(array) if array.read_only else extension().take(array)
+
+
+WAYS = [
+    In("asarray(nb::ndarray)", PEER, lambda held: ep.asarray(held.give()), (HOST,), NUMPY_DTYPES),
+    Out("nb::ndarray(a)", PEER, take, (*HOST_ACCESSIBLE, *ON_DEVICE), MORE_DTYPES),
+]
+
+test_pair = matrix(WAYS)

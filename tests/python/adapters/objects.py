@@ -1,0 +1,18 @@
+"""What adapters are made from in these tests: objects with a CUDA array interface of the test's making, and C's memory."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+
+class Cai:
+    """Speaks the CUDA array interface of memory that nobody has: for what is read of it before a driver is asked."""
+
+    def __init__(self, **changes: Any) -> None:
+        described = {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "version": 3}
+        self.__cuda_array_interface__ = described | changes
+
+
+def bytes_at(adapter: object, count: int) -> bytes:
+    return ctypes.string_at(int(adapter), count)  # type: ignore[call-overload]

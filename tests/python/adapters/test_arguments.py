@@ -1,0 +1,162 @@
+"""What any object is as an argument of a C function: through the table of functions that bindings and extensions call."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import weakref
+from ctypes import byref, c_void_p, py_object
+
+import pytest
+
+import entrepot as ep
+from adapters.objects import Cai
+from c_interface import c_interface
+from entrepot._core import _device_array, _mark_freed
+from entrepot.adapters import CStr, ListOfInt, Pointer
+
+pytestmark = pytest.mark.host
+
+EVERY_TYPE = [
+    "Pointer",
+    "CStr",
+    "DeviceArray",
+    "ListOfBytes",
+    "ListOfPointer",
+    "ListOfInt",
+    "PointerToInt",
+    "HipModuleLaunchKernel_extra",
+]
+
+
+class Argument:
+    """The address, and what is kept until the call has returned."""
+
+    def __init__(self, object_: object, kind: str = "Pointer", writes: bool = False) -> None:
+        address, held = c_void_p(), c_void_p()
+        c_interface().argument(object_, kind.encode(), writes, b"hipMemcpy", b"dst", byref(address), byref(held))
+        self.address = address.value or 0
+        self.held = ctypes.cast(held, py_object).value if held.value else None
+        if held.value:
+            ctypes.pythonapi.Py_DecRef(py_object(self.held))
+
+
+class TestWhatIsTaken:
+    @pytest.mark.parametrize("kind", EVERY_TYPE)
+    def test_every_adapter_for_every_type(self, kind):
+        numbers = ListOfInt([1, 2])
+        assert Argument(numbers, kind).address == int(numbers) and Argument(numbers, kind).held is numbers
+        assert Argument(None, kind).address == 0 and Argument(5, kind).address == 5
+
+    def test_a_list_lives_as_long_as_what_is_held(self):
+        argument = Argument([1, 2, 3], "ListOfInt")
+        assert (ctypes.c_int * 3).from_address(argument.address)[:] == [1, 2, 3]
+        assert isinstance(argument.held, ListOfInt)
+
+    def test_a_buffer_is_held_until_the_call_returns(self):
+        goods = bytearray(8)
+        argument = Argument(goods, writes=True)
+        with pytest.raises(BufferError):
+            goods.append(1)
+        argument.held = None
+        gc.collect()
+        goods.append(1)
+
+    def test_text(self):
+        argument = Argument("text", "CStr")
+        assert ctypes.string_at(argument.address) == b"text"
+
+    def test_a_class_of_python_s_own(self):
+        class Producer(Cai):
+            pass
+
+        producer = Producer()
+        gone = weakref.ref(producer)
+        argument = Argument(producer)
+        del producer
+        gc.collect()
+        assert argument.address == 0x1000 and gone() is not None
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize("kind", EVERY_TYPE)
+    @pytest.mark.parametrize(
+        ("bad", "error"),
+        [
+            (-1, OverflowError),
+            (2**64, OverflowError),
+            (True, TypeError),
+            (1.5, TypeError),
+            (object(), TypeError),
+            (memoryview(b"goods")[::2], ValueError),
+        ],
+        ids=["-1", "2**64", "True", "float", "object", "strided"],
+    )
+    def test_says_function_and_argument(self, kind, bad, error):
+        with pytest.raises(error, match=r"^hipMemcpy\(\) argument 'dst': "):
+            Argument(bad, kind)
+
+    @pytest.mark.parametrize(
+        ("source", "kind"),
+        [
+            (b"goods", "Pointer"),
+            (memoryview(b"goods"), "Pointer"),
+            (Pointer(b"goods"), "Pointer"),
+            ("text", "CStr"),
+            (CStr("text"), "Pointer"),
+            (b"text", "CStr"),
+            (Cai(data=(0x1000, True)), "Pointer"),
+            (Pointer(b"goods")[1], "ListOfInt"),
+        ],
+        ids=repr,
+    )
+    def test_read_only_memory_as_a_destination(self, source, kind):
+        assert Argument(source, kind).address, "as a source it is taken"
+        with pytest.raises(
+            ValueError, match=r"hipMemcpy\(\) argument 'dst': the memory of .* is read-only, and the function writes to it"
+        ):
+            Argument(source, kind, writes=True)
+
+    def test_a_read_only_array_as_a_destination(self):
+        numbers = ep.asarray(b"goods")
+        with pytest.raises(ValueError, match="read-only"):
+            Argument(numbers, writes=True)
+
+    @pytest.mark.numpy
+    def test_fortran_order(self):
+        import numpy as np
+
+        with pytest.raises(ValueError, match=r"argument 'dst': .*not C-contiguous"):
+            Argument(np.asfortranarray(np.ones((2, 3))))
+
+    def test_a_bad_element_says_its_index(self):
+        with pytest.raises(
+            TypeError, match=r"hipMemcpy\(\) argument 'dst': element 1 is 'x'; an int that fits C's int was expected"
+        ):
+            Argument([1, "x"], "ListOfInt")
+        with pytest.raises(
+            OverflowError, match=r"hipMemcpy\(\) argument 'dst': element 0 is 2147483648, which does not fit C's int"
+        ):
+            Argument([2**31], "ListOfInt")
+        with pytest.raises(TypeError, match=r"hipMemcpy\(\) argument 'dst': argument 1: a float stands for no address"):
+            Argument([None, 1.5], "HipModuleLaunchKernel_extra")
+
+    def test_a_freed_device_array(self):
+        allocation = _device_array(0x1000, 8)
+        _mark_freed(allocation)
+        with pytest.raises(ValueError, match=r"hipMemcpy\(\) argument 'dst': this DeviceArray, at 0x1000, has been freed"):
+            Argument(allocation)
+
+    def test_a_string_that_does_not_end(self):
+        letters = array.array("B", b"four")
+        with pytest.raises(ValueError, match="has no NUL, and C would read on behind its end"):
+            Argument(letters, "CStr")
+        with pytest.raises(ValueError, match="has no NUL"):
+            Argument(CStr(letters), "CStr")
+        assert Argument(letters, "CStr", writes=True).address, "a C function may write one"
+        assert Argument(bytearray(b"four"), "CStr").address, "behind a bytearray there is one"
+
+    def test_a_type_that_there_is_not(self):
+        with pytest.raises(ValueError, match="there is no adapter type ListOfFloat"):
+            Argument(None, "ListOfFloat")

@@ -1,0 +1,506 @@
+"""DeviceArray: what it is made from, configure and its transactions, parts, exports, and memory that has been given back."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cuda_kernels
+import entrepot as ep
+from adapters.objects import Cai
+from entrepot._core import _device_array, _mark_freed
+from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer
+
+pytestmark = pytest.mark.host
+
+CAI = "__cuda_array_interface__"
+
+
+def state(array: DeviceArray) -> tuple[Any, ...]:
+    return (int(array), array.shape, array.strides, array.typestr, array.itemsize, array.is_read_only, array.stream_as_int)
+
+
+def allocated(nbytes: int) -> DeviceArray:
+    """As hipMalloc returns it, at an address that nobody has."""
+    return _device_array(0x1000, nbytes)
+
+
+class TestConstruction:
+    @pytest.mark.parametrize("source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=repr)
+    def test_of_an_address_nothing_else_is_known(self, source):
+        array = DeviceArray(source)
+        assert (array.shape, array.size, array.typestr, array.rank) == ((0,), 0, "|u1", 1)
+        assert int(array) == int(Pointer(source))
+
+    def test_of_cai_everything_is_known(self):
+        array = DeviceArray(Cai(shape=(2, 3), typestr="<f8", data=(0x2000, True), strides=(8, 16), stream=2))
+        assert state(array) == (0x2000, (2, 3), (8, 16), "<f8", 8, True, 2)
+        assert (array.size, array.rank, len(array)) == (6, 2, 2)
+
+    @pytest.mark.parametrize("typestr", ["|u1", "|b1", "<i8", "<c16", "<f2"])
+    def test_of_cai_every_type(self, typestr):
+        assert DeviceArray(Cai(typestr=typestr)).typestr == typestr
+
+    @pytest.mark.parametrize(("words", "typestr"), [("float32", "<f4"), ("B", "|u1"), ("b", "|i1"), ("f", "<f4"), ("l", "<i8")])
+    def test_of_cai_types_as_hip_python_writes_them(self, words, typestr):
+        assert DeviceArray(Cai(typestr=words)).typestr == typestr
+
+    def test_of_cai_without_axes(self):
+        array = DeviceArray(Cai(shape=()))
+        assert (array.shape, array.rank, array.size) == ((), 0, 1)
+        with pytest.raises(TypeError, match="without axes"):
+            len(array)
+
+    def test_of_cai_keeps_the_producer(self):
+        producer = Cai()
+        gone = weakref.ref(producer)
+        array = DeviceArray(producer)
+        part = array[0]
+        del producer, array
+        gc.collect()
+        assert gone() is not None
+        del part
+        gc.collect()
+        assert gone() is None
+
+    def test_of_a_device_array_everything_is_known(self):
+        array = DeviceArray(Cai(stream=2))
+        assert state(DeviceArray(array)) == state(array)
+
+    def test_of_an_array_everything_is_known(self):
+        numbers = ep.zeros((2, 3), "float64")[:, ::2]
+        array = DeviceArray(numbers)
+        assert state(array) == (numbers.data_ptr, (2, 2), (24, 16), "<f8", 8, False, None)
+
+    def test_of_a_buffer_there_are_bytes(self):
+        goods = bytearray(b"goods")
+        array = DeviceArray(goods)
+        assert (array.shape, array.typestr, int(array)) == ((5,), "|u1", int(Pointer(goods)))
+        with pytest.raises(BufferError):
+            goods += b"resized"
+        del array
+        goods += b"resized"
+
+    def test_of_a_native_allocation(self):
+        array = allocated(240)
+        assert state(array) == (0x1000, (240,), (1,), "|u1", 1, False, None) and not array.is_owner
+
+    @pytest.mark.parametrize("bad", [1.5, "text", True, -1, [1]], ids=repr)
+    def test_what_stands_for_no_address(self, bad):
+        with pytest.raises((TypeError, OverflowError), match="DeviceArray: "):
+            DeviceArray(bad)
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"typestr": ">f4"}, "swapped"),
+            ({"typestr": "<x4"}, "typestr"),
+            ({"strides": (3, 1)}, "item size"),
+            ({"mask": 1}, "mask"),
+            ({"shape": (-1,)}, "negative"),
+        ],
+    )
+    def test_interfaces_that_contradict_themselves(self, changes, words):
+        with pytest.raises(ValueError, match=words):
+            DeviceArray(Cai(**changes))
+
+
+class TestConfigure:
+    def test_returns_the_array_itself(self):
+        array = allocated(240)
+        assert array.configure(typestr="float32", shape=(3, 20)) is array
+        assert state(array) == (0x1000, (3, 20), (80, 4), "<f4", 4, False, None)
+
+    @pytest.mark.parametrize(
+        ("keywords", "changed"),
+        [
+            ({"shape": (3, 2)}, {"shape": (3, 2), "strides": (8, 4)}),
+            ({"shape": [6]}, {"shape": (6,), "strides": (4,)}),
+            ({"shape": 6}, {"shape": (6,), "strides": (4,)}),
+            ({"typestr": "<i4"}, {"typestr": "<i4"}),
+            ({"typestr": "int32"}, {"typestr": "<i4"}),
+            ({"typestr": "i4"}, {"typestr": "<i4"}),
+            ({"typestr": "i"}, {"typestr": "<i4"}),
+            ({"typestr": "F", "shape": 3}, {"typestr": "<c8", "shape": (3,), "strides": (8,), "itemsize": 8}),
+            ({"typestr": "<f8", "shape": 3}, {"typestr": "<f8", "shape": (3,), "strides": (8,), "itemsize": 8}),
+            ({"typestr": "|b1", "itemsize": 1, "shape": 24}, {"typestr": "|b1", "shape": (24,), "strides": (1,), "itemsize": 1}),
+            ({"itemsize": 4}, {}),
+            ({"itemsize": 2, "shape": 12}, {"typestr": "<u2", "shape": (12,), "strides": (2,), "itemsize": 2}),
+            ({"strides": (4, 8)}, {"strides": (4, 8)}),
+            ({"strides": None}, {}),
+            ({"shape": (), "_force": True}, {"shape": (), "strides": ()}),
+            ({"shape": 1000, "_force": True}, {"shape": (1000,), "strides": (4,)}),
+            ({"read_only": True}, {"read_only": True}),
+            ({"stream": 1}, {"stream": 1}),
+            ({"stream": 2**63}, {"stream": 2**63}),
+            ({"stream": None}, {}),
+            ({}, {}),
+        ],
+        ids=str,
+    )
+    def test_changes_what_is_said_and_nothing_else(self, keywords, changed):
+        array = DeviceArray(Cai())
+        array.configure(**keywords)
+        before = {
+            "address": 0x1000,
+            "shape": (2, 3),
+            "strides": (12, 4),
+            "typestr": "<f4",
+            "itemsize": 4,
+            "read_only": False,
+            "stream": None,
+        }
+        assert state(array) == tuple((before | changed).values())
+
+    @pytest.mark.parametrize(
+        ("keywords", "error", "words"),
+        [
+            ({"shape": (7,)}, ValueError, "are 28 bytes, and the array has 24; pass _force=True"),
+            ({"shape": (-6,)}, ValueError, "negative"),
+            ({"shape": (1.5,)}, TypeError, "float"),
+            ({"shape": "6"}, TypeError, "str"),
+            ({"shape": (2**62, 2**62), "_force": True}, ValueError, "too many elements"),
+            ({"shape": (2**62,), "_force": True}, OverflowError, "bytes"),
+            ({"typestr": "<f8"}, ValueError, "are 48 bytes"),
+            ({"typestr": "float31"}, ValueError, "'float31' names no type; '<f4', 'float32' and 'f' do"),
+            ({"typestr": ">f4"}, ValueError, "swapped"),
+            ({"typestr": ""}, ValueError, "names no type"),
+            ({"typestr": 4}, TypeError, "typestr is a str"),
+            ({"typestr": "<f4", "itemsize": 8}, ValueError, "itemsize=8 contradicts float32"),
+            ({"itemsize": 3}, ValueError, "no integer of 3 bytes"),
+            ({"itemsize": True}, TypeError, "itemsize is an int"),
+            ({"strides": (4,)}, ValueError, "1 strides for the 2 axes"),
+            ({"strides": (6, 4)}, ValueError, "item size"),
+            ({"strides": (120, 4)}, ValueError, "the strides lead to bytes 0 to 132"),
+            ({"strides": (-12, 4)}, ValueError, "the strides lead to bytes -12"),
+            ({"stream": 0}, ValueError, "stream=0 may mean two streams"),
+            ({"stream": -1}, OverflowError, "is no stream"),
+            ({"stream": 1.5}, TypeError, "stream is an int or None"),
+            ({"stream": True}, TypeError, "stream is an int or None"),
+            ({"dtype": "f4"}, TypeError, "unexpected keyword argument 'dtype'"),
+        ],
+        ids=str,
+    )
+    def test_what_it_refuses_changes_nothing(self, keywords, error, words):
+        array = DeviceArray(Cai())
+        before = state(array)
+        with pytest.raises(error, match=words):
+            array.configure(**{"read_only": True, **keywords})
+        assert state(array) == before
+
+    def test_a_truth_that_raises_changes_nothing(self):
+        class Undecided:
+            def __bool__(self):
+                raise ZeroDivisionError
+
+        array = DeviceArray(Cai())
+        before = state(array)
+        for keyword in ("read_only", "_force"):
+            with pytest.raises(ZeroDivisionError):
+                array.configure(**{"typestr": "<i4", keyword: Undecided()})
+        assert state(array) == before
+
+    def test_by_position_nothing_is_taken(self):
+        with pytest.raises(TypeError, match="takes 0 positional arguments"):
+            allocated(8).configure("<f4")
+
+    @given(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "typestr": st.sampled_from(["<f4", "float64", "|u1", ">f4", "nothing", None, 5]),
+                "shape": st.none() | st.lists(st.integers(-2, 30), max_size=4).map(tuple) | st.integers(-1, 300),
+                "strides": st.none() | st.lists(st.integers(-200, 200), max_size=3).map(tuple),
+                "itemsize": st.integers(-1, 17),
+                "read_only": st.booleans(),
+                "stream": st.none() | st.integers(-1, 3),
+                "_force": st.booleans(),
+            },
+        )
+    )
+    def test_either_everything_or_nothing_happens(self, keywords):
+        array = allocated(240).configure(typestr="<f4", shape=(3, 20))
+        before = state(array)
+        try:
+            array.configure(**keywords)
+        except (TypeError, ValueError, OverflowError):
+            assert state(array) == before
+        else:
+            if not keywords.get("_force"):
+                assert array.size * array.itemsize == 240
+            assert all(extent >= 0 for extent in array.shape)
+
+
+class TestParts:
+    def test_the_example_of_the_documentation(self):
+        array = allocated(240).configure(typestr="float32", shape=(3, 20))
+        for row in range(array.shape[0]):
+            part = array[row, :]
+            assert state(part) == (0x1000 + row * 80, (20,), (4,), "<f4", 4, False, None) and type(part) is DeviceArray
+
+    @pytest.mark.numpy
+    @given(data=st.data())
+    def test_are_those_of_numpy(self, data):
+        import numpy as np
+
+        shape = data.draw(st.lists(st.integers(0, 5), max_size=4).map(tuple))
+        whole = np.zeros(shape, "f4")
+        array = _device_array(whole.ctypes.data, whole.nbytes).configure(typestr="f4", shape=shape, _force=True)
+        entry = st.integers(-6, 6) | st.slices(6) | st.just(...) | st.none()
+        index = data.draw(st.lists(entry, max_size=5).map(tuple) | entry)
+        entries = index if isinstance(index, tuple) else (index,)
+        try:
+            expected = whole[entries if ... in entries else (*entries, ...)]  # with an ellipsis NumPy gives views alone
+        except IndexError:
+            with pytest.raises(IndexError):
+                array[index]
+            return
+        found = array[index]
+        assert found.shape == expected.shape
+        if expected.size:
+            assert int(found) == expected.__array_interface__["data"][0]
+            assert [each for each, extent in zip(found.strides, found.shape, strict=True) if extent > 1] == [
+                each for each, extent in zip(expected.strides, expected.shape, strict=True) if extent > 1
+            ]
+
+    def test_keep_their_parent(self):
+        array = allocated(240)
+        gone = weakref.ref(array)
+        part = array[8:][4:]
+        del array
+        gc.collect()
+        assert gone() is not None and int(part) == 0x100C
+        del part
+        assert gone() is None
+
+    def test_keep_what_is_known(self):
+        part = DeviceArray(Cai(data=(0x1000, True), stream=2))[0]
+        assert part.is_read_only and part.stream_as_int == 2
+
+    def test_are_configured_for_themselves(self):
+        array = allocated(16)
+        part = array[8:].configure(typestr="<f8", shape=1)
+        assert state(part)[:4] == (0x1008, (1,), (8,), "<f8") and array.shape == (16,)
+
+    @pytest.mark.parametrize(
+        ("index", "error", "words"),
+        [
+            (2, IndexError, "index 2 is out of bounds for axis 0 of extent 2"),
+            (-3, IndexError, "index -3"),
+            ((0, 0, 0), IndexError, "too many indices"),
+            ((..., ...), IndexError, "llips"),
+            (1.5, TypeError, "float"),
+            (True, TypeError, "bool"),
+            ([0], TypeError, "list"),
+            (slice(None, None, 0), ValueError, "zero"),
+        ],
+        ids=str,
+    )
+    def test_that_are_none(self, index, error, words):
+        with pytest.raises(error, match=words):
+            DeviceArray(Cai())[index]
+
+    def test_rows_are_what_iteration_gives(self):
+        array = DeviceArray(Cai())
+        assert [int(array[row]) for row in range(len(array))] == [0x1000, 0x100C]
+
+
+class TestExports:
+    def test_cai_is_a_dict_of_the_callers_own(self):
+        array = DeviceArray(Cai(stream=2))
+        first = getattr(array, CAI)
+        assert first == {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "strides": None, "version": 3, "stream": 2}
+        first["shape"] = (100,)
+        first.clear()
+        assert array.shape == (2, 3) and getattr(array, CAI)["shape"] == (2, 3)
+
+    def test_cai_has_the_strides_in_bytes(self):
+        assert getattr(DeviceArray(Cai())[:, ::2], CAI)["strides"] == (12, 8)
+
+    def test_cai_writes_typestrs_whatever_configure_was_told(self):
+        for words, typestr in {"float32": "<f4", "f": "<f4", "=i4": "<i4"}.items():
+            assert getattr(DeviceArray(Cai()).configure(typestr=words), CAI)["typestr"] == typestr
+
+    def test_no_buffer_over_memory_that_the_host_may_not_reach(self):
+        with pytest.raises(TypeError):
+            memoryview(DeviceArray(Cai()))  # type: ignore[arg-type]
+
+    def test_of_host_memory_asarray_is_the_memory_itself(self):
+        goods = bytearray(24)
+        array = DeviceArray(goods).configure(typestr="float32", shape=(2, 3))
+        view = ep.asarray(array)
+        assert (view.data_ptr, view.shape, str(view.dtype), view.device) == (int(array), (2, 3), "float32", ep.device("host"))
+        ep.fill(view[1, 2:], 1.0)
+        assert goods[20:] == b"\0\0\x80\x3f"
+        del array
+        gc.collect()
+        assert memoryview(view).nbytes == 24
+        with pytest.raises(BufferError):
+            goods += b"resized"
+
+    def test_all_arrays_of_it_are_of_one_memory(self):
+        array = DeviceArray(bytearray(24)).configure(typestr="float32", shape=(2, 3))
+        whole, part = ep.asarray(array), ep.asarray(array[1])
+        assert part.data_ptr == whole[1].data_ptr
+        ep.fill(whole, 2.0)
+        assert part.numpy().tolist() == [2.0] * 3
+
+    def test_of_host_memory_dlpack_and_no_cai(self):
+        array = DeviceArray(bytearray(4))
+        assert array.__dlpack_device__() == (1, 0)
+        assert ep.from_dlpack(array.__dlpack__()).data_ptr == int(array)
+        assert not hasattr(array, CAI)
+
+    def test_read_only_stays(self):
+        assert ep.asarray(DeviceArray(b"goods")).read_only
+
+    def test_asarray_of_an_address_that_no_driver_knows(self):
+        with pytest.raises(ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "):
+            ep.asarray(allocated(8))
+
+    def test_asarray_of_an_address_alone(self):
+        with pytest.raises(ep.ExchangeError, match=r"nothing is known of the elements at 0x1000; say it first: configure"):
+            ep.asarray(DeviceArray(0x1000))
+
+    def test_asarray_beyond_the_memory_there_is(self):
+        array = DeviceArray(bytearray(8)).configure(shape=100, _force=True)
+        with pytest.raises(ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"):
+            ep.asarray(array)
+
+    def test_asarray_of_items_that_are_not_aligned(self):
+        array = DeviceArray(bytearray(9))[1:].configure(typestr="f8", shape=1)
+        with pytest.raises(ep.ExchangeError, match="align"):
+            ep.asarray(array)
+
+    def test_asarray_of_nothing(self):
+        assert ep.asarray(allocated(0)).size == 0
+
+    def test_protocol_by_name(self):
+        array = DeviceArray(bytearray(8))
+        assert ep.asarray(array, protocol="entrepot.adapters").data_ptr == int(array)
+
+    @pytest.mark.numpy
+    def test_numpy_sees_host_memory(self):
+        import numpy as np
+
+        assert np.from_dlpack(DeviceArray(bytearray(b"goods"))).tobytes() == b"goods"
+
+
+class TestFreed:
+    def freed(self) -> DeviceArray:
+        array = allocated(24)
+        _mark_freed(array)
+        return array
+
+    def test_is_refused_everywhere(self):
+        array = self.freed()
+        assert array.is_freed
+        for use in (
+            Pointer,
+            ListOfInt,
+            CStr,
+            DeviceArray,
+            ep.asarray,
+            DeviceArray.__dlpack__,
+            DeviceArray.__dlpack_device__,
+            lambda freed: freed[0],
+            lambda freed: freed.configure(shape=24),
+            lambda freed: getattr(freed, CAI),
+        ):
+            with pytest.raises(ValueError, match="this DeviceArray, at 0x1000, has been freed"):
+                use(array)
+
+    def test_can_still_be_looked_at(self):
+        array = self.freed()
+        assert int(array) == 0x1000 and repr(array) == "<DeviceArray 0x1000 shape=(24,) typestr='|u1' freed>"
+
+    def test_its_parts_are_freed_with_it(self):
+        array = allocated(24)
+        part, of_part = array[8:], array[8:][4:]
+        _mark_freed(array)
+        assert part.is_freed and of_part.is_freed
+        with pytest.raises(ValueError, match="has been freed"):
+            Pointer(of_part)
+
+    def test_it_is_freed_with_the_part_that_begins_where_it_does(self):
+        array = allocated(24)
+        _mark_freed(array[:])
+        assert array.is_freed
+
+    def test_a_new_allocation_at_the_address_is_another(self):
+        self.freed()
+        assert not allocated(24).is_freed
+
+    def test_others_are_let_be(self):
+        for other in (None, 5, Pointer(5), b"goods"):
+            _mark_freed(other)
+
+
+class TestAsAnObject:
+    def test_repr(self):
+        assert repr(DeviceArray(Cai(data=(0xBEEF, True)))) == "<DeviceArray 0xbeef shape=(2, 3) typestr='<f4' read-only>"
+
+    def test_subclasses(self):
+        class Named(DeviceArray):
+            def __init__(self, name, source):
+                super().__init__(source)
+                self.name = name
+
+        named = Named("a", Cai())
+        assert named.shape == (2, 3) and type(named[0]) is DeviceArray and named.configure(shape=6) is named
+
+    def test_a_cycle_is_collected(self):
+        class Producer(Cai):
+            pass
+
+        producer = Producer()
+        producer.array = DeviceArray(producer)
+        producer.part = producer.array[0]
+        gone = weakref.ref(producer)
+        del producer
+        gc.collect()
+        assert gone() is None
+
+    def test_initialised_again(self):
+        goods = bytearray(8)
+        array = DeviceArray(goods)
+        array.__init__(Cai())
+        assert array.shape == (2, 3)
+        goods += b"resized"
+
+
+@pytest.mark.cuda
+class TestOnADevice:
+    """What a driver is asked: any address that it knows is an Array, whoever allocated it."""
+
+    def test_asarray_asks_once_and_is_the_memory_itself(self):
+        numbers = ep.full((4, 3), 1.5, "float32", device="cuda:0")
+        array = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
+        view = ep.asarray(array)
+        assert (view.data_ptr, view.device, view.kind) == (numbers.data_ptr, ep.device("cuda:0"), "device")
+        ep.fill(ep.asarray(array[1]), 2.0).wait()
+        assert numbers.copy_to_host().numpy()[1].tolist() == [2.0] * 3
+
+    def test_cai_and_dlpack_out(self):
+        numbers = ep.full((4, 3), 1.5, "float32", device="cuda:0")
+        array = DeviceArray(numbers)
+        assert array.__dlpack_device__() == numbers.__dlpack_device__()
+        assert ep.asarray(array, protocol="cai").data_ptr == numbers.data_ptr
+        assert getattr(array, CAI)["data"] == (numbers.data_ptr, False)
+
+    def test_a_pointer_to_an_array_comes_when_the_work_on_it_is_done(self):
+        numbers = ep.zeros(2, "int32", device="cuda:0")
+        done = cuda_kernels.launch(numbers)
+        assert int(Pointer(numbers)) == numbers.data_ptr and done.done
+
+    def test_beyond_the_allocation(self):
+        numbers = ep.zeros(16, "uint8", device="cuda:0")
+        array = _device_array(numbers.data_ptr, 16).configure(shape=1 << 40, _force=True)
+        with pytest.raises(ep.ExchangeError):
+            ep.asarray(array)

@@ -1,0 +1,245 @@
+"""HipModuleLaunchKernel_extra: the block, every entry where a C compiler puts it, zeros between, what is kept."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import entrepot as ep
+from entrepot.adapters import DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, Pointer
+
+pytestmark = pytest.mark.host
+
+POINTER, SIZE, END = 1, 2, 3  # HIP_LAUNCH_PARAM_BUFFER_POINTER, …_BUFFER_SIZE, …_END
+
+
+def structure(*fields: type, pack: int | None = None) -> type[ctypes.Structure]:
+    members = {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]}
+    return type("Structure", (ctypes.Structure,), ({"_pack_": pack, "_layout_": "ms"} if pack else {}) | members)
+
+
+def arguments_in(extra: HipModuleLaunchKernel_extra) -> bytes:
+    """The bytes of the arguments, after a look at what is around them."""
+    cells = (ctypes.c_size_t * 5).from_address(int(extra))
+    assert (cells[0], cells[2], cells[4]) == (POINTER, SIZE, END)
+    size = ctypes.c_size_t.from_address(cells[3]).value
+    return ctypes.string_at(cells[1], size)
+
+
+def filled(kind: type) -> ctypes._SimpleCData | ctypes.Structure | ctypes.Union:
+    """An instance whose bytes are all 0xFF."""
+    return kind.from_buffer_copy(b"\xff" * ctypes.sizeof(kind))
+
+
+def offsets_in(bytes_: bytes, kinds: list[type]) -> list[int]:
+    """Where the entries made by ``filled`` lie: runs of 0xFF, of each entry's length."""
+    found, at = [], 0
+    for kind in kinds:
+        at = bytes_.index(b"\xff", at)
+        found.append(at)
+        at += ctypes.sizeof(kind)
+    return found
+
+
+class Documented:
+    INT3 = structure(ctypes.c_int * 3)
+    CHAR3 = structure(ctypes.c_char * 3)
+    CASES = (
+        ([ctypes.c_int32, INT3, ctypes.c_int32], [0, 4, 16], 20),
+        ([ctypes.c_int8, CHAR3, ctypes.c_int32], [0, 1, 4], 8),
+        ([ctypes.c_int32, ctypes.c_longdouble], [0, 16], 32),
+        (
+            [ctypes.c_float, ctypes.c_int32, ctypes.c_int16, ctypes.c_int32, ctypes.c_float, ctypes.c_void_p],
+            [0, 4, 8, 12, 16, 24],
+            32,
+        ),
+        ([ctypes.c_double, ctypes.c_byte], [0, 8], 16),
+        ([ctypes.c_bool], [0], 1),
+    )
+
+
+@pytest.mark.parametrize(("kinds", "offsets", "size"), Documented.CASES, ids=lambda case: str(case))
+def test_offsets_that_are_documented(kinds, offsets, size):
+    found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
+    assert offsets_in(found, kinds) == offsets and len(found) == size
+
+
+simple = st.sampled_from(
+    [
+        ctypes.c_bool,
+        ctypes.c_int8,
+        ctypes.c_uint16,
+        ctypes.c_int32,
+        ctypes.c_int64,
+        ctypes.c_float,
+        ctypes.c_double,
+        ctypes.c_longdouble,
+        ctypes.c_void_p,
+        ctypes.c_wchar,
+    ]
+)
+arrays = st.builds(lambda kind, count: kind * count, simple, st.integers(1, 5))
+members = st.recursive(
+    simple | arrays, lambda inner: st.builds(lambda fields: structure(*fields), st.lists(inner, min_size=1, max_size=4))
+)
+unions = st.builds(
+    lambda fields: type("Union", (ctypes.Union,), {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]}),
+    st.lists(members, min_size=1, max_size=3),
+)
+packed = st.builds(lambda fields: structure(*fields, pack=1), st.lists(simple, min_size=1, max_size=4))
+entries = simple | st.builds(lambda fields: structure(*fields), st.lists(members, min_size=1, max_size=4)) | unions | packed
+
+
+@given(st.lists(entries, min_size=1, max_size=12))
+@settings(max_examples=300)
+def test_entries_lie_where_ctypes_puts_the_members_of_a_structure(kinds):
+    values = [filled(kind) for kind in kinds]
+    whole = structure(*kinds)
+    expected = bytearray(ctypes.sizeof(whole))
+    for i, kind in enumerate(kinds):
+        at = getattr(whole, f"f{i}").offset
+        expected[at : at + ctypes.sizeof(kind)] = b"\xff" * ctypes.sizeof(kind)
+    assert arguments_in(HipModuleLaunchKernel_extra(values)) == expected, "padding is zero, everything else is 0xff"
+
+
+C_NAMES = {
+    ctypes.c_bool: "_Bool",
+    ctypes.c_int8: "signed char",
+    ctypes.c_uint16: "unsigned short",
+    ctypes.c_int32: "int",
+    ctypes.c_int64: "long long",
+    ctypes.c_float: "float",
+    ctypes.c_double: "double",
+    ctypes.c_longdouble: "long double",
+    ctypes.c_void_p: "void *",
+    ctypes.c_wchar: "int",
+}
+
+
+def declared(kind: type, name: str) -> str:
+    """The declaration of a member of that type in C."""
+    if issubclass(kind, ctypes.Array):
+        return f"{declared(kind._type_, name)}[{kind._length_}]"
+    if issubclass(kind, ctypes.Structure):
+        return f"struct {{ {' '.join(declared(field, each) + ';' for each, field in kind._fields_)} }} {name}"
+    return f"{C_NAMES[kind]} {name}"
+
+
+def test_entries_lie_where_a_c_compiler_puts_them(tmp_path):
+    """Two hundred structs of random members, the offsets printed by one compiled program."""
+    import random
+
+    choice = random.Random(5)
+    simple_kinds = list(C_NAMES)
+
+    def kind(depth: int) -> type:
+        which = choice.random()
+        if depth == 0 or which < 0.6:
+            return choice.choice(simple_kinds)
+        if which < 0.7:
+            return choice.choice(simple_kinds) * choice.randint(1, 4)
+        return structure(*(kind(depth - 1) for _ in range(choice.randint(1, 4))))
+
+    def entry() -> type:
+        made = kind(2)
+        return structure(made) if issubclass(made, ctypes.Array) else made
+
+    lists = [[entry() for _ in range(choice.randint(1, 8))] for _ in range(200)]
+    prints = []
+    for number, kinds in enumerate(lists):
+        fields = " ".join(declared(each, f"f{i}") + ";" for i, each in enumerate(kinds))
+        offsets = "".join(f'printf("%zu ", __builtin_offsetof(struct s{number}, f{i}));' for i in range(len(kinds)))
+        prints.append(f'struct s{number} {{ {fields} }}; {offsets} printf("%zu\\n", sizeof(struct s{number}));')
+    source = tmp_path / "offsets.c"
+    source.write_text("#include <stdio.h>\nint main(void) {\n" + "\n".join(prints) + "\nreturn 0;\n}\n")
+    subprocess.run(["cc", "-o", tmp_path / "offsets", source], check=True, timeout=120)
+    said = subprocess.run([tmp_path / "offsets"], check=True, capture_output=True, text=True, timeout=60).stdout
+    for kinds, line in zip(lists, said.splitlines(), strict=True):
+        *offsets, size = map(int, line.split())
+        found = arguments_in(HipModuleLaunchKernel_extra([filled(each) for each in kinds]))
+        assert offsets_in(found, kinds) == offsets and len(found) == size, kinds
+
+
+class TestEntries:
+    def test_values_are_those_of_the_moment(self):
+        number = ctypes.c_int(5)
+        extra = HipModuleLaunchKernel_extra([number])
+        number.value = 6
+        assert arguments_in(extra) == b"\5\0\0\0"
+
+    def test_what_pointer_takes_is_eight_bytes(self):
+        numbers = ep.zeros(4, "float32")
+        cell = bytearray(4)
+        entries = [None, 7, Pointer(8), DeviceArray(9), cell, numbers, ctypes.c_void_p(10), (ctypes.c_int * 3)()]
+        addresses = [0, 7, 8, 9, int(Pointer(cell)), numbers.data_ptr, 10, ctypes.addressof(entries[-1])]
+        assert arguments_in(HipModuleLaunchKernel_extra(entries)) == b"".join(each.to_bytes(8, "little") for each in addresses)
+
+    def test_a_ctypes_pointer_is_its_value(self):
+        number = ctypes.c_int(3)
+        for pointer in (ctypes.pointer(number), ctypes.cast(ctypes.pointer(number), ctypes.c_void_p)):
+            assert arguments_in(HipModuleLaunchKernel_extra([pointer])) == ctypes.addressof(number).to_bytes(8, "little")
+
+    def test_a_plain_int_is_a_pointer(self):
+        assert arguments_in(HipModuleLaunchKernel_extra([ctypes.c_byte(1), 5])) == bytes([1, *[0] * 7, 5, *[0] * 7])
+
+    def test_nothing(self):
+        assert arguments_in(HipModuleLaunchKernel_extra([])) == b"" == arguments_in(HipModuleLaunchKernel_extra(()))
+
+    def test_many_and_large(self):
+        large = structure(ctypes.c_byte * 1000)
+        kinds = [ctypes.c_int, large, ctypes.c_double] * 50
+        found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
+        assert found.count(b"\xff") == 50 * 1012 and len(found) == ctypes.sizeof(structure(*kinds))
+
+    @pytest.mark.parametrize("bad", [1.5, "text", [1], {}, object(), 1j, True], ids=repr)
+    def test_what_is_neither_names_its_index(self, bad):
+        with pytest.raises(TypeError, match="HipModuleLaunchKernel_extra: argument 1: "):
+            HipModuleLaunchKernel_extra([ctypes.c_int(1), bad])
+
+    def test_an_int_that_is_no_address_names_its_index(self):
+        with pytest.raises(OverflowError, match="argument 0: -1 is no address"):
+            HipModuleLaunchKernel_extra([-1])
+
+    @pytest.mark.numpy
+    def test_a_number_of_numpy_is_refused(self):
+        import numpy as np
+
+        with pytest.raises(TypeError, match=r"argument 0: a numpy.int32 may be an address"):
+            HipModuleLaunchKernel_extra([np.int32(1)])
+
+    def test_everything_in_it_is_kept(self):
+        goods = bytearray(8)
+        numbers = ListOfInt([1])
+        gone = weakref.ref(numbers)
+        extra = HipModuleLaunchKernel_extra([numbers, goods])
+        del numbers
+        gc.collect()
+        assert gone() is not None
+        with pytest.raises(BufferError):
+            goods += b"resized"
+        del extra
+        assert gone() is None
+        goods += b"resized"
+
+    def test_a_finished_block_is_a_pointer_like_any_other(self):
+        extra = HipModuleLaunchKernel_extra([ctypes.c_int(1)])
+        assert extra.is_owner and int(Pointer(extra)) == int(extra)
+        assert HipModuleLaunchKernel_extra(None).is_ptr_null and int(HipModuleLaunchKernel_extra(5)) == 5
+        assert not HipModuleLaunchKernel_extra(5).is_owner
+
+    def test_a_list_that_shrinks_while_it_is_read(self):
+        entries = []
+
+        class Shrinking:
+            def as_c_void_p(self):
+                entries.clear()
+                return ctypes.c_void_p(1)
+
+        entries += [Shrinking(), 2, 3]
+        assert len(arguments_in(HipModuleLaunchKernel_extra(entries))) == 24

@@ -1,0 +1,283 @@
+"""ListOf… and PointerTo…: arrays of C from lists, elements that do not fit, what is pinned, reading back."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import struct
+import weakref
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.objects import bytes_at
+from entrepot import adapters
+from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
+
+pytestmark = pytest.mark.host
+
+# Name → C's type, as the struct module has it.
+NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64": "q", "UInt64": "Q"}
+
+
+def limits(code: str) -> tuple[int, int]:
+    bits = 8 * struct.calcsize(code)
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if code.islower() else (0, 2**bits - 1)
+
+
+every_number = pytest.mark.parametrize(("name", "code"), NUMBERS.items())
+
+
+class TestNumbers:
+    @every_number
+    @given(data=st.data())
+    def test_are_what_struct_packs(self, name, code, data):
+        numbers = data.draw(st.lists(st.integers(*limits(code)), max_size=20))
+        kind = getattr(adapters, f"ListOf{name}")
+        for source in (numbers, tuple(numbers)):
+            made = kind(source)
+            assert bytes_at(made, len(numbers) * struct.calcsize(code)) == struct.pack(f"{len(numbers)}{code}", *numbers)
+            assert made.to_list() == list(made) == numbers and made.to_tuple() == tuple(numbers) and len(made) == len(numbers)
+            assert made.is_owner
+
+    @every_number
+    def test_what_does_not_fit_names_its_index(self, name, code):
+        kind = getattr(adapters, f"ListOf{name}")
+        lowest, highest = limits(code)
+        for outside in (lowest - 1, highest + 1, 2**64, -(2**64), 2**100):
+            with pytest.raises(OverflowError, match=f"ListOf{name}: element 2 is {outside}, which does not fit C's "):
+                kind([0, highest, outside])
+
+    @every_number
+    @pytest.mark.parametrize("bad", [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")], ids=repr)
+    def test_what_is_no_int_names_its_index(self, name, code, bad):
+        with pytest.raises(TypeError, match=f"ListOf{name}: element 1 is .*; an int that fits C's .* was expected"):
+            getattr(adapters, f"ListOf{name}")([0, bad])
+
+    def test_what_counts_as_an_int_is_one(self):
+        class Number:
+            def __index__(self):
+                return 5
+
+        assert ListOfInt([Number(), ctypes.c_int(-4), ctypes.c_ubyte(3), True]).to_list() == [5, -4, 3, 1]
+
+    def test_a_ctypes_number_that_does_not_fit_is_refused(self):
+        with pytest.raises(OverflowError, match="element 0"):
+            ListOfInt([ctypes.c_long(2**40)])
+
+    def test_a_list_that_shrinks_while_it_is_read(self):
+        numbers = []
+
+        class Shrinking:
+            def __index__(self):
+                numbers.clear()
+                return 1
+
+        numbers += [Shrinking(), 2, 3]
+        assert ListOfInt(numbers).to_list() == [1, 2, 3], "as it was"
+
+    def test_an_error_in_an_element_passes(self):
+        class Broken:
+            def __index__(self):
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            ListOfInt([Broken()])
+
+    def test_a_buffer_is_the_memory_itself(self):
+        numbers = array.array("i", [1, 2, 3])
+        made = ListOfInt(numbers)
+        numbers[0] = 9
+        assert made.to_list() == [9, 2, 3] and not made.is_owner and int(made) == numbers.buffer_info()[0]
+        with pytest.raises(BufferError):
+            numbers.append(4)
+
+    def test_of_an_address_the_length_is_not_known(self):
+        made = ListOfInt(5)
+        assert not made.is_owner
+        for read in (len, list, ListOfInt.to_list, ListOfInt.to_tuple, lambda numbers: numbers[0]):
+            with pytest.raises(TypeError, match="the length of this ListOfInt is not known"):
+                read(made)
+
+    def test_of_a_list_adapter_the_length_is_its_own(self):
+        assert ListOfInt(ListOfInt([1, 2])).to_list() == [1, 2]
+        assert len(ListOfUInt64(ListOfInt([1, 2]))) == 1
+
+    def test_indices(self):
+        made = ListOfInt([1, 2, 3])
+        assert (made[0], made[-1], made[1:], made[::-2]) == (1, 3, [2, 3], [3, 1])
+        for index in (3, -4):
+            with pytest.raises(IndexError, match="outside of the 3 elements"):
+                made[index]
+        with pytest.raises(TypeError):
+            made["0"]
+
+    def test_an_empty_list(self):
+        assert ListOfInt([]).to_list() == [] and ListOfInt([]).is_owner
+
+    def test_allocate(self):
+        made = ListOfUInt64.allocate(3)
+        assert made.to_list() == [0, 0, 0] and made.is_owner
+        ctypes.memset(int(made), 0xFF, 24)
+        assert made.to_list() == [2**64 - 1] * 3
+        assert ListOfInt.allocate(count=2).to_list() == [0, 0]
+
+    @pytest.mark.parametrize(
+        ("count", "error"),
+        [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**61, MemoryError), (2**60, MemoryError)],
+    )
+    def test_counts_that_cannot_be_allocated(self, count, error):
+        with pytest.raises(error):
+            ListOfInt.allocate(count)
+
+    def test_a_subclass_allocates_its_own(self):
+        class Mine(ListOfInt):
+            pass
+
+        assert type(Mine.allocate(1)) is Mine
+
+    def test_a_tuple_of_another_class_of_tuples(self):
+        class Pair(tuple):
+            pass
+
+        assert ListOfInt(Pair((1, 2))).to_list() == [1, 2]
+
+
+class TestSingles:
+    @every_number
+    def test_value_reads_and_writes(self, name, code):
+        lowest, highest = limits(code)
+        made = getattr(adapters, f"PointerTo{name}").allocate()
+        assert made.value == 0
+        for number in (highest, lowest):
+            made.value = number
+            assert made.value == made[0] == number and made.to_list() == [number]
+        with pytest.raises(OverflowError):
+            made.value = highest + 1
+        assert made.value == lowest
+        assert issubclass(type(made), getattr(adapters, f"ListOf{name}"))
+
+    def test_a_list_of_one(self):
+        assert PointerToInt([5]).value == 5
+        for numbers in ([], [1, 2], ()):
+            with pytest.raises(ValueError, match=f"one element was expected, not {len(numbers)}; ListOfInt takes any number"):
+                PointerToInt(numbers)
+
+    def test_memory_of_others(self):
+        cell = ctypes.c_int(7)
+        made = PointerToInt(cell)
+        made.value = 8
+        assert cell.value == 8 and made.value == 8
+
+    def test_an_int_is_an_address(self):
+        assert int(PointerToInt(5)) == 5
+
+    def test_null_has_no_value(self):
+        with pytest.raises(ValueError, match="this PointerToInt is NULL"):
+            PointerToInt(None).value  # noqa: B018
+        with pytest.raises(ValueError, match="NULL"):
+            PointerToInt(None).value = 1
+
+    def test_read_only_memory_is_not_written(self):
+        with pytest.raises(ValueError, match="read-only"):
+            PointerToInt(bytes(4)).value = 1
+
+    def test_the_value_is_not_deleted(self):
+        with pytest.raises(TypeError, match="cannot be deleted"):
+            del PointerToInt([1]).value
+
+    def test_many(self):
+        assert PointerToInt.allocate(3).to_list() == [0, 0, 0]
+
+
+class TestStrings:
+    def test_are_pinned_with_the_list(self):
+        class Text(bytes):
+            pass
+
+        text = Text(b"--std=c++17" + b"x" * 50)
+        strings = ListOfBytes([text, "ä", CStr("c")])
+        del text
+        gc.collect()
+        assert strings.to_list() == [b"--std=c++17" + b"x" * 50, "ä".encode(), b"c"] and strings.is_owner
+        cells = (ctypes.c_char_p * 3).from_address(int(strings))
+        assert [cells[0][:5], cells[2]] == [b"--std", b"c"]
+
+    def test_the_source_goes_with_the_list(self):
+        class Text(str):
+            pass
+
+        text = Text("goods")
+        gone = weakref.ref(text)
+        strings = ListOfBytes([text])
+        del text
+        assert gone() is not None
+        del strings
+        gc.collect()
+        assert gone() is None
+
+    @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=repr)
+    def test_what_is_no_string_names_its_index(self, bad):
+        with pytest.raises(TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"):
+            ListOfBytes([b"", bad])
+
+    def test_a_nul_inside_text_names_its_index(self):
+        with pytest.raises(ValueError, match="element 1 has a NUL inside"):
+            ListOfBytes(["a", "b\0c"])
+
+    def test_slots_to_be_filled(self):
+        assert ListOfBytes.allocate(2).to_list() == [None, None]
+
+    def test_an_address(self):
+        assert not ListOfBytes(5).is_owner and ListOfBytes(None).is_ptr_null
+
+
+class TestPointers:
+    def test_are_what_pointer_makes_of_them(self):
+        cell = ctypes.c_int(3)
+        numbers = ListOfInt([1])
+        pointers = ListOfPointer([None, 5, cell, numbers, ctypes.c_void_p(6)])
+        addresses = [0, 5, ctypes.addressof(cell), int(numbers), 6]
+        assert [int(pointer) for pointer in pointers] == addresses
+        assert list((ctypes.c_size_t * 5).from_address(int(pointers))) == addresses
+        assert all(type(pointer) is Pointer for pointer in pointers.to_list()) and pointers.is_owner
+
+    def test_elements_are_pinned(self):
+        goods = bytearray(b"goods")
+        numbers = ListOfInt([1, 2])
+        gone = weakref.ref(numbers)
+        pointers = ListOfPointer([goods, numbers])
+        del numbers
+        assert gone() is not None and bytes_at(pointers[0], 5) == b"goods"
+        with pytest.raises(BufferError):
+            goods += b"resized"
+        element = pointers[0]
+        del pointers
+        assert bytes_at(element, 5) == b"goods", "an element keeps the list"
+        del element
+        goods += b"resized"
+        assert gone() is None
+
+    @pytest.mark.parametrize(
+        ("bad", "error"),
+        [
+            (1.5, TypeError),
+            ("x", TypeError),
+            ([1], TypeError),
+            (True, TypeError),
+            (-1, OverflowError),
+            (memoryview(b"goods")[::2], ValueError),
+        ],
+        ids=repr,
+    )
+    def test_a_bad_element_names_its_index(self, bad, error):
+        with pytest.raises(error, match="ListOfPointer: element 1: "):
+            ListOfPointer([None, bad])
+
+    def test_a_bad_element_lets_go_of_the_good_ones(self):
+        goods = bytearray(b"goods")
+        with pytest.raises(TypeError):
+            ListOfPointer([goods, 1.5])
+        goods += b"resized"

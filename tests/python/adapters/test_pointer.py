@@ -1,0 +1,470 @@
+"""Pointer: the documented conversions and their order, what is held and for how long, and Pointer as an object."""
+
+from __future__ import annotations
+
+import array
+import copy
+import ctypes
+import gc
+import pickle
+import weakref
+
+import pytest
+
+import entrepot as ep
+from adapters.objects import Cai, bytes_at
+from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer, PointerToInt
+from interop import slow
+
+pytestmark = pytest.mark.host
+
+HIGHEST = 2**64 - 1
+
+
+class TestConversions:
+    def test_none_is_null(self):
+        assert int(Pointer(None)) == int(Pointer()) == 0
+        assert Pointer(None).is_ptr_null and not Pointer(None)
+
+    def test_a_pointer_gives_its_address_and_not_its_buffer(self):
+        goods = bytearray(b"goods")
+        first = Pointer(goods)
+        second = Pointer(first)
+        assert int(second) == int(first)
+        del first
+        goods += b"resized"  # BufferError while anybody holds the buffer
+
+    def test_an_adapter_that_has_memory_of_its_own_is_kept(self):
+        numbers = ListOfInt([1, 2, 3])
+        gone = weakref.ref(numbers)
+        pointer = Pointer(numbers)
+        del numbers
+        assert gone() is not None and bytes_at(pointer, 12) == array.array("i", [1, 2, 3]).tobytes()
+        del pointer
+        assert gone() is None
+
+    @pytest.mark.parametrize("address", [0, 1, 0x7F00_0000_1000, 2**63, HIGHEST])
+    def test_an_int_is_an_address(self, address):
+        assert int(Pointer(address)) == address
+
+    def test_an_int_of_a_class_is_one_too(self):
+        class Address(int):
+            pass
+
+        assert int(Pointer(Address(77))) == 77
+
+    @pytest.mark.parametrize("value", [None, 5, HIGHEST])
+    def test_a_void_pointer_is_its_value(self, value):
+        assert int(Pointer(ctypes.c_void_p(value))) == (value or 0)
+
+    def test_ctypes_pointers_are_what_they_point_to(self):
+        number = ctypes.c_int(3)
+        function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
+        assert int(Pointer(ctypes.pointer(number))) == ctypes.addressof(number)
+        assert int(Pointer(function)) == ctypes.cast(function, ctypes.c_void_p).value
+        assert bytes_at(Pointer(ctypes.c_char_p(b"text")), 5) == b"text\0"
+
+    def test_what_a_ctypes_pointer_points_to_is_kept(self):
+        number = ctypes.c_int(3)
+        gone = weakref.ref(number)
+        pointer = Pointer(ctypes.pointer(number))
+        del number
+        gc.collect()
+        assert gone() is not None and ctypes.c_int.from_address(int(pointer)).value == 3
+
+    def test_a_class_derived_from_void_pointer_is_one(self):
+        class Handle(ctypes.c_void_p):
+            pass
+
+        assert int(Pointer(Handle(9))) == 9
+
+    def test_a_ctypes_number_or_structure_is_memory(self):
+        class Pair(ctypes.Structure):
+            _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_int))
+
+        for cell in (ctypes.c_int(3), Pair(1, 2), (ctypes.c_double * 4)()):
+            assert int(Pointer(cell)) == ctypes.addressof(cell)
+
+    def test_cai_is_its_data_and_keeps_the_object(self):
+        producer = Cai(data=(0x1230, True))
+        gone = weakref.ref(producer)
+        pointer = Pointer(producer)
+        assert int(pointer) == 0x1230 and pointer.is_read_only
+        del producer
+        assert gone() is not None
+        del pointer
+        assert gone() is None
+
+    def test_cai_comes_before_the_buffer(self):
+        class Both(bytearray):
+            __cuda_array_interface__ = Cai().__cuda_array_interface__
+
+        assert int(Pointer(Both(8))) == 0x1000
+
+    def test_a_buffer_is_held_and_released(self):
+        goods = bytearray(b"goods")
+        pointer = Pointer(goods)
+        assert bytes_at(pointer, 5) == b"goods" and not pointer.is_read_only
+        with pytest.raises(BufferError):
+            goods += b"resized"
+        del pointer
+        goods += b"resized"
+
+    def test_the_buffer_goes_when_the_pointer_is_initialised_again(self):
+        goods = bytearray(b"goods")
+        pointer = Pointer(goods)
+        pointer.__init__(7)
+        assert int(pointer) == 7
+        goods += b"resized"
+
+    def test_initialised_with_itself_it_stays_what_it_is(self):
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            before = bytes_at(adapter, 5)
+            adapter.__init__(adapter)
+            assert bytes_at(adapter, 5) == before
+
+    def test_memory_that_others_stand_for_is_not_let_go_of(self):
+        from entrepot.adapters import HipModuleLaunchKernel_extra, ListOfPointer
+
+        def others(adapter):
+            yield adapter[0] if type(adapter) is Pointer else Pointer(adapter)
+            yield ListOfPointer([adapter])
+            yield HipModuleLaunchKernel_extra([adapter])
+            if isinstance(adapter, DeviceArray):
+                yield adapter[1:]
+                yield DeviceArray(adapter)
+
+        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+            for other in others(adapter):
+                with pytest.raises(BufferError, match="1 others use the memory"):
+                    adapter.__init__(None)
+                del other
+            adapter.__init__(None)
+            assert adapter.is_ptr_null
+
+    def test_a_failing_init_changes_nothing(self):
+        goods = bytearray(b"goods")
+        pointer = Pointer(goods)
+        with pytest.raises(TypeError):
+            pointer.__init__(1.5)
+        assert bytes_at(pointer, 5) == b"goods"
+        with pytest.raises(BufferError):
+            goods += b"resized"
+
+    def test_read_only_memory_is_marked(self):
+        assert Pointer(b"goods").is_read_only
+        assert Pointer(Pointer(b"goods")).is_read_only and Pointer(b"goods")[1].is_read_only
+
+    def test_an_array_is_its_data(self):
+        numbers = ep.full((2, 3), 1.5, "float32")
+        assert int(Pointer(numbers)) == numbers.data_ptr
+        assert int(Pointer(numbers[1])) == numbers[1].data_ptr
+
+    def test_what_speaks_dlpack_alone_is_its_data(self):
+        class Producer:
+            def __init__(self, of):
+                self.of = of
+
+            def __dlpack__(self, **keywords):
+                return self.of.__dlpack__(**keywords)
+
+            def __dlpack_device__(self):
+                return self.of.__dlpack_device__()
+
+        numbers = ep.full(4, 7, "int32")
+        pointer = Pointer(Producer(numbers))
+        address = numbers.data_ptr
+        del numbers
+        gc.collect()
+        assert int(pointer) == address and bytes_at(pointer, 4) == b"\7\0\0\0", "the memory is kept"
+
+    def test_what_has_as_c_void_p_is_what_that_says(self):
+        class Foreign:
+            def as_c_void_p(self):
+                return ctypes.c_void_p(0x77)
+
+        assert int(Pointer(Foreign())) == 0x77
+
+    @pytest.mark.numpy
+    def test_numpy(self):
+        import numpy as np
+
+        numbers = np.arange(6, dtype="i4")
+        pointer = Pointer(numbers)
+        assert int(pointer) == numbers.ctypes.data
+        numbers[0] = 9
+        assert bytes_at(pointer, 4) == b"\x09\0\0\0"
+
+    @pytest.mark.dpctl
+    @pytest.mark.sycl
+    def test_suai(self):
+        import dpctl.memory
+
+        memory = dpctl.memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue("opencl:cpu"))
+        assert int(Pointer(memory)) == memory._pointer
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("make", [Pointer, ListOfInt, DeviceArray])
+    def test_work_on_an_array_is_done_when_its_address_leaves(self, make):
+        numbers = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
+        done = slow.launch(numbers)
+        adapter = make(numbers)
+        assert done.done and ctypes.c_int.from_address(int(adapter)).value == slow.RESULT
+
+    @pytest.mark.torch
+    def test_torch(self):
+        import torch
+
+        numbers = torch.arange(4)
+        assert int(Pointer(numbers)) == numbers.data_ptr()
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**80])
+    def test_ints_that_are_no_addresses(self, address):
+        with pytest.raises(OverflowError, match=rf"Pointer: {address} is no address: those are 0 to 2\*\*64 - 1"):
+            Pointer(address)
+
+    @pytest.mark.parametrize("value", [True, False])
+    def test_bools(self, value):
+        with pytest.raises(TypeError, match=f"Pointer: {value} is a bool, and no address"):
+            Pointer(value)
+
+    @pytest.mark.parametrize("value", [1.5, "text", [], (), {}, object(), 1j, range(3), Ellipsis, NotImplemented, int])
+    def test_what_stands_for_no_address(self, value):
+        with pytest.raises(TypeError, match="stands for no address"):
+            Pointer(value)
+
+    def test_strided_buffers(self):
+        with pytest.raises(ValueError, match="contiguous"):
+            Pointer(memoryview(b"goods")[::2])
+
+    @pytest.mark.numpy
+    def test_strided_and_fortran_arrays(self):
+        import numpy as np
+
+        for numbers in (np.arange(6)[::2], np.asfortranarray(np.ones((2, 3))), np.arange(6).reshape(2, 3).T):
+            with pytest.raises(ValueError, match="not C-contiguous"):
+                Pointer(numbers)
+
+    @pytest.mark.numpy
+    def test_numbers_of_numpy(self):
+        import numpy as np
+
+        with pytest.raises(TypeError, match=r"numpy.int64 may be an address, or memory.*int\(x\)"):
+            Pointer(np.int64(5))
+
+    def test_strided_arrays(self):
+        with pytest.raises(ValueError, match=r"the memory is strided.*array\.to\("):
+            Pointer(ep.zeros((4, 4), "float32")[:, 1])
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"strides": (4, 8)}, "strided"),
+            ({"mask": object()}, "mask"),
+            ({"offset": 8}, "offset"),
+            ({"data": None}, "'data' is missing"),
+            ({"data": (1.5, False)}, "address"),
+            ({"data": (-1, False)}, "address"),
+            ({"data": 5}, "pair"),
+        ],
+    )
+    def test_interfaces_that_a_pointer_cannot_follow(self, changes, words):
+        with pytest.raises(ValueError, match=words):
+            Pointer(Cai(**changes))
+
+    def test_an_as_c_void_p_that_gives_something_else(self):
+        class Foreign:
+            def as_c_void_p(self):
+                return 5
+
+        with pytest.raises(TypeError, match=r"gave 5 in place of a ctypes.c_void_p"):
+            Pointer(Foreign())
+
+    def test_an_exception_of_the_objects_own_passes(self):
+        class Broken:
+            @property
+            def __cuda_array_interface__(self):
+                raise ZeroDivisionError("of the producer")
+
+        with pytest.raises(ZeroDivisionError):
+            Pointer(Broken())
+
+    @pytest.mark.parametrize("arguments", [(1, 2), (1, 2, 3)])
+    def test_more_than_one_argument(self, arguments):
+        with pytest.raises(TypeError, match="takes 1 positional argument"):
+            Pointer(*arguments)
+
+    def test_a_keyword_that_is_none(self):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'address'"):
+            Pointer(address=5)
+        assert int(Pointer(pyobj=5)) == 5
+
+
+class TestAsAnObject:
+    def test_repr_is_the_class_and_the_address_in_hex(self):
+        class Handle(Pointer):
+            pass
+
+        assert repr(Pointer(0xBEEF)) == "<Pointer 0xbeef>" and repr(Pointer(None)) == "<Pointer 0x0>"
+        assert repr(Handle(5)) == "<Handle 0x5>"
+        assert repr(Pointer(HIGHEST)) == f"<Pointer {HIGHEST:#x}>"
+
+    def test_equal_where_the_addresses_are(self):
+        assert Pointer(5) == Pointer(5) == 5 == PointerToInt(5) and hash(Pointer(5)) == hash(5)
+        assert Pointer(5) != Pointer(6) and Pointer(5) != 6 and Pointer(1) != True  # noqa: E712  a bool is no address
+        assert Pointer(5) != "5" and Pointer(5) != None  # noqa: E711
+        assert len({Pointer(5), DeviceArray(5), 5}) == 1
+        with pytest.raises(TypeError):
+            Pointer(5) < Pointer(6)  # noqa: B015
+
+    def test_an_index_is_the_address(self):
+        assert hex(Pointer(255)) == "0xff" and [*range(9)][Pointer(3)] == 3
+
+    def test_bytes_are_not_as_many_zeros_as_the_address(self):
+        with pytest.raises(TypeError, match="how many bytes"):
+            bytes(Pointer(1 << 40))
+
+    def test_an_offset_is_in_bytes_and_keeps_the_memory(self):
+        goods = bytearray(b"goods")
+        further = Pointer(goods)[2]
+        assert bytes_at(further, 3) == b"ods"
+        with pytest.raises(BufferError):
+            goods += b"resized"
+        assert type(ListOfInt([1, 2])[0]) is int, "lists are indexed by element"
+
+    @pytest.mark.parametrize(
+        ("offset", "error", "words"),
+        [
+            (-1, ValueError, "an offset of -1 bytes lies before"),
+            (True, TypeError, "an offset is an int"),
+            (1.5, TypeError, "not a float"),
+            ("1", TypeError, "not a str"),
+            (2**63, OverflowError, "too large"),
+        ],
+    )
+    def test_offsets_that_are_none(self, offset, error, words):
+        with pytest.raises(error, match=words):
+            Pointer(16)[offset]
+
+    def test_an_offset_beyond_the_address_space(self):
+        with pytest.raises(OverflowError, match="the address space has ended"):
+            Pointer(HIGHEST)[1]
+
+    def test_a_pointer_is_not_iterable(self):
+        with pytest.raises(TypeError):
+            iter(Pointer(5))
+
+    def test_from_obj_returns_adapters_of_the_class_itself(self):
+        numbers = ListOfInt([1])
+        assert Pointer.fromObj(numbers) is numbers and ListOfInt.fromObj(numbers) is numbers
+        made = ListOfInt.fromObj([5])
+        assert type(made) is ListOfInt and made[0] == 5
+        assert type(PointerToInt.fromObj(numbers)) is PointerToInt
+
+    def test_create_ref_is_the_address_of_the_address(self):
+        pointer = Pointer(0x1234)
+        reference = pointer.createRef()
+        cell = ctypes.c_void_p.from_address(int(reference))
+        assert cell.value == 0x1234
+        cell.value = 0x5678  # as a C function does that returns through a void **
+        assert int(pointer) == 0x5678
+        del pointer
+        gc.collect()
+        assert cell.value == 0x5678, "the reference keeps what it refers to"
+
+    def test_as_c_void_p(self):
+        assert Pointer(5).as_c_void_p().value == 5 and isinstance(Pointer(5).as_c_void_p(), ctypes.c_void_p)
+        assert Pointer(None).as_c_void_p().value is None
+
+    @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
+    @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=repr)
+    def test_not_pickled_with_a_reason_of_its_own(self, way, adapter):
+        with pytest.raises(TypeError, match="an address means nothing elsewhere"):
+            way(adapter)
+
+    def test_weak_references(self):
+        pointer = Pointer(5)
+        gone = weakref.ref(pointer)
+        del pointer
+        assert gone() is None
+
+    def test_a_cycle_through_an_adapter_is_collected(self):
+        class Node(bytearray):
+            pass
+
+        node = Node(8)
+        node.pointer = Pointer(node)
+        gone = weakref.ref(node)
+        del node
+        gc.collect()
+        assert gone() is None
+
+    def test_a_cycle_through_a_list_of_pointers_is_collected(self):
+        class Node(bytearray):
+            pass
+
+        from entrepot.adapters import ListOfPointer
+
+        node = Node(8)
+        node.list = ListOfPointer([node, None])
+        gone = weakref.ref(node)
+        del node
+        gc.collect()
+        assert gone() is None
+
+    def test_a_long_chain_goes_without_overflowing_the_stack(self):
+        goods = bytearray(8)
+        pointer = Pointer(goods)
+        for _ in range(200_000):
+            pointer = pointer[0]
+        del pointer
+        goods += b"resized"
+
+
+class TestSubclasses:
+    def test_arguments_of_their_own(self):
+        class Handle(Pointer):
+            def __init__(self, name, address):
+                super().__init__(address)
+                self.name = name
+
+        handle = Handle("stream", 0x77)
+        assert (handle.name, int(handle)) == ("stream", 0x77)
+        assert int(Pointer(handle)) == 0x77 and isinstance(handle, Pointer)
+
+    def test_a_subclass_that_never_initialises_is_null(self):
+        class Lazy(Pointer):
+            def __init__(self):
+                pass
+
+        assert Lazy().is_ptr_null
+
+    def test_a_subclass_falls_back_to_the_conversions_of_pointer(self):
+        for kind in (CStr, ListOfInt, PointerToInt, DeviceArray):
+            assert int(kind(5)) == 5 and int(kind(ctypes.c_void_p(6))) == 6 and int(kind(Pointer(7))) == 7
+            assert kind(None).is_ptr_null
+            assert issubclass(kind, Pointer)
+
+    def test_with_a_dict_and_slots(self):
+        class Slotted(ListOfInt):
+            __slots__ = ("extra",)
+
+        slotted = Slotted([1, 2])
+        slotted.extra = object()
+        assert slotted.to_list() == [1, 2] and not hasattr(slotted, "__dict__")
+        for _ in range(1000):
+            Slotted([1])
+        gc.collect()
+
+    def test_a_class_of_two_adapters_is_the_first(self):
+        class Both(CStr, PointerToInt):
+            pass
+
+        both = Both("text")
+        assert str(both) == "text"
+        with pytest.raises(TypeError, match="a Both has no elements that are integers"):
+            both.value  # noqa: B018
+        with pytest.raises(TypeError, match="no elements"):
+            both.value = 5

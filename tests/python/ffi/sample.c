@@ -1,0 +1,93 @@
+// A library to be called: a function for each way in which values go in and come out.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { SAMPLE_OK = 0, SAMPLE_BAD = 3 } status;
+typedef struct {
+    int32_t x, y;
+} point;
+typedef struct {
+    double values[4];
+} large;
+typedef struct {
+    int8_t tag;
+    union {
+        int32_t whole;
+        float real;
+    };
+    unsigned low : 3, high : 5;
+    int signed_bits : 4;
+    char name[8];
+    point corners[2];
+    const char *text;
+    int *numbers;
+} record;
+typedef int (*binary)(int, int);
+typedef void (*visitor)(void *context, point *at, int64_t count);
+
+int8_t add_int8(int8_t a, int8_t b) { return (int8_t)(a + b); }
+uint64_t same_uint64(uint64_t a) { return a; }
+double halved(float a) { return a / 2; }
+bool negated(bool a) { return !a; }
+int32_t sum_of_points(point a, point b) { return a.x + a.y + b.x + b.y; }
+point swapped(point a) { return (point){a.y, a.x}; }
+large scaled(large a, double by) {
+    for (int i = 0; i < 4; ++i)
+        a.values[i] *= by;
+    return a;
+}
+int64_t total(const int *values, uint64_t count) {
+    int64_t sum = 0;
+    for (uint64_t i = 0; i < count; ++i)
+        sum += values[i];
+    return sum;
+}
+void fill(void *to, int byte, uint64_t count) { memset(to, byte, count); }
+int length(const char *text) { return text ? (int)strlen(text) : -1; }
+const char *greeting(bool there) { return there ? "hello" : 0; }
+status divide(int a, int b, int *quotient, int *remainder) {
+    if (b == 0)
+        return SAMPLE_BAD;
+    *quotient = a / b;
+    *remainder = a % b;
+    return SAMPLE_OK;
+}
+status unknown_status(void) { return (status)77; }
+status make_point(point *out, int x) {
+    *out = (point){x, x + 1};
+    return SAMPLE_OK;
+}
+status allocate(void **out, uint64_t bytes) { return (*out = malloc(bytes)) ? SAMPLE_OK : SAMPLE_BAD; }
+status release(void *memory) {
+    free(memory);
+    return SAMPLE_OK;
+}
+status name_of(char *out, int length) {
+    strncpy(out, "sample", (size_t)length);
+    return SAMPLE_OK;
+}
+int apply(binary function, int a, int b) { return function(a, b); }
+static binary kept;
+void keep(binary function) { kept = function; }
+int call_kept(int a, int b) { return kept ? kept(a, b) : -1; }
+void call_at_exit(void);
+static void at_exit(void) {
+    if (kept)
+        kept(1, 2);
+}
+void call_at_exit(void) { atexit(at_exit); }
+static int multiply(int a, int b) { return a * b; }
+binary multiplier(void) { return multiply; }
+void visit(visitor function, void *context, point *points, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        function(context, &points[i], count);
+}
+int many(int a, int b, int c, int d, int e, int f, int g, int h, double i, float j) {
+    return a + b + c + d + e + f + g + h + (int)i + (int)j;
+}
+int sleepless(int milliseconds) {
+    extern int usleep(unsigned);
+    return usleep((unsigned)milliseconds * 1000);
+}

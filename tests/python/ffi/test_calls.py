@@ -1,0 +1,158 @@
+"""Calls: values by every kind, names, out-parameters, statuses; what is refused, with the function and the argument."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import inspect
+import threading
+import time
+import weakref
+
+import pytest
+
+from entrepot.ffi import ListOfInt, Pointer
+from ffi import sample
+
+
+class TestValues:
+    def test_numbers_keep_widths_and_signs(self):
+        assert sample.add_int8(-100, -28) == -128
+        assert sample.same_uint64(2**64 - 1) == 2**64 - 1
+        assert sample.halved(3) == 1.5
+        assert sample.negated(True) is False
+        assert sample.many(1, 2, 3, 4, 5, 6, 7, 8, 9.5, 10.5) == 55
+
+    def test_records_go_by_value(self):
+        assert sample.sum_of_points(sample.point(1, 2), (3, 4)) == 10
+        assert list(sample.swapped(sample.point(1, 2))) == [2, 1]
+        assert sample.scaled(sample.large([1, 2, 3, 4]), 0.5).values == [0.5, 1, 1.5, 2]
+
+    def test_memory_goes_by_address(self):
+        assert sample.total([1, 2, 3], 3) == 6
+        assert sample.total(array.array("i", [4, 5]), 2) == 9
+        assert sample.total((ctypes.c_int * 2)(7, 8), 2) == 15
+        buffer = bytearray(4)
+        sample.fill(buffer, 7, 3)
+        assert buffer == b"\7\7\7\0"
+
+    def test_text(self):
+        assert sample.length(b"four") == 4
+        assert sample.length("vier") == 4
+        assert sample.length(None) == -1
+        assert str(sample.greeting(True)) == "hello"
+        assert sample.greeting(False) is None
+
+    def test_names_of_c(self):
+        assert sample.total(count=2, values=[1, 2]) == 3
+        assert sample.total([1, 2], count=2) == 3
+        assert str(inspect.signature(sample.total)) == "(values, count)"
+        assert sample.total.__name__ == "total"
+        assert "sum of two" in sample.add_int8.__doc__
+
+
+class TestOutParameters:
+    def test_status_first_then_what_c_wrote(self):
+        assert sample.divide(17, 5) == (sample.status.SAMPLE_OK, 3, 2)
+        assert sample.divide(1, 0) == (sample.status.SAMPLE_BAD, 0, 0)
+        status, point = sample.make_point(7)
+        assert (status, list(point)) == (0, [7, 8])
+
+    def test_what_the_caller_brings_is_not_returned(self):
+        quotient, point = ctypes.c_int(), sample.point()
+        assert sample.divide(17, 5, quotient=quotient) == (0, 2)
+        assert quotient.value == 3
+        assert sample.make_point(point, 7) == (0,)
+        assert list(point) == [7, 8]
+
+    def test_memory_knows_its_bytes_until_it_is_freed(self):
+        status, memory = sample.allocate(40)
+        assert (status, memory.size) == (0, 40)
+        assert sample.release(memory) == (0,)
+        with pytest.raises(ValueError, match=r"freed|given back"):
+            sample.fill(memory, 0, 1)
+
+    def test_text_of_a_length_that_the_caller_says(self):
+        status, name = sample.name_of(16)
+        assert (status, str(name)) == (0, "sample")
+
+    def test_a_status_that_the_header_does_not_know_is_a_number(self):
+        (status,) = sample.unknown_status()
+        assert status == 77
+        assert type(status) is int
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("call", "error", "words"),
+        [
+            (lambda: sample.add_int8(128, 0), OverflowError, r"add_int8\(\) argument 'a': 128 does not fit int8"),
+            (lambda: sample.add_int8(0, -129), OverflowError, r"argument 'b'"),
+            (lambda: sample.same_uint64(-1), OverflowError, r"-1 does not fit uint64"),
+            (lambda: sample.same_uint64(2**64), OverflowError, r"does not fit"),
+            (lambda: sample.same_uint64(1.0), TypeError, r"argument 'a': an int was expected, not a float"),
+            (lambda: sample.same_uint64("1"), TypeError, r"not a str"),
+            (lambda: sample.halved("1"), TypeError, r"a number was expected"),
+            (lambda: sample.negated(1.5), TypeError, r"a bool was expected"),
+            (lambda: sample.total([1, 2], -1), OverflowError, r"argument 'count'"),
+            (lambda: sample.total([1, "2"], 2), TypeError, r"total\(\) argument 'values'.*1"),
+            (lambda: sample.total(3.5, 2), TypeError, r"argument 'values'"),
+            (lambda: sample.total(True, 2), TypeError, r"argument 'values'"),
+            (lambda: sample.total(-1, 2), OverflowError, r"argument 'values'"),
+            (lambda: sample.fill(b"read-only", 0, 1), ValueError, r"fill\(\) argument 'to'.*read-only"),
+            (lambda: sample.sum_of_points(sample.large(), (1, 2)), TypeError, r"a point was expected"),
+            (lambda: sample.sum_of_points(sample.point.fromObj(None), (1, 2)), ValueError, r"is NULL"),
+            (
+                lambda: sample.total([1]),
+                TypeError,
+                r"total\(\) takes 2 arguments \(values, count\) but 1|missing its argument 'count'",
+            ),
+            (lambda: sample.total([1], 1, 1), TypeError, r"takes 2 arguments"),
+            (lambda: sample.total([1], 1, count=1), TypeError, r"by position and by name"),
+            (lambda: sample.total([1], number=1), TypeError, r"unexpected keyword argument 'number'; it takes values, count"),
+            (lambda: sample.keep(lambda a, b: 0), TypeError, r"wrap the function in binary\(\)"),
+            (lambda: sample.no_such_function(), ImportError, r"has no no_such_function"),
+        ],
+    )
+    def test_names_the_function_and_the_argument(self, call, error, words):
+        with pytest.raises(error, match=words):
+            call()
+
+    def test_a_member_of_another_enum(self):
+        assert sample.status(0) == sample.other(0)
+        form = sample._library._scope["status"].form
+        assert form.size == 4
+
+
+class TestLifetimes:
+    def test_what_a_call_holds_is_let_go_when_it_returns(self):
+        class Numbers(array.array):
+            pass
+
+        numbers = Numbers("i", [1, 2])
+        gone = weakref.ref(numbers)
+        assert sample.total(numbers, 2) == 3
+        del numbers
+        gc.collect()
+        assert gone() is None
+
+    def test_the_gil_is_released(self):
+        ended = []
+        thread = threading.Thread(target=lambda: ended.append(sample.sleepless(300)))
+        thread.start()
+        begin = time.perf_counter()
+        while not ended and time.perf_counter() - begin < 0.05:
+            pass
+        assert not ended, "this thread runs while C sleeps"
+        thread.join()
+
+    def test_functions_take_part_in_collection(self):
+        assert gc.is_tracked(sample.total)
+        assert weakref.ref(sample.total)() is sample.total
+
+
+def test_an_adapter_serves_more_than_once():
+    numbers = ListOfInt([1, 2, 3])
+    assert [sample.total(numbers, n) for n in range(4)] == [0, 1, 3, 6]
+    assert sample.total(Pointer(int(numbers)), 2) == 3

@@ -1,0 +1,118 @@
+"""Libraries: found, missed with the list of what was tried, opened late; and a real one to the end."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from entrepot import EntrepotError, LibraryError
+from entrepot.ffi import Library, c_int
+from ffi import sample
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def declared(library: Library, name: str):
+    """A function of a library that is declared here."""
+
+    def declaration() -> None: ...
+
+    declaration.__name__ = name
+    declaration.__annotations__ = {"return": c_int}
+    library.declared({"__name__": __name__})
+    return library.function(declaration)
+
+
+def test_a_missing_one_lists_what_was_tried(monkeypatch):
+    monkeypatch.setenv("SAMPLE_ROOT", "/nowhere")
+    library = Library("sample", sonames=["libnone.so.2", "libnone.so"], directories=["$SAMPLE_ROOT/lib"], advice="Make it.")
+    assert not library.is_there()
+    with pytest.raises(ImportError) as caught:
+        declared(library, "function")()
+    words = str(caught.value)
+    assert isinstance(caught.value, EntrepotError)
+    places = ["/nowhere/lib/libnone.so.2", "/nowhere/lib/libnone.so", "\n  libnone.so.2", "\n  libnone.so:", "Make it."]
+    assert [words.index(place) for place in places] == sorted(words.index(place) for place in places)
+
+
+def test_a_path_of_the_users(monkeypatch):
+    library = Library("sample", sonames=["libnone.so"], variable="SAMPLE_LIBRARY")
+    monkeypatch.setenv("SAMPLE_LIBRARY", "/no/such/file.so")
+    with pytest.raises(LibraryError, match="SAMPLE_LIBRARY names a library that does not load"):
+        _ = library.path
+    monkeypatch.setenv("SAMPLE_LIBRARY", sample.PATH)
+    assert library.path == sample.PATH, "what was missing is looked for again"
+
+
+def test_nothing_is_opened_before_it_is_needed():
+    library = Library("sample", sonames=["libnone.so"])
+    assert declared(library, "function").__name__ == "function"
+
+
+def test_a_symbol_that_is_not_there():
+    assert not sample._library.has("no_such_function")
+    assert sample._library.has("total")
+
+
+@pytest.fixture(scope="module")
+def bindings():
+    """What tools/bindgen wrote of zlib's header."""
+    spec = importlib.util.spec_from_file_location("zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["zlib_bindings"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["zlib_bindings"]
+
+
+class TestZlib:
+    data = random.Random(5).randbytes(500) * 20
+
+    def test_checksums(self, bindings):
+        assert bindings.crc32(0, self.data, len(self.data)) == zlib.crc32(self.data)
+        assert bindings.adler32(1, self.data, len(self.data)) == zlib.adler32(self.data)
+
+    def test_memory_there_and_back(self, bindings):
+        from entrepot.adapters import PointerToUnsignedLong
+
+        packed, length = bytearray(bindings.compressBound(len(self.data))), PointerToUnsignedLong.allocate()
+        length.value = len(packed)
+        assert bindings.compress(packed, length, self.data, len(self.data)) == bindings.Z_OK
+        assert zlib.decompress(packed[: length.value]) == self.data
+
+    def test_a_stream(self, bindings):
+        stream = bindings.z_stream()
+        version = bindings.zlibVersion()
+        assert bindings.deflateInit_(stream, 9, version, stream.c_sizeof()) == bindings.Z_OK
+        packed = bytearray(len(self.data))
+        stream.next_in, stream.avail_in = self.data, len(self.data)
+        stream.next_out, stream.avail_out = packed, len(packed)
+        assert bindings.deflate(stream, bindings.Z_FINISH) == bindings.Z_STREAM_END
+        assert zlib.decompress(packed[: stream.total_out]) == self.data
+        assert bindings.deflateEnd(stream) == bindings.Z_OK
+
+    def test_its_own_allocator_in_python(self, bindings):
+        """zlib asks Python for memory, and gives it back."""
+        import ctypes
+
+        blocks = {}
+
+        def allocate(opaque, items, size):
+            block = ctypes.create_string_buffer(items * size)
+            blocks[ctypes.addressof(block)] = block
+            return ctypes.addressof(block)
+
+        def free(opaque, address):
+            del blocks[int(address)]
+
+        stream = bindings.z_stream()
+        stream.zalloc, stream.zfree = bindings.alloc_func(allocate), bindings.free_func(free)
+        assert bindings.deflateInit_(stream, 6, bindings.zlibVersion(), stream.c_sizeof()) == bindings.Z_OK
+        assert blocks
+        assert bindings.deflateEnd(stream) == bindings.Z_OK
+        assert not blocks

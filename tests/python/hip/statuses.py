@@ -1,0 +1,47 @@
+"""Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process of its own.
+
+Run with the name of a module (entrepot.hip, rocm.bindings.hip) and a JSON list of [function, [kind of each argument]] on its
+standard input; prints a JSON object of what came out: the status, or why there is none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+
+
+def argument(module, kind):
+    if kind == "number":
+        return 0
+    if kind == "null":
+        return None
+    made = getattr(module, kind)
+    return made() if hasattr(made, "PROPERTIES") else next(iter(made))
+
+
+def outcome(module, name, kinds):
+    """The status of a call, of a child that says it by a pipe; of one that dies by which signal."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            status = getattr(module, name)(*(argument(module, kind) for kind in kinds))[0]
+            said = f"status {int(status)}"
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read().decode()
+    _, ended = os.waitpid(child, 0)
+    return said or f"signal {ended & 0x7F}"
+
+
+if __name__ == "__main__":
+    hip = importlib.import_module(sys.argv[1])
+    print(json.dumps({name: outcome(hip, name, kinds) for name, kinds in json.load(sys.stdin)}))

@@ -1,0 +1,132 @@
+"""HIP Python's documented examples, with nothing changed but the import: as far as AMD's library goes without a device."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from entrepot import hip, hiprtc
+from entrepot.hip import HipError, hip_check
+
+pytestmark = pytest.mark.hip_library
+
+
+def has_device() -> bool:
+    return hip.hipGetDeviceCount()[0] == 0
+
+
+without_device = pytest.mark.skipif("has_device()", reason="there is a HIP device here")
+
+
+@without_device
+class TestWithoutADevice:
+    def test_statuses(self):
+        assert hip.hipInit(0) == (hip.hipError_t.hipErrorInvalidDevice,)
+        assert hip.hipGetDeviceCount() == (hip.hipError_t.hipErrorNoDevice, 0)
+        assert hip.hipMalloc(4) == (hip.hipError_t.hipErrorInvalidDevice, None)
+        assert hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWarpSize, 0)[0] != 0
+
+    def test_device_properties(self):
+        props = hip.hipDeviceProp_t()
+        (status,) = hip.hipGetDeviceProperties(props, 0)
+        assert status != 0
+        status, returned = hip.hipGetDeviceProperties(0)
+        assert isinstance(returned, hip.hipDeviceProp_t)
+        for attribute in sorted(props.PROPERTIES()):
+            getattr(props, attribute)
+
+    def test_streams_and_events(self):
+        status, stream = hip.hipStreamCreate()
+        assert status != 0
+        assert stream is None
+        with pytest.raises(HipError, match="hipError"):
+            hip.Stream()
+        with pytest.raises(HipError, match="hipError"), hip.Event():
+            pass
+
+    def test_copies_take_lists_and_names(self):
+        destination = (ctypes.c_int * 3)()
+        kind = hip.hipMemcpyKind.hipMemcpyHostToHost
+        (status,) = hip.hipMemcpy(dst=destination, src=hip_list([1, 2, 3]), sizeBytes=12, kind=kind)
+        assert isinstance(status, hip.hipError_t)
+
+    def test_a_launch_without_arguments(self):
+        grid, block = hip.dim3(x=32), hip.dim3(x=32)
+        (status,) = hip.hipModuleLaunchKernel(None, *grid, *block, sharedMemBytes=0, stream=None, kernelParams=None, extra=None)
+        assert status != 0
+
+    def test_a_launch_with_arguments(self):
+        grid, block = hip.dim3(x=32), hip.dim3(x=32)
+        (status,) = hip.hipModuleLaunchKernel(
+            None,
+            *grid,
+            *block,
+            sharedMemBytes=0,
+            stream=None,
+            kernelParams=None,
+            extra=(ctypes.c_float(1.0), ctypes.c_int(2), ctypes.c_short(3)),
+        )
+        assert status != 0
+
+    def test_hip_check_says_what_was_wrong(self):
+        with pytest.raises(HipError) as caught:
+            hip_check(hip.hipGetDeviceCount())
+        assert caught.value.status is hip.hipError_t.hipErrorNoDevice
+        assert isinstance(caught.value, RuntimeError)
+        assert hip_check((hip.hipError_t.hipSuccess,)) == ()
+        assert hip_check((hip.hipError_t.hipSuccess, 3)) == 3
+        assert hip_check((hip.hipError_t.hipSuccess, 3, 4)) == (3, 4)
+
+
+def hip_list(numbers):
+    from entrepot.adapters import ListOfInt
+
+    return ListOfInt(numbers)
+
+
+SOURCE = b"""
+extern "C" __global__ void scale_vector(float factor, float *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] *= factor;
+}
+"""
+
+
+class TestCompiler:
+    @pytest.mark.parametrize("arch", [b"gfx90a", b"gfx906"])
+    def test_compiles(self, arch):
+        prog = hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"scale_vector", 0, None, None))
+        cflags = [b"--offload-arch=" + arch]
+        (err,) = hiprtc.hiprtcCompileProgram(prog, len(cflags), cflags)
+        assert err == hiprtc.hiprtcResult.HIPRTC_SUCCESS
+        code_size = hip_check(hiprtc.hiprtcGetCodeSize(prog))
+        code = bytearray(code_size)
+        hip_check(hiprtc.hiprtcGetCode(prog, code))
+        assert code[:4] == b"\x7fELF"
+        hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
+
+    def test_headers_as_lists(self):
+        source = b'#include "one.h"\nextern "C" __global__ void k(int *x) { *x = ONE; }'
+        prog = hip_check(hiprtc.hiprtcCreateProgram(source, b"k", 1, [b"#define ONE 1\n"], [b"one.h"]))
+        hip_check(hiprtc.hiprtcCompileProgram(prog, 1, ["--offload-arch=gfx90a"]))
+        hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
+
+    def test_a_refusal_carries_the_log(self):
+        prog = hip_check(hiprtc.hiprtcCreateProgram(b"no C at all", b"bad", 0, None, None))
+        (err,) = hiprtc.hiprtcCompileProgram(prog, 1, [b"--offload-arch=gfx90a"])
+        assert err == hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION
+        log = bytearray(hip_check(hiprtc.hiprtcGetProgramLogSize(prog)))
+        hip_check(hiprtc.hiprtcGetProgramLog(prog, log))
+        assert b"error" in log
+        with pytest.raises(HipError, match="HIPRTC_ERROR_COMPILATION"):
+            hip_check((err,))
+
+
+def test_text_of_errors():
+    assert str(hip_check(hip.hipGetErrorString(hip.hipError_t.hipErrorInvalidValue))) in (
+        "hipErrorInvalidValue",
+        "invalid argument",
+    )
+    assert str(hip_check(hip.hipGetErrorName(hip.hipError_t.hipErrorInvalidValue))) == "hipErrorInvalidValue"

@@ -1,0 +1,111 @@
+"""Every record of the bindings beside the same header in a C compiler: sizes, offsets, the bits of bit-fields."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from entrepot.ffi import Field, Record
+
+ROOT = Path(__file__).resolve().parents[3]
+LIBRARIES = ROOT / "tools/bindgen/libraries"
+
+# Library → module, headers, and what the compiler is told.
+CASES = {
+    "hip": ("entrepot.hip", ["hip/hip_runtime_api.h", "hip/library_types.h", "hip/hip_deprecated.h"], ["-D__HIP_PLATFORM_AMD__"]),
+    "zlib": ("zlib_bindings", ["zlib.h"], []),
+}
+
+
+def folders(library: str) -> list[str]:
+    if library != "hip":
+        return []
+    found = importlib.util.find_spec("triton")
+    if found is None:
+        pytest.skip("triton, whose wheel has HIP's headers, is not installed")
+    return [f"-I{Path(found.origin).parent / 'backends/amd/include'}"]
+
+
+def module_of(library: str):
+    if library == "zlib":
+        spec = importlib.util.spec_from_file_location("zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py")
+        module = importlib.util.module_from_spec(spec)
+        import sys
+
+        sys.modules["zlib_bindings"] = module
+        spec.loader.exec_module(module)
+        return module
+    return importlib.import_module(CASES[library][0])
+
+
+def fields_of(record: type[Record], reach: str = "", base: int = 0):
+    """(name in C, offset, size) of each field, those of nested records too; bit-fields apart."""
+    for name in record.PROPERTIES():
+        field = vars(record)[name]
+        assert isinstance(field, Field)
+        inside = type(getattr(record.allocate(), name)) if field.bits == 0 else None
+        is_anonymous = name.rstrip("0123456789") in ("union_", "struct_")
+        if not is_anonymous and not field.bits:
+            yield f"{reach}{name}", base + field.offset, field.size
+        if inside is not None and issubclass(inside, Record) and field.size == inside.c_sizeof():
+            yield from fields_of(inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset)
+
+
+@pytest.mark.parametrize("library", CASES)
+def test_records_lie_as_in_c(library, tmp_path):
+    module, (_, headers, options) = module_of(library), CASES[library]
+    described = json.loads((LIBRARIES / f"{library}.json").read_text())["records"]
+    lines, expected = [], []
+    for each in described:
+        record, c_name = getattr(module, each["name"]), each.get("c_name")
+        if not c_name or (c_name.split()[-1] != each["name"]):  # nested ones are reached from where they stand
+            continue
+        lines.append(f'printf("{c_name} %zu %zu\\n", sizeof({c_name}), _Alignof({c_name}));')
+        expected.append(f"{c_name} {record.c_sizeof()} {each['alignment']}")
+        for name, offset, size in fields_of(record):
+            lines.append(f'printf("{c_name}.{name} %zu %zu\\n", offsetof({c_name}, {name}), sizeof((({c_name} *)0)->{name}));')
+            expected.append(f"{c_name}.{name} {offset} {size}")
+        bit_fields = [name for name in record.PROPERTIES() if vars(record)[name].bits]
+        for name in bit_fields:
+            lines.append(f'{{ {c_name} r; memset(&r, 0, sizeof r); r.{name} = -1; show("{c_name}.{name}", &r, sizeof r); }}')
+            value = record()
+            width = vars(record)[name].bits
+            setattr(value, name, 2**width - 1)
+            expected.append(f"{c_name}.{name} {bytes_of(value).hex()}")
+
+    program = tmp_path / "layouts.c"
+    program.write_text(
+        "".join(f"#include <{header}>\n" for header in headers)
+        + "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n"
+        + 'static void show(const char *name, void *at, size_t n) { printf("%s ", name);\n'
+        + '    for (size_t i = 0; i < n; ++i) printf("%02x", ((unsigned char *)at)[i]); puts(""); }\n'
+        + "int main(void) { (void)show;\n"
+        + "\n".join(lines)
+        + "\nreturn 0; }\n"
+    )
+    subprocess.run(["cc", "-w", *options, *folders(library), "-o", tmp_path / "layouts", program], check=True)
+    found = subprocess.run([tmp_path / "layouts"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(expected) > 2
+    assert expected == found
+
+
+def bytes_of(record: Record) -> bytes:
+    import ctypes
+
+    return ctypes.string_at(int(record), record.c_sizeof())
+
+
+@pytest.mark.parametrize("library", CASES)
+def test_records_are_as_long_as_the_description_says(library):
+    """The nested ones that C has no name for, too."""
+    module = module_of(library)
+    for each in json.loads((LIBRARIES / f"{library}.json").read_text())["records"]:
+        record = getattr(module, each["name"])
+        assert record.c_sizeof() == each["size"], each["name"]
+        for field in each["fields"]:
+            if field["name"] and "width" not in field:
+                assert 8 * vars(record)[field["name"]].offset == field["bit"], (each["name"], field["name"])

@@ -1,0 +1,129 @@
+#include "comment.hpp"
+
+#include <clang-c/Documentation.h>
+
+#include <cctype>
+#include <sstream>
+
+namespace bindgen {
+namespace {
+
+// One space where there was white space; none at the ends.
+std::string squeezed(const std::string &text) {
+    std::string out;
+    for (const char each : text)
+        if (!std::isspace(static_cast<unsigned char>(each)))
+            out += each;
+        else if (!out.empty() && out.back() != ' ')
+            out += ' ';
+    while (!out.empty() && out.back() == ' ')
+        out.pop_back();
+    return out;
+}
+
+// What stands inside a paragraph: text, \p x, HTML.
+std::string inline_text(CXComment comment) {
+    switch (clang_Comment_getKind(comment)) {
+    case CXComment_Text:
+        return taken(clang_TextComment_getText(comment)) + " ";
+    case CXComment_InlineCommand: {
+        std::string text;
+        for (unsigned i = 0; i < clang_InlineCommandComment_getNumArgs(comment); ++i)
+            text += taken(clang_InlineCommandComment_getArgText(comment, i)) + " ";
+        return text;
+    }
+    default:
+        break;
+    }
+    std::string text;
+    for (unsigned i = 0; i < clang_Comment_getNumChildren(comment); ++i)
+        text += inline_text(clang_Comment_getChild(comment, i));
+    return text;
+}
+
+std::string paragraph_text(CXComment comment) { return squeezed(inline_text(comment)); }
+
+void append(std::string &text, const std::string &paragraph) {
+    if (!paragraph.empty())
+        text += (text.empty() ? "" : "\n\n") + paragraph;
+}
+
+// @note, @warning and their like keep their names; what files pages of a manual does not.
+void add_command(Comment &out, const std::string &name, const std::string &text) {
+    if (name == "brief" || name == "short" || name == "details")
+        append(out.text, text);
+    else if (name == "return" || name == "returns" || name == "result")
+        append(out.returns, text);
+    else if (name == "see" || name == "sa")
+        append(out.text, text.empty() ? "" : "See: " + text);
+    else if (name == "note" || name == "warning" || name == "bug" || name == "deprecated" || name == "attention") {
+        std::string title = name;
+        title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+        append(out.text, text.empty() ? "" : title + ": " + text);
+    }
+}
+
+// libclang up to 14 does not see the end of a block of code that holds what looks like a command, and goes on to the end of the
+// file: so the block ends where the comment does.
+std::string verbatim_text(CXComment comment) {
+    std::string text;
+    for (unsigned i = 0; i < clang_Comment_getNumChildren(comment); ++i) {
+        std::istringstream lines(taken(clang_VerbatimBlockLineComment_getText(clang_Comment_getChild(comment, i))));
+        for (std::string line; std::getline(lines, line);) {
+            const std::size_t first = line.find_first_not_of(" \t");
+            if (first != std::string::npos && line[first] == '*')
+                line.erase(0, first + 1);
+            if (line.find("*/") != std::string::npos || line.find("@endcode") != std::string::npos ||
+                (!line.empty() && line.front() == '/'))
+                return text;
+            text += (text.empty() ? "   " : "\n   ") + line;
+        }
+    }
+    return text;
+}
+
+void add_part(Comment &out, CXComment part) {
+    switch (clang_Comment_getKind(part)) {
+    case CXComment_Paragraph:
+        append(out.text, paragraph_text(part));
+        break;
+    case CXComment_BlockCommand:
+        add_command(out, taken(clang_BlockCommandComment_getCommandName(part)), paragraph_text(part));
+        break;
+    case CXComment_ParamCommand: {
+        ParameterComment &parameter = out.parameters[taken(clang_ParamCommandComment_getParamName(part))];
+        parameter.text = paragraph_text(part);
+        if (clang_ParamCommandComment_isDirectionExplicit(part)) {
+            const auto direction = clang_ParamCommandComment_getDirection(part);
+            parameter.direction = direction == CXCommentParamPassDirection_In    ? "in"
+                                  : direction == CXCommentParamPassDirection_Out ? "out"
+                                                                                 : "inout";
+        }
+        break;
+    }
+    case CXComment_VerbatimBlockCommand:
+        append(out.text, verbatim_text(part));
+        break;
+    default:
+        break;
+    }
+}
+
+}  // namespace
+
+std::string taken(CXString string) {
+    const char *text = clang_getCString(string);
+    std::string out = text ? text : "";
+    clang_disposeString(string);
+    return out;
+}
+
+Comment comment_of(CXCursor cursor) {
+    Comment out;
+    const CXComment whole = clang_Cursor_getParsedComment(cursor);
+    for (unsigned i = 0; i < clang_Comment_getNumChildren(whole); ++i)
+        add_part(out, clang_Comment_getChild(whole, i));
+    return out;
+}
+
+}  // namespace bindgen

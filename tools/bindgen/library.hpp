@@ -1,0 +1,50 @@
+// Library: one TOML file, which says which headers to read, where the shared library may be, and what the rules cannot know.
+#pragma once
+#include "description.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bindgen {
+
+// What a person decided for a parameter.
+struct ParameterOverride {
+    std::optional<std::string> passed;   // value, in, out, inout, returned, sync
+    std::optional<std::string> adapter;  // the type that the argument is taken by, or that is returned
+    std::optional<std::string> bytes;    // of a returned DeviceArray: the parameter that has its bytes
+};
+
+// A name that is one declaration or another, by whether the library that is there has a symbol.
+struct Choice {
+    std::string name, symbol, with, without;
+};
+
+struct LibrarySettings {
+    std::string name;                  // of the Python module
+    std::string title;                 // the first line of its doc string
+    std::vector<std::string> headers;  // what is included
+    std::vector<std::string> files;    // parts of paths whose declarations belong to the library
+    std::vector<std::string> defines;
+    std::vector<std::string> sonames, directories;
+    std::string variable, advice;
+    std::string status, success;         // the enum that functions return, and its member for success; empty: none
+    std::vector<std::string> imports;    // modules of other libraries whose declarations it uses
+    std::vector<std::string> leave_out;  // regular expressions of names
+    std::map<std::string, ParameterOverride> parameters;  // by "function.parameter"; "*" and a prefix stand for many
+    std::map<std::string, std::map<std::string, std::int64_t>> defaults;  // record → field → value
+    std::map<std::string, std::string> symbols;                           // function → the symbol of libraries that have no other
+    std::vector<Enum> enums;                                              // that no header has any more
+    std::vector<std::string> raw;                                         // "record.field": chars that are bytes, and no text
+    std::vector<Choice> choices;
+    std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
+
+    const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
+    bool is_left_out(const std::string &name) const;
+};
+
+// Throws std::runtime_error: the file and what is wrong in it.
+LibrarySettings read_settings(const std::string &path);
+
+}  // namespace bindgen

@@ -1,0 +1,54 @@
+// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...: reads the headers that the first names, writes the second,
+// and from that the module, its stub beside it, and beside the description the report of what fell to default rules. Without -I
+// the description is read instead, and only the rest is written.
+#include "describe.hpp"
+#include "description.hpp"
+#include "library.hpp"
+#include "python.hpp"
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+
+namespace bindgen {
+namespace {
+
+std::string read_file(const std::string &path) {
+    std::ifstream file(path);
+    if (!file)
+        throw std::runtime_error(path + " cannot be read");
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string &path, const std::string &text) {
+    std::ofstream file(path);
+    file << text;
+    if (!file.flush())
+        throw std::runtime_error(path + " cannot be written");
+}
+
+}  // namespace
+}  // namespace bindgen
+
+int main(int count, char **arguments) try {
+    using namespace bindgen;
+    if (count < 4) {
+        std::cerr << "usage: bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...\n";
+        return 2;
+    }
+    const std::string description_file = arguments[2], module_file = arguments[3];
+    const LibrarySettings settings = read_settings(arguments[1]);
+    std::vector<std::string> directories;
+    for (int i = 4; i < count; ++i)
+        directories.push_back(std::string(arguments[i]).substr(2));
+    if (count > 4)
+        write_file(description_file, text_of(describe(settings, directories)));
+    const Written written = write_python(settings, description_of(read_file(description_file)));
+    write_file(module_file, written.module);
+    write_file(module_file + "i", written.stub);
+    write_file(description_file.substr(0, description_file.rfind('.')) + ".report", written.report);
+} catch (const std::exception &error) {
+    std::cerr << "bindgen: " << error.what() << '\n';
+    return 1;
+}

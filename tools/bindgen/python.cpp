@@ -1,0 +1,461 @@
+#include "python.hpp"
+
+#include "rules.hpp"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace bindgen {
+namespace {
+
+constexpr std::size_t columns = 120;
+
+const std::set<std::string> keywords{"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+                                     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+                                     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+                                     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+
+std::string python_name(const std::string &name) { return keywords.contains(name) ? name + "_" : name; }
+
+std::string quoted(const std::string &text) { return Json(text).dump(); }
+
+std::string listed(const std::vector<std::string> &texts) {
+    std::string out;
+    for (const std::string &each : texts)
+        out += (out.empty() ? "" : ", ") + quoted(each);
+    return "[" + out + "]";
+}
+
+// One paragraph in lines; code, which begins with a space, stays as it is.
+std::string wrapped(const std::string &paragraph, const std::string &indent, const std::string &hanging = "") {
+    if (paragraph.starts_with(" ")) {
+        std::string out = indent;
+        for (const char each : paragraph)
+            out += each == '\n' ? "\n" + indent : std::string(1, each);
+        return out;
+    }
+    std::istringstream words(paragraph);
+    std::string out = indent, word;
+    std::size_t length = indent.size();
+    bool first = true;
+    while (words >> word) {
+        if (!first && length + 1 + word.size() > columns) {
+            out += "\n" + indent + hanging;
+            length = indent.size() + hanging.size();
+        } else if (!first) {
+            out += " ";
+            ++length;
+        }
+        out += word;
+        length += word.size();
+        first = false;
+    }
+    return out;
+}
+
+// #hipSuccess is doxygen's way to make a link.
+std::string cleaned(std::string text) {
+    static const std::regex link("#(?=[A-Za-z_])");
+    text = std::regex_replace(text, link, "");
+    std::string out;
+    for (const char each : text)
+        if (each == '\\')
+            out += "\\\\";
+        else if (each == '"' && out.ends_with("\"\""))
+            out += "'";
+        else
+            out += each;
+    return out;
+}
+
+std::string one_line(const std::string &text) {
+    std::string out = cleaned(text);
+    std::ranges::replace(out, '\n', ' ');
+    while (out.starts_with("- "))
+        out.erase(0, 2);
+    return out;
+}
+
+// Paragraphs that are not empty, each wrapped, with blank lines between.
+class DocString {
+public:
+    explicit DocString(std::string indent) : indent_(std::move(indent)) {}
+
+    void add(const std::string &text) {
+        std::size_t begin = 0;
+        const std::string all = cleaned(text);
+        while (begin < all.size()) {
+            const std::size_t end = std::min(all.find("\n\n", begin), all.size());
+            if (end > begin)
+                paragraphs_.push_back(wrapped(all.substr(begin, end - begin), indent_));
+            begin = end + 2;
+        }
+    }
+    void add_lines(const std::string &title, const std::vector<std::string> &lines) {
+        if (lines.empty())
+            return;
+        std::string text = indent_ + title;
+        for (const std::string &line : lines)
+            text += "\n" + wrapped(line, indent_ + "    ", "    ");
+        paragraphs_.push_back(text);
+    }
+    bool is_empty() const { return paragraphs_.empty(); }
+    std::string text() const {
+        std::string out;
+        for (const std::string &each : paragraphs_)
+            out += (out.empty() ? "" : "\n\n") + each;
+        const bool is_short = out.find('\n') == std::string::npos && out.size() < columns - 4;
+        const std::string begin = indent_ + "\"\"\"" + out.substr(indent_.size());
+        if (!is_short)
+            return begin + "\n" + indent_ + "\"\"\"\n";
+        return begin + (begin.ends_with("\"") ? " \"\"\"\n" : "\"\"\"\n");
+    }
+
+private:
+    std::string indent_;
+    std::vector<std::string> paragraphs_;
+};
+
+class Writer {
+public:
+    Writer(const LibrarySettings &settings, const Description &description)
+        : settings_(settings), description_(description), rules_(settings, description) {}
+
+    Written write() {
+        write_constants();
+        write_enums();
+        write_opaques();
+        write_records();
+        write_callbacks();
+        write_functions();
+        write_choices();
+        return {head() + module_ + tail(), stub_head() + stub_, report_};
+    }
+
+private:
+    static std::string title(const char *what) {
+        const std::string words = std::string(" ") + what;
+        return "\n# " + std::string(columns - 2 - words.size(), '-') + words + "\n\n";
+    }
+
+    std::string made_by() const {
+        std::string headers;
+        for (const std::string &header : settings_.headers)
+            headers += (headers.empty() ? "<" : ", <") + header + ">";
+        return "Generated by tools/bindgen from " + headers + ". What no header says stands in tools/bindgen/libraries/" +
+               settings_.name + ".toml.";
+    }
+
+    std::string head() const {
+        std::string names;
+        for (const std::string &each : used_)
+            names += "    " + each + ",\n";
+        std::string out = "\"\"\"" + settings_.title + "\n\n" + wrapped(made_by(), "") + "\n\"\"\"\n\n";
+        out += "from __future__ import annotations\n\nfrom entrepot.ffi import (\n" + names + ")\n\n";
+        out += "_library = Library(\n    " + quoted(settings_.name) + ",\n    sonames=" + listed(settings_.sonames) + ",\n";
+        if (!settings_.directories.empty())
+            out += "    directories=" + listed(settings_.directories) + ",\n";
+        if (!settings_.variable.empty())
+            out += "    variable=" + quoted(settings_.variable) + ",\n";
+        if (!settings_.advice.empty())
+            out += "    advice=" + quoted(settings_.advice) + ",\n";
+        if (!settings_.imports.empty())
+            out += "    imports=" + listed(settings_.imports) + ",\n";
+        if (!settings_.status.empty())
+            out += "    status=(" + quoted(settings_.status) + ", " + quoted(settings_.success) + "),\n";
+        return out + ")\n";
+    }
+
+    std::string tail() const {
+        return "\n__getattr__, __dir__, __all__ = _library.declared(globals())\n" +
+               (settings_.more.empty() ? std::string() : "\nfrom " + settings_.more + " import *  # noqa: E402, F403\n");
+    }
+
+    std::string stub_head() const {
+        std::string imports = "import enum\n";
+        if (stub_.find("Callable[") != std::string::npos)
+            imports += "from collections.abc import Callable\n";
+        if (stub_.find("Any") != std::string::npos)
+            imports += "from typing import Any\n";
+        imports += "\n";
+        std::string names;
+        for (const char *each : {"CStr", "DeviceArray", "FunctionPointer", "Pointer", "Record"})
+            if (std::regex_search(stub_, std::regex("\\b" + std::string(each) + "\\b")))
+                names += (names.empty() ? "" : ", ") + std::string(each);
+        if (!names.empty())
+            imports += "from entrepot.ffi import " + names + "\n";
+        for (const std::string &each : settings_.imports)
+            imports += "from " + each + " import *\n";
+        if (!settings_.more.empty())
+            imports += "from " + settings_.more + " import *\n";
+        return "# " + made_by() + "\n" + imports + "\n";
+    }
+
+    // Names of entrepot.ffi in an annotation.
+    std::string used(const std::string &annotation) {
+        static const std::regex name("[A-Za-z_][A-Za-z_0-9]*");
+        static const std::regex ours(
+            "c_[a-z0-9_]+|Pointer|CStr|DeviceArray|ListOf[A-Za-z0-9]+|HipModuleLaunchKernel_extra|In|Out|"
+            "InOut|Returned|Freed|Sync|At|bits|anonymous");
+        for (auto at = std::sregex_iterator(annotation.begin(), annotation.end(), name); at != std::sregex_iterator(); ++at)
+            if (std::regex_match(at->str(), ours))
+                used_.insert(at->str());
+        return annotation;
+    }
+
+    void write_aliases(const std::string &target) {
+        for (const Alias &alias : description_.aliases)
+            if (alias.target == target && !is_choice(alias.name)) {
+                module_ += alias.name + " = " + target + "\n";
+                stub_ += alias.name + " = " + target + "\n";
+                write_aliases(alias.name);
+            }
+    }
+
+    bool is_choice(const std::string &name) const {
+        return std::ranges::any_of(settings_.choices, [&](const Choice &choice) { return choice.name == name; });
+    }
+
+    void write_constants() {
+        if (description_.constants.empty())
+            return;
+        module_ += title("constants");
+        for (const Constant &constant : description_.constants) {
+            module_ += constant.name + " = " + constant.value.dump() +
+                       (constant.doc.empty() ? "" : "  # " + one_line(constant.doc)) + "\n";
+            stub_ += constant.name + ": " +
+                     (constant.value.is_string()         ? "str"
+                      : constant.value.is_number_float() ? "float"
+                                                         : "int") +
+                     "\n";
+        }
+    }
+
+    void write_doc(const std::string &doc, bool is_all) {
+        DocString text("    ");
+        text.add(doc);
+        if (!text.is_empty())
+            module_ += text.text() + (is_all ? "" : "\n");
+        else if (is_all)
+            module_ += "    pass\n";
+    }
+
+    void write_enums() {
+        if (description_.enums.empty())
+            return;
+        module_ += title("enums");
+        for (const Enum &each : description_.enums) {
+            module_ += "\n@_library.enum(" + used(each.type) + ")\nclass " + each.name + ":\n";
+            stub_ += "\nclass " + each.name + "(enum.IntEnum):\n";
+            write_doc(each.doc, each.enumerators.empty());
+            for (const Enumerator &enumerator : each.enumerators) {
+                module_ += "    " + python_name(enumerator.name) + " = " + std::to_string(enumerator.value) +
+                           (enumerator.doc.empty() ? "" : "  # " + one_line(enumerator.doc)) + "\n";
+                stub_ += "    " + python_name(enumerator.name) + " = " + std::to_string(enumerator.value) + "\n";
+            }
+            if (each.enumerators.empty())
+                stub_ += "    pass\n";
+            module_ += "\n";
+            write_aliases(each.name);
+        }
+        used_.insert("Library");
+    }
+
+    void write_opaques() {
+        if (description_.opaques.empty())
+            return;
+        module_ += title("handles");
+        write_aliases(used("Pointer"));
+        for (const Opaque &opaque : description_.opaques) {
+            module_ += "\n@_library.opaque\nclass " + opaque.name + ":\n";
+            write_doc(opaque.doc, true);
+            module_ += "\n";
+            stub_ += "\nclass " + opaque.name + "(Pointer): ...\n";
+            write_aliases(opaque.name);
+        }
+    }
+
+    void write_records() {
+        if (description_.records.empty())
+            return;
+        module_ += title("structs and unions");
+        for (const Record &record : description_.records)
+            write_record(record);
+    }
+
+    void write_record(const Record &record) {
+        module_ += std::string("\n@_library.") + (record.is_union ? "union" : "struct") + "(size=" + std::to_string(record.size) +
+                   ", alignment=" + std::to_string(record.alignment) + ")\nclass " + record.name + ":\n";
+        stub_ += "\nclass " + record.name + "(Record):\n";
+        write_doc(record.doc, record.fields.empty());
+        std::string parameters;
+        std::map<std::string, int> anonymous;
+        for (const Field &field : record.fields) {
+            std::string name = python_name(field.name), annotation = used(rules_.annotation_of_field(field.type));
+            if (name.empty()) {  // as its type is called, after the record's own name
+                name = field.type.name.substr(std::min(field.type.name.size(), record.name.size() + 1));
+                annotation = used("anonymous(" + annotation + ")");
+            }
+            std::int64_t offset = field.bit_offset / 8;
+            if (field.width) {
+                const std::int64_t unit = bytes_of(field.type);
+                offset = offset / unit * unit;
+                annotation = used("bits(" + annotation + ", " + std::to_string(field.bit_offset - 8 * offset) + ", " +
+                                  std::to_string(field.width) + ")");
+            }
+            module_ += "    " + name + ": " + annotation + " @ " + std::to_string(offset) + default_of(record.name, name) +
+                       (field.doc.empty() ? "" : "  # " + one_line(field.doc)) + "\n";
+            const std::string stub = rules_.stub_of_field(field.type);
+            stub_ += "    " + name + ": " + stub + "\n";
+            parameters += ", " + name + ": object = ...";
+        }
+        stub_ += "    def __init__(self, *values: object, **fields: object) -> None: ...\n";
+        module_ += "\n";
+        write_aliases(record.name);
+    }
+
+    static std::int64_t bytes_of(const Type &type) {
+        static const std::map<std::string, std::int64_t> sizes{
+            {"c_bool", 1},   {"c_char", 1},  {"c_byte", 1},   {"c_ubyte", 1}, {"c_int8", 1}, {"c_uint8", 1}, {"c_short", 2},
+            {"c_ushort", 2}, {"c_int16", 2}, {"c_uint16", 2}, {"c_int", 4},   {"c_uint", 4}, {"c_int32", 4}, {"c_uint32", 4}};
+        const auto found = sizes.find(type.name);
+        return type.is("enum") ? 4 : found == sizes.end() ? 8 : found->second;
+    }
+
+    std::string default_of(const std::string &record, const std::string &field) const {
+        if (const auto fields = settings_.defaults.find(record); fields != settings_.defaults.end())
+            if (const auto value = fields->second.find(field); value != fields->second.end())
+                return " = " + std::to_string(value->second);
+        return "";
+    }
+
+    // `def name(list) -> result:`, on one line or on several.
+    static std::string definition(const std::string &name, const std::vector<std::string> &list, const std::string &result,
+                                  const std::string &end) {
+        std::string line = "def " + name + "(";
+        for (std::size_t i = 0; i < list.size(); ++i)
+            line += (i ? ", " : "") + list[i];
+        line += ") -> " + result + ":";
+        if (line.size() + end.size() <= columns)
+            return line + end;
+        std::string out = "def " + name + "(\n";
+        for (const std::string &each : list)
+            out += "    " + each + ",\n";
+        return out + ") -> " + result + ":" + end;
+    }
+
+    void write_callbacks() {
+        if (description_.callbacks.empty())
+            return;
+        module_ += title("pointers to functions");
+        for (const Function &callback : description_.callbacks) {
+            std::vector<std::string> list;
+            for (const Parameter &parameter : callback.parameters)
+                list.push_back(python_name(parameter.name) + ": " + used(rules_.of_value(parameter.type).annotation));
+            module_ += "\n@_library.callback\n" +
+                       definition(callback.name, list, used(rules_.of_value(callback.result).annotation), "\n");
+            write_doc(callback.doc, true);
+            module_ += "\n";
+            stub_ += "\nclass " + callback.name + "(FunctionPointer): ...\n";
+            write_aliases(callback.name);
+        }
+    }
+
+    void write_functions() {
+        if (description_.functions.empty())
+            return;
+        module_ += title("functions");
+        for (const Function &function : description_.functions)
+            if (!function.is_variadic)
+                write_function(function);
+            else
+                report_ += function.name + ": left out, because it takes any number of arguments\n";
+    }
+
+    void write_function(const Function &function) {
+        std::vector<std::string> list, stub_list, arguments, returned;
+        std::string results;
+        for (const Parameter &parameter : function.parameters) {
+            const Passing passing = rules_.of(function, parameter);
+            const std::string name = python_name(parameter.name);
+            list.push_back(name + ": " + used(passing.annotation));
+            const std::string doc = one_line(parameter.doc);
+            if (passing.is_returned) {
+                results += ", " + passing.stub;
+                returned.push_back(name + (doc.empty() ? "" : ": " + doc));
+            } else {
+                stub_list.push_back(name + ": " + passing.stub);
+                if (!doc.empty())
+                    arguments.push_back(name + ": " + doc);
+            }
+            if (passing.rule == "default")
+                report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", for want of a rule\n";
+        }
+        const Passing result = rules_.of_value(function.result);
+        module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +
+                   doc_of(function, arguments, returned) + "\n";
+        if (std::ranges::any_of(function.parameters,
+                                [&](const Parameter &each) { return rules_.of(function, each).is_returned; }))
+            stub_list.push_back("*given: object");  // out-parameters that the caller brings
+        stub_ += definition(function.name, stub_list, stub_result(result.stub, results), " ...\n");
+        write_aliases(function.name);
+    }
+
+    std::string decorator(const Function &function) const {
+        const auto symbol = settings_.symbols.find(function.name);
+        return symbol == settings_.symbols.end() ? "@_library.function\n"
+                                                 : "@_library.function_or(" + quoted(symbol->second) + ")\n";
+    }
+
+    // Status first, then the out-parameters; libraries without statuses give a lone result as it is.
+    std::string stub_result(const std::string &result, const std::string &results) const {
+        if (!settings_.status.empty())
+            return "tuple[" + settings_.status + (result == settings_.status || result == "None" ? "" : ", " + result) + results +
+                   "]";
+        if (results.empty())
+            return result;
+        return result == "None" ? "tuple[" + results.substr(2) + "]" : "tuple[" + result + results + "]";
+    }
+
+    static std::string doc_of(const Function &function, const std::vector<std::string> &arguments,
+                              const std::vector<std::string> &returned) {
+        DocString text("    ");
+        text.add(function.doc);
+        text.add_lines("Args:", arguments);
+        std::vector<std::string> results;
+        if (!function.returns.empty())
+            results.push_back(one_line(function.returns));
+        results.insert(results.end(), returned.begin(), returned.end());
+        text.add_lines("Returns:", results);
+        text.add("C: " + function.declaration);
+        return text.text();
+    }
+
+    void write_choices() {
+        if (settings_.choices.empty())
+            return;
+        module_ += title("by the version of the library");
+        for (const Choice &choice : settings_.choices) {
+            module_ += choice.name + " = _library.choice(" + quoted(choice.symbol) + ", present=" + choice.with +
+                       ", absent=" + choice.without + ")\n";
+            if (choice.name != choice.with)
+                stub_ += choice.name + " = " + choice.with + "\n";
+        }
+    }
+
+    const LibrarySettings &settings_;
+    const Description &description_;
+    Rules rules_;
+    std::string module_, stub_, report_;
+    std::set<std::string> used_{"Library"};
+};
+
+}  // namespace
+
+Written write_python(const LibrarySettings &settings, const Description &description) {
+    return Writer(settings, description).write();
+}
+
+}  // namespace bindgen

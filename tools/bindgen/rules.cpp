@@ -1,0 +1,167 @@
+#include "rules.hpp"
+
+#include <stdexcept>
+
+namespace bindgen {
+namespace {
+
+const std::map<std::string, std::string> lists{
+    {"c_int", "ListOfInt"},
+    {"c_uint", "ListOfUnsigned"},
+    {"c_long", "ListOfLong"},
+    {"c_ulong", "ListOfUnsignedLong"},
+    {"c_size_t", "ListOfUnsignedLong"},
+    {"c_int64", "ListOfInt64"},
+    {"c_uint64", "ListOfUInt64"},
+    {"c_longlong", "ListOfInt64"},
+    {"c_ulonglong", "ListOfUInt64"},
+    {"c_int32", "ListOfInt"},
+    {"c_uint32", "ListOfUnsigned"},
+};
+
+std::string stub_of_scalar(const std::string &name) {
+    return name == "c_bool" ? "bool" : name == "c_float" || name == "c_double" ? "float" : "int";
+}
+
+bool is_character(const Type &type) { return type.is("scalar") && type.name == "c_char"; }
+
+// Bytes of anything, or text: the caller's buffer, because no type says how long it is.
+bool has_no_length(const Type &type) { return type.is("void") || is_character(type); }
+
+Passing taken(const std::string &mode, const std::string &adapter, const std::string &rule) {
+    return {mode + "[" + adapter + "]", "object", false, rule};
+}
+
+}  // namespace
+
+Rules::Rules(const LibrarySettings &settings, const Description &description) : settings_(settings) {
+    for (const Enum &each : description.enums)
+        enum_types_[each.name] = each.type;
+    for (const Alias &alias : description.aliases)
+        aliases_[alias.name] = alias.target;
+}
+
+// By the typedef where that is a name of the module, as the header has it.
+std::string Rules::spelled(const Type &pointer) const {
+    const auto alias = aliases_.find(pointer.name);
+    return alias != aliases_.end() && alias->second == pointer.pointee().name ? pointer.name : pointer.pointee().name;
+}
+
+std::string Rules::enum_list(const std::string &name) const {
+    const auto found = enum_types_.find(name);
+    return found != enum_types_.end() && found->second == "c_int" ? "ListOfInt" : "ListOfUnsigned";
+}
+
+std::string Rules::adapter_of(const Type &pointee) const {
+    if (pointee.is("scalar")) {
+        if (is_character(pointee))
+            return "CStr";
+        const auto list = lists.find(pointee.name);
+        return list == lists.end() ? "Pointer" : list->second;
+    }
+    if (pointee.is("enum"))
+        return enum_list(pointee.name);
+    if (pointee.is("record"))
+        return pointee.name;
+    if (pointee.is("pointer"))
+        return is_character(pointee.pointee()) ? "ListOfBytes" : "ListOfPointer";
+    return "Pointer";
+}
+
+Passing Rules::of_value(const Type &type) const {
+    if (type.is("void"))
+        return {"None", "None", false, "value"};
+    if (type.is("scalar"))
+        return {type.name, stub_of_scalar(type.name), false, "value"};
+    if (type.is("enum"))
+        return {type.name, type.name, false, "value"};
+    if (type.is("record") || type.is("callback"))
+        return {type.name, type.name, false, "value"};
+    if (type.is("array"))  // a parameter that is declared as an array is a pointer
+        return of_value({"pointer", "", false, 0, {type.inner.front()}});
+    const Type &pointee = type.pointee();
+    if (pointee.is("opaque"))
+        return {spelled(type), spelled(type), false, "value"};
+    if (is_character(pointee))
+        return {"CStr", "CStr", false, "value"};
+    if (pointee.is("record"))
+        return {"At[" + pointee.name + "]", pointee.name, false, "value"};
+    return {"Pointer", "Pointer", false, "value"};
+}
+
+Passing Rules::of(const Function &function, const Parameter &parameter) const {
+    const ParameterOverride *chosen = settings_.override_of(function.name, parameter.name);
+    const std::string passed = chosen && chosen->passed ? *chosen->passed : "";
+    Type type = parameter.type;
+    if (type.is("array"))
+        type = {"pointer", "", type.is_const, 0, {type.inner.front()}};
+    if (type.is("callback"))
+        return {passed == "sync" ? "Sync[" + type.name + "]" : type.name, "object", false,
+                passed == "sync" ? "override" : "value"};
+    if (!type.is("pointer")) {
+        Passing value = of_value(type);
+        if (type.is("enum"))
+            value.stub += " | int";
+        else if (type.is("record"))
+            value.stub = "object";
+        return value;
+    }
+    const Type &pointee = type.pointee();
+    const std::string adapter = chosen && chosen->adapter ? *chosen->adapter : adapter_of(pointee);
+    if (pointee.is("opaque") && passed.empty())
+        return {spelled(type), "object", false, "handle"};
+
+    std::string direction = passed, rule = "override";
+    if (direction.empty() && !parameter.direction.empty()) {
+        direction = type.is_const ? "in" : parameter.direction;  // whatever the words say
+        if (direction == "out")
+            direction = has_no_length(pointee) ? "out" : "returned";
+        if (direction == "inout" && pointee.points_to("opaque"))  // a handle that is made, said in other words
+            direction = "returned";
+        rule = "doxygen";
+    }
+    if (direction.empty() && type.is_const) {
+        direction = "in";
+        rule = "const";
+    }
+    if (direction.empty() && pointee.is("pointer") && !is_character(pointee.pointee())) {
+        direction = "returned";
+        rule = "allocated by the callee";
+    }
+    if (direction.empty()) {
+        direction = "inout";
+        rule = "default";
+    }
+
+    if (direction == "in")
+        return taken("In", adapter, rule);
+    if (direction == "out")
+        return taken("Out", has_no_length(pointee) && !(chosen && chosen->adapter) ? "Pointer" : adapter, rule);
+    if (direction == "inout")
+        return taken("InOut", adapter, rule);
+    if (direction == "freed")
+        return taken("Freed", adapter, rule);
+    if (direction != "returned")
+        throw std::runtime_error(function.name + "." + parameter.name + ": nothing is passed '" + direction +
+                                 "'; in, out, inout, freed, returned and sync are known");
+    if (chosen && chosen->adapter && chosen->bytes)
+        return {"Returned[" + *chosen->adapter + "](bytes=\"" + *chosen->bytes + "\")", *chosen->adapter, true, rule};
+    Passing value = chosen && chosen->adapter ? Passing{*chosen->adapter, *chosen->adapter, false, ""} : of_value(pointee);
+    return {"Returned[" + value.annotation + "]", value.stub, true, rule};
+}
+
+std::string Rules::annotation_of_field(const Type &type) const {
+    if (type.is("array"))
+        return annotation_of_field(type.inner.front()) + " * " + std::to_string(type.count);
+    if (type.is("pointer") && is_character(type.pointee()))
+        return "CStr";
+    return of_value(type).annotation;
+}
+
+std::string Rules::stub_of_field(const Type &type) const {
+    if (type.is("array"))
+        return is_character(type.inner.front()) ? "bytes" : "list[" + stub_of_field(type.inner.front()) + "]";
+    return of_value(type).stub;
+}
+
+}  // namespace bindgen

@@ -1,0 +1,39 @@
+// Rules: how a parameter of C is passed from Python, and what it is annotated with.
+#pragma once
+#include "description.hpp"
+#include "library.hpp"
+
+#include <map>
+#include <string>
+
+namespace bindgen {
+
+struct Passing {
+    std::string annotation;    // in the module: In[Pointer], Returned[c_int] …
+    std::string stub;          // in the stub: the Python type that is taken or returned
+    bool is_returned = false;  // given back by the call instead of taken
+    std::string rule;          // why; "default" is what a person should look at
+};
+
+class Rules {
+public:
+    Rules(const LibrarySettings &settings, const Description &description);
+
+    Passing of(const Function &function, const Parameter &parameter) const;
+    // Of a result, and of what a callback is called with or returns.
+    Passing of_value(const Type &type) const;
+    // Of a field, without its place.
+    std::string annotation_of_field(const Type &type) const;
+    std::string stub_of_field(const Type &type) const;
+
+private:
+    std::string adapter_of(const Type &pointee) const;
+    std::string spelled(const Type &pointer) const;
+    std::string enum_list(const std::string &name) const;
+
+    const LibrarySettings &settings_;
+    std::map<std::string, std::string> enum_types_;
+    std::map<std::string, std::string> aliases_;
+};
+
+}  // namespace bindgen

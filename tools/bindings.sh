@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Writes the bindings again: descriptions and reports beside the settings of each library in tools/bindgen/libraries, modules and
+# stubs into the package. `--check` writes into build/bindings instead, and fails where anything differs from what is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bindgen=build/bindgen/bindgen
+libraries=tools/bindgen/libraries
+check=${1:-}
+root=.
+if [[ $check == --check ]]; then
+    root=build/bindings
+    rm -rf "$root"
+    mkdir -p "$root/$libraries" "$root/python/entrepot/hip" "$root/examples/bindings"
+fi
+
+# HIP 7.1's headers, of the triton wheel; hipRTC's and those of the libraries on top are Debian's.
+hip=$(python -c 'import importlib.util, os; print(os.path.join(os.path.dirname(importlib.util.find_spec("triton").origin), "backends/amd/include"))')
+
+cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
+cmake --build build/bindgen >/dev/null
+
+# library, module, folders of headers
+bind() {
+    local name=$1 module=$2
+    shift 2
+    "$bindgen" "$libraries/$name.toml" "$root/$libraries/$name.json" "$root/$module" "${@/#/-I}"
+    if [[ $check == --check ]]; then
+        for file in "$libraries/$name.json" "$libraries/$name.report" "$module" "${module}i"; do
+            diff -u "$file" "$root/$file" || { echo "$file is not what tools/bindgen writes: make bindings" >&2 && return 1; }
+        done
+    fi
+}
+
+bind hip python/entrepot/hip/__init__.py "$hip"
+bind hiprtc python/entrepot/hiprtc.py "$hip" /usr/include "$libraries"
+bind hiprand python/entrepot/hiprand.py "$hip" /usr/include "$libraries"
+bind zlib examples/bindings/zlib_bindings.py /usr/include
