@@ -13,7 +13,7 @@ using hip_over_cuda::symbol_of;
 void *compiler_library() {
     static void *const library = [] {
         void *found = nullptr;
-        for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12"})
+        for (const char *name : {NVRTC_PATH, "libnvrtc.so.13", "libnvrtc.so.12"})
             if (found == nullptr)
                 found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         return found;
