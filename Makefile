@@ -165,4 +165,4 @@ sanitize-python: sanitize-address
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
 	import sys, pytest
 	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
-	sys.exit(pytest.main(['tests/contract', 'tests/python/adapters', 'tests/python/ffi', 'tests/robustness/test_malformed.py']))"
+	sys.exit(pytest.main(['tests/contract', 'tests/python/adapters', 'tests/python/ffi', 'tests/python/hip', 'tests/robustness/test_malformed.py']))"

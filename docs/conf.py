@@ -13,8 +13,8 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"Entrepot {release}"
 nitpicky = True
-# Python's own types are not part of this site.
-nitpick_ignore_regex = [("py:.*", r"(collections\.abc|typing|types)\..*")]
+# Python's own types are not part of this site, nor is what declarations of C become inside.
+nitpick_ignore_regex = [("py:.*", r"(collections\.abc|typing|types)\..*"), ("py:.*", r"entrepot\.Form")]
 autodoc_member_order = "groupwise"
 
 

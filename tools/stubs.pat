@@ -571,6 +571,8 @@ entrepot._core.Form$:
         @property
         def size(self) -> int:
             """The bytes that C has for it."""
+        def complete(self, type: type, /) -> None:
+            """The record, of a form of its address that was made before it."""
 
 entrepot._core.Field$:
     class Field:

@@ -6,7 +6,7 @@
 
 namespace entrepot::python {
 
-// What the object holds; nullptr where it is no T.
+// What the object holds; nullptr where it is no T, or one whose __init__ never ran.
 template <class T> T *ours(PyObject *object) {
     static std::atomic<PyTypeObject *> found{nullptr};
     PyTypeObject *type = found.load(std::memory_order_relaxed);
@@ -15,7 +15,7 @@ template <class T> T *ours(PyObject *object) {
         found.store(type, std::memory_order_relaxed);
     }
     const bool is_one = Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type);
-    return is_one ? nanobind::inst_ptr<T>(object) : nullptr;
+    return is_one && nanobind::inst_ready(object) ? nanobind::inst_ptr<T>(object) : nullptr;
 }
 
 }  // namespace entrepot::python

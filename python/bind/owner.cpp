@@ -25,10 +25,10 @@ int drain_pending_call(void *) {
 
 Owner keep(PyObject *object) { return Owner(Py_NewRef(object), release_with_gil<decref>); }
 
-PyObject *kept_object(const Owner &owner) noexcept {
-    if (owner.release_function() == release_with_gil<decref>)
-        return static_cast<PyObject *>(owner.handle());
-    const Py_buffer *const view = held_view(owner);
+PyObject *kept_object(Owner::Release release, void *handle) noexcept {
+    if (release == release_with_gil<decref>)
+        return static_cast<PyObject *>(handle);
+    const Py_buffer *const view = held_view(release, handle);
     return view ? view->obj : nullptr;
 }
 

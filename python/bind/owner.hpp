@@ -15,8 +15,10 @@ namespace entrepot::python {
 // is finalising, it is leaked.
 Owner keep(PyObject *object);
 
-// The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else.
-PyObject *kept_object(const Owner &owner) noexcept;
+// The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else. Where a handle is
+// another's, as in an adapter, it is asked about with its release.
+PyObject *kept_object(Owner::Release release, void *handle) noexcept;
+inline PyObject *kept_object(const Owner &owner) noexcept { return kept_object(owner.release_function(), owner.handle()); }
 
 // Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there
 // is nothing.

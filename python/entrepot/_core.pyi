@@ -1560,6 +1560,8 @@ class Form:
     @property
     def size(self) -> int:
         """The bytes that C has for it."""
+    def complete(self, type: type, /) -> None:
+        """The record, of a form of its address that was made before it."""
 
 class Record(Pointer):
     """

@@ -220,8 +220,12 @@ class _At:
 
     __slots__ = ()
 
-    def __getitem__(self, record: CType) -> CType:
-        return CType(Form("pointed", "pointer", _record_of(record)))
+    def __getitem__(self, record: Any) -> CType:
+        if not isinstance(record, _Unfinished):
+            return CType(Form("pointed", "pointer", _record_of(record)))
+        form = Form("pointed", "pointer")
+        record.declaration.waiting.append(form)
+        return CType(form)
 
 
 In = _Passing("in")
@@ -270,6 +274,11 @@ def _type_of_class(named: type) -> CType:
         return made
     if issubclass(named, Pointer):
         return CType(Form("address", "pointer", named))
+    if named not in _enum_kinds:
+        raise TypeError(
+            f"{named.__name__} is no type of C: c_int, c_double … are, and the records, enums and callbacks of a library; "
+            f"pointers are In[…], Out[…], Pointer, At[…]"
+        )
     return CType(Form("enum", _enum_kinds[named], named))
 
 
@@ -296,16 +305,35 @@ class _Scope:
 class _Declaration:
     """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
 
-    __slots__ = ("_made", "_maker")
+    __slots__ = ("_is_being_made", "_made", "_maker", "waiting")
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._maker = make
         self._made: Any = None
+        self._is_being_made = False
+        self.waiting: list[Form] = []
 
     def made(self) -> Any:
+        if self._is_being_made:
+            return _Unfinished(self)
         if self._made is None:
-            self._made = self._maker()
+            self._is_being_made = True
+            try:
+                self._made = self._maker()
+            finally:
+                self._is_being_made = False
+            for form in self.waiting:
+                form.complete(self._made)
         return self._made
+
+
+class _Unfinished:
+    """A record among its own fields, where only its address can stand."""
+
+    __slots__ = ("declaration",)
+
+    def __init__(self, declaration: _Declaration) -> None:
+        self.declaration = declaration
 
 
 class _Choice:
@@ -414,10 +442,12 @@ class Library:
                 raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return declaration.present.made()  # until there is a library to ask
-            names[name] = made = self._chosen(declaration).made()
+            made = self._chosen(declaration).made()
+            if not isinstance(made, _Unfinished):
+                names[name] = made
             return made
 
-        self._scope.modules += [own, sys.modules[names["__name__"]]]
+        self._scope.modules += [sys.modules[names["__name__"]], own]  # what a module declares goes before what is imported
         return get, lambda: sorted({*names, *pending}), public
 
     # What declarations mean.
@@ -437,7 +467,13 @@ class Library:
 
                 self._scope.modules += [import_module(name) for name in self._imports]
                 self._imports = ()
-            found = self._evaluated[annotation] = _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
+            try:
+                meant = eval(annotation, {"__builtins__": {}}, self._scope)  # type: ignore[arg-type]
+            except NameError as error:
+                raise TypeError(
+                    f"{annotation!r}: {error.name} is no type of C that is declared or imported; Python's own types are none"
+                ) from None
+            found = self._evaluated[annotation] = _type_of(meant)
         return found
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
@@ -446,9 +482,13 @@ class Library:
 
     def _make_record(self, declaration: Any, size: int, alignment: int, is_union: bool) -> Any:
         fields: list[tuple[str, Form, int, int, int, Any, bool]] = []
-        for name, annotation in declaration.__annotations__.items():
+        mangled = f"_{declaration.__name__.lstrip('_')}__"  # what Python makes of a name that begins with two underscores
+        for written, annotation in declaration.__annotations__.items():
             placed = self._evaluate(annotation)
-            default = declaration.__dict__.get(name)
+            default = declaration.__dict__.get(written)
+            name = written[len(mangled) - 2 :] if written.startswith(mangled) else written
+            if not isinstance(placed, _Placed):
+                raise TypeError(f"{declaration.__name__}.{name}: a field is a type @ the byte where it begins, as c_int @ 4")
             fields.append((name, placed.form, placed.offset, placed.first_bit, placed.bits, default, False))
             if placed.is_anonymous:
                 inside = _fields[_records[placed.form]]
@@ -459,6 +499,12 @@ class Library:
 
     def _make_callback(self, declaration: Any) -> Any:
         parameters, result = self._parameters(declaration)
+        for name, type in (*parameters.items(), ("return", result)):
+            if not isinstance(type, CType):
+                raise TypeError(
+                    f"{declaration.__name__}, {name}: C calls it, so nothing is taken by In[…], Out[…] and their like; "
+                    f"declare a type by value: Pointer, CStr, At[record]"
+                )
         forms = tuple((name, type.form) for name, type in parameters.items())
         return make_callback(declaration.__name__, result.form, forms, _attributes(declaration))
 

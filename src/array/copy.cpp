@@ -90,6 +90,11 @@ const Queue &host_copy_queue() {
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     from.memory().before(Access::read, queue);
     to.memory().before(Access::write, queue);
+    const std::uint64_t capture = queue.capture();
+    if (capture != 0) [[unlikely]] {
+        from.memory().keep_for_graph(queue);
+        to.memory().keep_for_graph(queue);
+    }
     queue.submitting();
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous() && from.layout().is_c_contiguous()) {
@@ -101,29 +106,27 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
                      from_strides.data());
     }
     const Queue::Position position = queue.submitted();
-    from.memory().after(Access::read, queue, position);
-    to.memory().after(Access::write, queue, position);
-    if (queue.capture() != 0) [[unlikely]] {
-        from.memory().keep_for_graph(queue);
-        to.memory().keep_for_graph(queue);
-    }
+    from.memory().after(Access::read, queue, position, capture);
+    to.memory().after(Access::write, queue, position, capture);
     return {queue, position};
 }
 
-// Of a copy by way of the host, which waits in between.
+// Of a copy that the host has a part in: it waits in between, or reads what a graph should read whenever it runs.
 void require_running(const Queue &queue) {
     if (queue.capture() != 0)
         throw Error(ErrorKind::device,
-                    "copy: the queue is being captured into a graph, and between these two arrays the host has to "
-                    "wait half-way: copy before the capture, or make the host's side contiguous");
+                    "copy: the queue is being captured into a graph, and the host would have to do a part of this copy "
+                    "now: copy before the capture, or make the host's side contiguous");
 }
 
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted);
 
 // Host elements into memory that only the device reaches.
 Submitted upload(const Array &to, const Array &from, const Queue &queue) {
-    if (!from.layout().is_c_contiguous())
+    if (!from.layout().is_c_contiguous()) {
+        require_running(queue);
         return upload(to, copy_to(from, UsmKind::host, host_copy_queue()), queue);
+    }
     if (to.layout().is_c_contiguous())
         return enqueue(queue, to, from);
     const Array landed = Array::empty(to.shape(), to.dtype(), UsmKind::device, queue);
@@ -205,6 +208,9 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
 
     to.memory().before(Access::write, queue);
+    const std::uint64_t capture = queue.capture();
+    if (capture != 0) [[unlikely]]
+        to.memory().keep_for_graph(queue);
     queue.submitting();
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous()) {
@@ -216,9 +222,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
         backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item.data());
     }
     const Queue::Position position = queue.submitted();
-    to.memory().after(Access::write, queue, position);
-    if (queue.capture() != 0) [[unlikely]]
-        to.memory().keep_for_graph(queue);
+    to.memory().after(Access::write, queue, position, capture);
     return {queue, position};
 }
 

@@ -55,12 +55,13 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
             (*array)->memory().before(access_of(**array), queue);
         }
     }
+    const std::uint64_t capture = queue.capture();
+    if (capture != 0) [[unlikely]]
+        keep_for_graph(kernel, queue, arguments);
     const Queue::Position position = kernel.launch(queue, range, given, cooperation);
     for (const LaunchArgument &argument : arguments)
         if (const auto *array = std::get_if<const Array *>(&argument))
-            (*array)->memory().after(access_of(**array), queue, position);
-    if (queue.capture() != 0) [[unlikely]]
-        keep_for_graph(kernel, queue, arguments);
+            (*array)->memory().after(access_of(**array), queue, position, capture);
 }
 
 }  // namespace entrepot

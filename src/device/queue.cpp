@@ -429,6 +429,15 @@ Event Queue::mark_captured(std::uint64_t capture) const {
     }
 }
 
+namespace {
+
+[[noreturn]] void refuse_captured() {
+    throw Error(ErrorKind::device, "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
+                "end: what is captured runs when the graph does; wait before the capture, or end it first");
+}
+
+}  // namespace
+
 std::uint64_t Queue::ask_capture() const {
     if (is_past())
         return 0;
@@ -476,15 +485,17 @@ Event Queue::promise() const {
 // Of another thread, who submitted beside us.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const other = record_->promised.load(std::memory_order_relaxed))
-        other->keep(locked);
-    record_->promised.store(&promised, std::memory_order_release);
+    Event::Promised *other = nullptr;
+    while (!record_->promised.compare_exchange_strong(other, &promised, std::memory_order_acq_rel)) {
+        other->keep(locked);  // which leaves the place, and a third thread may take it
+        other = nullptr;
+    }
 }
 
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const promised = record_->promised.load(std::memory_order_relaxed))
+    if (Event::Promised *const promised = record_->promised.load(std::memory_order_acquire))
         promised->keep(locked);
 }
 
@@ -495,8 +506,8 @@ Event Queue::event_at(Position position) const {
     std::unique_lock locked(record_->mutex);
     if (position <= record_->last_event_position)
         return record_->last_event;
-    if (const std::uint64_t captured = capture())
-        return mark_captured(captured);
+    if (capture() != 0)
+        refuse_captured();
     return mark(locked);
 }
 
@@ -544,9 +555,7 @@ void Queue::wait_until(Position position) const {
         if (record_->last_event.capture() != 0)
             return;
         if (position > record_->last_event_position && capture() != 0)
-            throw Error(ErrorKind::device,
-                        "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
-                        "end: what is captured runs when the graph does; wait before the capture, or end it first");
+            refuse_captured();
         event = position <= record_->last_event_position ? record_->last_event : mark(locked);
         covered = record_->last_event_position;
     }

@@ -217,9 +217,12 @@ private:
                 guards.push_back(*std::move(all));
                 return true;
             }
-            for (const Queue &queue : live_queues(context))
+            for (const Queue &queue : live_queues(context)) {
+                if (queue.capture() != 0)  // an event of a graph is never done
+                    return false;
                 if (queue.is_foreign() || !queue.is_idle())
                     guards.push_back(queue.record());
+            }
             return true;
         } catch (...) {
             return false;

@@ -54,15 +54,20 @@ void Memory::Ordering::begin(Record &record) {
     const bool is_producers = record.resource == nullptr;
     if (is_producers)
         record.home.take(record.available);
-    entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers});
+    const std::uint64_t capture = is_producers ? record.home.capture_of_work() : 0;
+    entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
 }
 
-void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left) {
-    if (entries.size() == 1 && entries.front().queue == queue && entries.front().access == access) [[likely]] {
-        entries.front() = {queue, std::max(position, entries.front().position), access};
+void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+                            std::vector<Entry> &left) {
+    if (entries.size() == 1 && entries.front().queue == queue && entries.front().access == access &&
+        entries.front().capture == capture) [[likely]] {
+        entries.front() = {queue, std::max(position, entries.front().position), access, 0, false, capture};
         return;
     }
     const auto is_behind = [&](const Entry &entry) {
+        if (entry.capture == 0 && capture != 0)  // nobody outside waits for what is captured, but for what runs
+            return false;
         if (access == Access::write)  // comes after all that the queue did or has waited for
             return entry.queue == queue || entry.waited_by == queue.identity()->number;
         return entry.queue == queue && entry.access == Access::read;
@@ -77,24 +82,31 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     entries.erase(first, entries.end());
     if (entries.size() > 4)
         take_done(entries, left);
-    entries.push_back({queue, position, access});
+    entries.push_back({queue, position, access, 0, false, capture});
 }
 
 void Memory::Ordering::drop_done(std::vector<Entry> &left) { take_done(entries, left); }
 
-std::vector<Use> Memory::Ordering::blocking(Access access, const Queue &queue) const {
-    std::vector<Use> uses;
-    for (const Entry &entry : entries)
-        if ((access == Access::write || entry.access == Access::write) &&
-            (!queue || (entry.queue != queue && entry.waited_by != queue.identity()->number)))
-            keep_latest(uses, {entry.queue, entry.position});
+std::vector<Memory::Ordering::Blocker> Memory::Ordering::blocking(Access access, const Queue &queue) const {
+    std::vector<Blocker> uses;
+    for (const Entry &entry : entries) {
+        if ((access == Access::read && entry.access == Access::read) ||
+            (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
+            continue;
+        const auto known = std::ranges::find_if(
+            uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
+        if (known == uses.end())
+            uses.push_back({entry.queue, entry.position, entry.capture});
+        else
+            known->position = std::max(known->position, entry.position);
+    }
     return uses;
 }
 
-void Memory::Ordering::mark_waited(const std::vector<Use> &uses, const Queue &queue) {
+void Memory::Ordering::mark_waited(const std::vector<Blocker> &uses, const Queue &queue) {
     for (Entry &entry : entries)
-        for (const Use &use : uses)
-            if (entry.queue == use.queue && entry.position <= use.position)
+        for (const Blocker &use : uses)
+            if (entry.queue == use.queue && entry.capture == use.capture && entry.position <= use.position)
                 entry.waited_by = queue.identity()->number;
 }
 
@@ -115,7 +127,7 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (noted == queue.identity()->number)
         return;  // it comes after its own work
     Ordering *const ordering = made_ordering(*record_);
-    std::vector<Use> uses;
+    std::vector<Ordering::Blocker> uses;
     {
         const std::lock_guard lock(ordering->mutex());
         ordering->begin(*record_);
@@ -124,26 +136,31 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (uses.empty())
         return;
     const std::uint64_t capture = queue.capture();
-    for (const Use &use : uses) {
-        const std::uint64_t theirs = use.queue.capture_of_work();
-        if (theirs != 0 && theirs != capture)
-            continue;  // what is captured into another graph does not run now
-        const Event event = use.queue.event_at(use.position);
-        if (&use.queue.backend() == &queue.backend() && theirs == capture) [[likely]]
+    const auto is_elsewhere = [&](const Ordering::Blocker &use) {
+        const std::uint64_t now = use.capture != 0 ? use.queue.capture_of_work() : 0;
+        return now != 0 && now != capture;
+    };
+    std::erase_if(uses, is_elsewhere);  // what is captured into another graph does not run now
+    for (const Ordering::Blocker &use : uses) {
+        const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
+        const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
+        if (&use.queue.backend() == &queue.backend() && event.capture() == capture) [[likely]]
             queue.wait_for(event);
         else
             wait(event);
     }
+    if (capture != 0)  // in the graph only, and what the queue does after it is not behind what runs now
+        std::erase_if(uses, [](const Ordering::Blocker &use) { return use.capture == 0; });
     const std::lock_guard lock(ordering->mutex());
     ordering->mark_waited(uses, queue);
 }
 
-void Memory::after(Access access, const Queue &queue, Queue::Position position) const {
+void Memory::after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const {
     Ordering *const ordering = made_ordering(*record_);
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->begin(*record_);
-    ordering->note(access, queue, position, left);
+    ordering->note(access, queue, position, capture, left);
     publish(*record_, *ordering);
 }
 
@@ -155,7 +172,8 @@ void Memory::after_producer(const Queue &queue) const {
         return;
     }
     Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
-    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true});
+    ordering->begin(*record_);
+    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
     publish(*record_, *ordering);
 }
 
@@ -163,13 +181,13 @@ void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
-    std::vector<Use> uses;
+    std::vector<Ordering::Blocker> uses;
     {
         const std::lock_guard lock(ordering->mutex());
         ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
-    for (const Use &use : uses)
+    for (const Ordering::Blocker &use : uses)
         use.queue.wait_at(use.position);
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
@@ -181,44 +199,20 @@ bool Memory::has_done_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
-    std::vector<Use> uses;
+    std::vector<Ordering::Blocker> uses;
     {
         const std::lock_guard lock(ordering->mutex());
         ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
-    for (const Use &use : uses)
-        if (!use.is_done())
+    for (const Ordering::Blocker &use : uses)
+        if (!use.queue.is_done(use.position))
             return false;
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
     ordering->drop_done(left);
     publish(*record_, *ordering);
     return true;
-}
-
-Event Memory::last_use(Access access) const {
-    Ordering *const ordering = busy_ordering(*record_);
-    if (!ordering)
-        return {};
-    std::vector<Use> uses;
-    {
-        const std::lock_guard lock(ordering->mutex());
-        ordering->begin(*record_);
-        uses = ordering->blocking(access, {});
-    }
-    std::erase_if(uses, [](const Use &use) { return use.is_done(); });
-    if (uses.empty())
-        return {};
-    if (uses.size() == 1)
-        return uses.front().queue.event_at(uses.front().position);
-    // One event for them all: a queue that takes work waits for the others, and marks that.
-    const auto found = std::ranges::find_if(uses, [](const Use &use) { return !use.queue.is_past(); });
-    const Queue queue = found != uses.end() ? found->queue : Queue::in(record_->context, record_->device);
-    for (const Use &use : uses)
-        if (use.queue != queue)
-            queue.wait_for(use.queue.event_at(use.position));
-    return queue.record();
 }
 
 }  // namespace entrepot

@@ -14,9 +14,18 @@ struct Memory::Ordering {
         Access access;
         std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
         bool is_producers = false;    // from before the memory was borrowed
+        std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
     };
 
-    // The last write and what came since, at most one of each kind for a queue; and what other threads do at the same time.
+    // What an access has to come behind: the latest of one queue, of what runs or of what one graph has.
+    struct Blocker {
+        Queue queue;
+        Queue::Position position;
+        std::uint64_t capture;
+    };
+
+    // The last write and what came since, at most one of each kind for a queue, and as many in its capture; and what other
+    // threads do at the same time.
     std::vector<Entry> entries;
 
     // The lock of one ordering in so many: they need one each too rarely for its room.
@@ -25,12 +34,12 @@ struct Memory::Ordering {
     // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with. Queues that are left go to
     // the caller, who drops them without it.
     void begin(Record &record);
-    void note(Access access, const Queue &queue, Queue::Position position, std::vector<Entry> &left);
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, std::vector<Entry> &left);
     void drop_done(std::vector<Entry> &left);
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before.
-    std::vector<Use> blocking(Access access, const Queue &queue) const;
-    void mark_waited(const std::vector<Use> &uses, const Queue &queue);
+    std::vector<Blocker> blocking(Access access, const Queue &queue) const;
+    void mark_waited(const std::vector<Blocker> &uses, const Queue &queue);
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
     std::vector<Use> take_all();

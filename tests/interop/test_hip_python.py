@@ -84,6 +84,14 @@ class TestSameAddress:
             pytest.skip("a ctypes buffer's format '<i' is none that its DeviceArray knows")
         if name == "CStr" and int(ours.Pointer(source)) and not isinstance(source, (bytearray, memoryview)):
             pytest.skip("its CStr looks for the NUL at once, and the process ends where there is no memory")
+        if name.endswith(("Long", "Int64", "ListOfBytes", "ListOfPointer")) and (
+            source is CELL
+            or isinstance(source, array.array)
+            or (name.startswith("PointerTo") and isinstance(source, (bytearray, memoryview)))
+        ):
+            with pytest.raises(ValueError, match="bytes"):  # theirs takes memory that is too small for an element
+                getattr(ours, name)(source)
+            return
         assert int(getattr(ours, name)(source)) == int(getattr(theirs, name)(source))
 
     @given(st.integers(0, 2**64 - 1))

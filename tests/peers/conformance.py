@@ -6,6 +6,7 @@ it. A library joins with its rows in TARGETS or CUDA_TARGETS, and what is known 
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import os
 import platform
@@ -269,20 +270,22 @@ def cuda_device() -> str:
     return f"{device.name}, driver {device.driver_version}"
 
 
-PAGES = (
-    Page("conformance", "Conformance of the libraries", "make conformance", TARGETS, lambda: "without a GPU"),
-    Page(
+PAGES = {
+    "host": Page("conformance", "Conformance of the libraries", "make conformance", TARGETS, lambda: "without a GPU"),
+    "cuda": Page(
         "conformance_cuda",
         "Conformance of the libraries on CUDA",
         "python tests/peers/conformance.py cuda",
         CUDA_TARGETS,
         cuda_device,
     ),
-)
+}
 
 
 def main(arguments: Sequence[str]) -> int:
-    page = PAGES["cuda" in arguments]
+    parser = argparse.ArgumentParser(description="Writes a page of what the libraries that are installed here keep to.")
+    parser.add_argument("place", nargs="?", choices=PAGES, default="host", help="whose page it is (default: %(default)s)")
+    page = PAGES[parser.parse_args(arguments).place]
     page.path.write_text(page.text(), encoding="utf-8")
     print(f"{page.path} is written")
     return 0

@@ -9,7 +9,7 @@ import pytest
 from entrepot.check import Result, check
 from entrepot.check.clauses import FAILED, PASSED
 from entrepot.check.protocols import every_clause
-from peers.conformance import CUDA_TARGETS, DEFECTS, PAGES, TARGETS, Defect, Page, Target, named, table
+from peers.conformance import CUDA_TARGETS, DEFECTS, PAGES, TARGETS, Defect, Page, Target, main, named, table
 
 
 @functools.cache
@@ -46,7 +46,7 @@ def test_every_target_can_be_checked(row: Target) -> None:
     assert any(outcome.status == PASSED for outcome in result_of(row).outcomes)
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES.values()])
 def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
     text = page.path.read_text(encoding="utf-8")
     for row in page.targets:
@@ -59,3 +59,9 @@ def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
 
 def test_tables_escape_what_would_end_a_cell() -> None:
     assert table(["a"], [["x|y at 0x7f00"]]) == "| a |\n| --- |\n| x\\|y at an address |"
+
+
+def test_a_page_that_there_is_none_of_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["cude"])
+    assert "invalid choice: 'cude'" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_an_adapter_type_is_derived_in_cython(extensions):
 def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
     source = """if True:
         import gc, weakref
-        from adapter_cython import Named, Pair
+        from adapter_cython import Named, Pair, total
         from entrepot.adapters import Pointer
 
         goods = bytearray(16)
@@ -101,8 +101,17 @@ def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
         for _ in range(10_000):
             Derived(1.0, 2.0), Pair(goods), Named(None, "")
         goods.append(1)
+
+        pair = Pair(1.0, 2.0)
+        gone = weakref.ref(pair)
+        pointer = Pointer(pair)
+        del pair
+        print(total(pointer, 2))
+        del pointer
+        print(gone())
     """
-    assert run(sys.executable, "-c", source, PYTHONPATH=extensions).splitlines() == ["held", "1.0 True", "None", "None"]
+    said = run(sys.executable, "-c", source, PYTHONPATH=extensions).splitlines()
+    assert said == ["held", "1.0 True", "None", "None", "3.0", "None"]
 
 
 @pytest.mark.parametrize(

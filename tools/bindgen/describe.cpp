@@ -271,7 +271,7 @@ private:
         std::string text = taken(clang_getTypeSpelling(type));
         for (const char *opening : {"(*", "["})  // a pointer to a function, an array: the name stands inside
             if (const std::size_t at = text.find(opening); at != std::string::npos)
-                return text.insert(opening[0] == '(' ? at + 2 : at, opening[0] == '(' ? name : name);
+                return text.insert(opening[0] == '(' ? at + 2 : at, name);
         return text + (text.back() == '*' ? "" : " ") + name;
     }
 
@@ -299,7 +299,9 @@ private:
             const auto index = static_cast<std::size_t>(i);
             Parameter parameter = index < arguments.size() ? parameter_of(arguments[index], i, comment)
                                                            : Parameter{"arg" + std::to_string(i), {}, "", ""};
-            parameter.type = type_of(clang_getArgType(type, static_cast<unsigned>(i)));
+            // As it is written, where it is: the type of the function itself has no typedefs any more.
+            parameter.type = type_of(index < arguments.size() ? clang_getCursorType(arguments[index])
+                                                              : clang_getArgType(type, static_cast<unsigned>(i)));
             callback.parameters.push_back(std::move(parameter));
         }
         done_.insert(name);

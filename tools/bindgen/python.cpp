@@ -290,8 +290,6 @@ private:
                    ", alignment=" + std::to_string(record.alignment) + ")\nclass " + record.name + ":\n";
         stub_ += "\nclass " + record.name + "(Record):\n";
         write_doc(record.doc, record.fields.empty());
-        std::string parameters;
-        std::map<std::string, int> anonymous;
         for (const Field &field : record.fields) {
             std::string name = python_name(field.name), annotation = used(rules_.annotation_of_field(field.type));
             if (name.empty()) {  // as its type is called, after the record's own name
@@ -309,7 +307,6 @@ private:
                        (field.doc.empty() ? "" : "  # " + one_line(field.doc)) + "\n";
             const std::string stub = rules_.stub_of_field(field.type);
             stub_ += "    " + name + ": " + stub + "\n";
-            parameters += ", " + name + ": object = ...";
         }
         stub_ += "    def __init__(self, *values: object, **fields: object) -> None: ...\n";
         module_ += "\n";
@@ -392,6 +389,8 @@ private:
             }
             if (passing.rule == "default")
                 report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", for want of a rule\n";
+            else if (passing.is_guess)
+                report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", " + passing.rule + "\n";
         }
         const Passing result = rules_.of_value(function.result);
         module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +

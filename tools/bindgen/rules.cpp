@@ -28,6 +28,12 @@ bool is_character(const Type &type) { return type.is("scalar") && type.name == "
 // Bytes of anything, or text: the caller's buffer, because no type says how long it is.
 bool has_no_length(const Type &type) { return type.is("void") || is_character(type); }
 
+// What is returned as a row of the settings says it: a class, or an array as "c_float * 4".
+std::string stub_of_chosen(const std::string &type) {
+    const std::size_t times = type.find(" * ");
+    return times == std::string::npos ? type : "tuple[" + stub_of_scalar(type.substr(0, times)) + ", ...]";
+}
+
 Passing taken(const std::string &mode, const std::string &adapter, const std::string &rule) {
     return {mode + "[" + adapter + "]", "object", false, rule};
 }
@@ -90,6 +96,15 @@ Passing Rules::of_value(const Type &type) const {
 }
 
 Passing Rules::of(const Function &function, const Parameter &parameter) const {
+    Passing passing = chosen_for(function, parameter);
+    const bool is_against_words = parameter.direction == "out" && parameter.type.is_const && passing.rule == "doxygen";
+    if (is_against_words || (passing.rule == "handle" && parameter.direction == "out"))
+        passing.rule = "though the documentation has it as out";
+    passing.is_guess = passing.rule == "though the documentation has it as out" || passing.rule == "allocated by the callee";
+    return passing;
+}
+
+Passing Rules::chosen_for(const Function &function, const Parameter &parameter) const {
     const ParameterOverride *chosen = settings_.override_of(function.name, parameter.name);
     const std::string passed = chosen && chosen->passed ? *chosen->passed : "";
     Type type = parameter.type;
@@ -108,7 +123,7 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
     }
     const Type &pointee = type.pointee();
     const std::string adapter = chosen && chosen->adapter ? *chosen->adapter : adapter_of(pointee);
-    if (pointee.is("opaque") && passed.empty())
+    if (pointee.is("opaque") && !(chosen && chosen->adapter))  // whatever a pattern says of parameters of that name
         return {spelled(type), "object", false, "handle"};
 
     std::string direction = passed, rule = "override";
@@ -119,6 +134,10 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
         if (direction == "inout" && pointee.points_to("opaque"))  // a handle that is made, said in other words
             direction = "returned";
         rule = "doxygen";
+        if (direction == "returned" && pointee.is("record") && !type.name.empty()) {  // the struct behind a handle
+            direction = "inout";
+            rule = "handle";
+        }
     }
     if (direction.empty() && type.is_const) {
         direction = "in";
@@ -146,7 +165,8 @@ Passing Rules::of(const Function &function, const Parameter &parameter) const {
                                  "'; in, out, inout, freed, returned and sync are known");
     if (chosen && chosen->adapter && chosen->bytes)
         return {"Returned[" + *chosen->adapter + "](bytes=\"" + *chosen->bytes + "\")", *chosen->adapter, true, rule};
-    Passing value = chosen && chosen->adapter ? Passing{*chosen->adapter, *chosen->adapter, false, ""} : of_value(pointee);
+    Passing value =
+        chosen && chosen->adapter ? Passing{*chosen->adapter, stub_of_chosen(*chosen->adapter), false, ""} : of_value(pointee);
     return {"Returned[" + value.annotation + "]", value.stub, true, rule};
 }
 
@@ -160,7 +180,7 @@ std::string Rules::annotation_of_field(const Type &type) const {
 
 std::string Rules::stub_of_field(const Type &type) const {
     if (type.is("array"))
-        return is_character(type.inner.front()) ? "bytes" : "list[" + stub_of_field(type.inner.front()) + "]";
+        return is_character(type.inner.front()) ? "bytes" : "tuple[" + stub_of_field(type.inner.front()) + ", ...]";
     return of_value(type).stub;
 }
 

@@ -13,6 +13,7 @@ struct Passing {
     std::string stub;          // in the stub: the Python type that is taken or returned
     bool is_returned = false;  // given back by the call instead of taken
     std::string rule;          // why; "default" is what a person should look at
+    bool is_guess = false;     // so is this: the header does not say so, or says something else
 };
 
 class Rules {
@@ -27,6 +28,7 @@ public:
     std::string stub_of_field(const Type &type) const;
 
 private:
+    Passing chosen_for(const Function &function, const Parameter &parameter) const;
     std::string adapter_of(const Type &pointee) const;
     std::string spelled(const Type &pointer) const;
     std::string enum_list(const std::string &name) const;

@@ -1,5 +1,6 @@
 // Dtype: the type of an element as DLPack describes it; every other spelling of a type derives from one table here.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -133,8 +134,9 @@ constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
     if (code >= dtype_formats.size() || size >= dtype_formats.front().size() || dtype.bits % 8 != 0 || dtype.lanes != 1)
         return std::nullopt;
-    const char *const format = dtype_formats[code][size].data();
-    return *format ? std::optional<std::string_view>(format) : std::nullopt;
+    const auto &format = dtype_formats[code][size];
+    const auto length = static_cast<std::size_t>(std::find(format.begin(), format.end(), '\0') - format.begin());
+    return length ? std::optional(std::string_view(format.data(), length)) : std::nullopt;
 }
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
 // Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.

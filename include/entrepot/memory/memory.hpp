@@ -109,7 +109,11 @@ public:
     // callers from Python release the GIL in it.
     using Wait = void (*)(const Event &event);
     void before(Access access, const Queue &queue, Wait wait = wait_here) const;
-    void after(Access access, const Queue &queue, Queue::Position position) const;
+    void after(Access access, const Queue &queue, Queue::Position position) const {
+        after(access, queue, position, queue.capture_of_work());
+    }
+    // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
+    void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
     // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
     void after_producer(const Queue &queue) const;
@@ -121,8 +125,6 @@ public:
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
-    // An event that is done when the accesses noted so far, writes or all, are; for consumers that take events.
-    Event last_use(Access access) const;
 
     static void wait_here(const Event &event) { event.wait(); }
 

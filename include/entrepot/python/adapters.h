@@ -24,7 +24,7 @@ typedef struct entrepot_pointer {
     PyObject_HEAD void *address;
     void *handle;                  /* keeps the memory: an object, a held Py_buffer, a block of the adapter's own … */
     void (*release)(void *handle); /* lets go of it, with the GIL held; NULL: nothing is kept */
-    Py_ssize_t length;             /* elements, of a string bytes; -1: not known */
+    Py_ssize_t length;             /* elements, of a string and of a Pointer itself bytes; -1: not known */
     PyObject *weak_references;
     unsigned flags;   /* of entrepot_adapter_flag */
     unsigned exports; /* others that use its memory: meanwhile it stands for nothing else */

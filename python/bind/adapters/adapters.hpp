@@ -35,8 +35,8 @@ Argument argument(PyObject *object, PyTypeObject *type, Access access, const cha
 // A DeviceArray of `bytes` at an address which a native allocator returned; owns nothing.
 Reference device_array(void *address, std::size_t bytes);
 
-// After the native deallocator has taken the argument back: a DeviceArray, its sub-arrays, or the array that it is a sub-array
-// of, are refused from now on. Other objects are let be.
+// After the native deallocator has taken the argument back: a DeviceArray, its sub-arrays, and the array that it, or another
+// adapter, stands for a part of, are refused from now on. Other objects are let be.
 void mark_freed(PyObject *object) noexcept;
 
 // For record types, which are subclasses of Pointer: objects begin with entrepot_pointer, zeros are a valid one (NULL).

@@ -9,7 +9,7 @@ namespace {
 
 // Of a type that another library of adapters derives, what its own constructor makes.
 Reference adapter_from(PyObject *object, PyTypeObject *type) {
-    if (row_of(type).name == type->tp_name)
+    if (is_adapter_type(type))
         return made(type, object);
     Reference result = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(type), object));
     if (!is_adapter(result.get()))
@@ -17,22 +17,35 @@ Reference adapter_from(PyObject *object, PyTypeObject *type) {
     return result;
 }
 
+// Stands for the adapter's memory, so that nobody takes that away: neither its own `__init__` nor free().
+Reference pinned(PyObject *adapter) {
+    Owner owner = depend_on(adapter);  // from here on its address stays what it is
+    Reference pin = blank(pointer_type);
+    set(pin.get(), {pointer_of(adapter)->address, std::move(owner), bytes_of(adapter), false}, bytes_of(adapter),
+        pointer_of(adapter)->flags & ~unsigned{ENTREPOT_ADAPTER_FREED});
+    return pin;
+}
+
 bool is_read_only(const Argument &argument) noexcept {
     return argument.held && (pointer_of(argument.held.get())->flags & ENTREPOT_ADAPTER_READ_ONLY);
 }
+
+}  // namespace
 
 bool is_unterminated(const Argument &argument) noexcept {
     return argument.held && (pointer_of(argument.held.get())->flags & ENTREPOT_ADAPTER_UNTERMINATED);
 }
 
-}  // namespace
-
 Argument argument_of(PyObject *object, PyTypeObject *type) {
     if (object == Py_None)
         return {nullptr, {}};
     if (is_adapter(object)) {
-        check_not_freed(object);
-        return {pointer_of(object)->address, Reference::borrow(object)};
+        make_ready(object);
+        if (!may_lose_memory(object))
+            return {pointer_of(object)->address, Reference::borrow(object)};
+        Reference pin = pinned(object);
+        void *const address = pointer_of(pin.get())->address;
+        return {address, std::move(pin)};
     }
     if (PyLong_Check(object)) {
         Target target;
@@ -47,11 +60,7 @@ Argument argument_of(PyObject *object, PyTypeObject *type) {
 Reference pin_of(Argument &&argument, PyObject *object) {
     if (argument.held.get() != object)
         return std::move(argument.held);  // nobody else has it
-    if (!argument.held || !(pointer_of(object)->release || is_device_array(object)))
-        return {};
-    Reference pin = blank(pointer_type);
-    set(pin.get(), {argument.address, depend_on(object), -1, false});
-    return pin;
+    return argument.held && keeps_memory(object) ? pinned(object) : Reference();
 }
 
 Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name) {

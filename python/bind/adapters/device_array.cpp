@@ -337,30 +337,27 @@ PyObject *dlpack_device_of(PyObject *self, PyObject *) {
     });
 }
 
-// Work of ours on the memory is done before a consumer hears of it. None of it where no Array has been made.
-void wait_for_work(PyObject *self) {
-    Memory memory;
-    {
-        PyObject *const root = root_of(self);
-        const Exclusive exclusive(root);
-        memory = description_of(root).memory;
-    }
-    if (!memory)
+// None where no Array has been made of it: then no work of ours can be on it.
+Memory known_memory_of(PyObject *self) {
+    PyObject *const root = root_of(self);
+    const Exclusive exclusive(root);
+    return description_of(root).memory;
+}
+
+void check_not_host(PyObject *self) {
+    const Memory memory = known_memory_of(self);
+    if (!memory || !is_host(memory))
         return;
-    if (is_host(memory)) {
-        PyErr_Format(PyExc_AttributeError, "%s: this DeviceArray is memory of the host; entrepot.asarray(array) hands that on",
-                     cai_attribute);
-        throw PythonError{};
-    }
-    memory.mark_escaped();
-    if (!memory.is_ready_for_host(Access::write))
-        without_gil([&] { memory.wait_for_host(Access::write); });
+    PyErr_Format(PyExc_AttributeError, "%s: this DeviceArray is memory of the host; entrepot.asarray(array) hands that on",
+                 cai_attribute);
+    throw PythonError{};
 }
 
 PyObject *get_cai(PyObject *self, void *) {
     return guarded([&] {
         check_not_freed(self);
-        wait_for_work(self);
+        check_not_host(self);
+        give_address_its_turn(self);
         const Array elements = elements_of(self);
         Reference dict = interface_dict_of(elements, elements.itemsize(), cai::version, cai_attribute);
         const std::optional<std::uintptr_t> stream = description_of(self).stream;
@@ -492,9 +489,27 @@ int traverse_description(PyObject *self, visitproc visit, void *arg) {
 
 void clear_description(PyObject *self) noexcept { description_of(self).memory = Memory(); }
 
-PyObject *root_of(PyObject *self) noexcept {
-    PyObject *const kept = kept_by(*pointer_of(self));
-    return kept && is_device_array(kept) ? kept : self;
+void give_address_its_turn(PyObject *self) {
+    const Memory memory = known_memory_of(self);
+    if (!memory)
+        return;
+    memory.mark_escaped();
+    const Access access = is_read_only(self) ? Access::read : Access::write;
+    if (!memory.is_ready_for_host(access))
+        without_gil([&] { memory.wait_for_host(access); });
+}
+
+bool has_known_memory(PyObject *self) noexcept {
+    const Exclusive exclusive(self);
+    return static_cast<bool>(description_of(self).memory);
+}
+
+PyObject *root_of(PyObject *adapter) noexcept {
+    PyObject *root = nullptr;
+    for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each)))
+        if (is_device_array(each))
+            root = each;
+    return root;
 }
 
 Reference device_array(void *address, std::size_t bytes) {
@@ -505,9 +520,9 @@ Reference device_array(void *address, std::size_t bytes) {
 }
 
 void mark_freed(PyObject *object) noexcept {
-    if (!is_adapter(object) || !is_device_array(object))
+    PyObject *const root = is_adapter(object) ? root_of(object) : nullptr;
+    if (!root)
         return;
-    PyObject *const root = root_of(object);
     const Exclusive exclusive(root);
     pointer_of(root)->flags |= ENTREPOT_ADAPTER_FREED;
     description_of(root).memory = Memory();

@@ -8,6 +8,7 @@
 #include "ctypes_data.hpp"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace entrepot::python {
@@ -115,20 +116,60 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-void fill_from_memory(PyObject *self, Py_ssize_t itemsize, PyObject *source) {
+Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
+    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
+}
+
+bool is_floating(const char *format) noexcept {
+    const char code = format ? format[std::strspn(format, "@=<>!")] : 'B';
+    return code != '\0' && std::strchr("efdgZ", code);
+}
+
+// Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
+void check_elements(const AdapterRow &row, PyObject *source) {
+    if (is_adapter(source) || ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer || !PyObject_CheckBuffer(source))
+        return;  // the address is no buffer's
+    Py_buffer view;
+    if (PyObject_GetBuffer(source, &view, PyBUF_ND | PyBUF_FORMAT) != 0)
+        return PyErr_Clear();  // target_of says what is wrong with it
+    const Py_ssize_t itemsize = view.itemsize, size = size_of_element(row);
+    const bool is_refused = view.len != 0 && ((itemsize != size && itemsize != 1) || (row.element && is_floating(view.format)));
+    const std::string format = view.format ? view.format : "B";
+    PyBuffer_Release(&view);
+    if (is_refused)
+        throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", itemsize,
+                    " bytes and the format '", format, "', those of a ", short_name(row), " are ",
+                    row.element ? row.element->c_name : "pointers", " of ", size,
+                    " bytes; convert them, or pass Pointer(…) where the address is meant");
+}
+
+// As many elements as the memory is known to have, of which there are at least so many.
+void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
+    check_elements(row, source);
     Target target = target_of(source);
+    const Py_ssize_t itemsize = size_of_element(row);
     const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
+    if (target.address && length >= 0 && length < least)
+        throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(source)->tp_name, " has ", target.bytes, " bytes, and ", least,
+                    " of ", itemsize, " bytes was expected there; pass memory that is large enough");
     set(self, std::move(target), length);
 }
 
 // ---------------------------------------------------------------- strings and pointers
 
-// The string's bytes, which live as long as the object.
+// A CStr's bytes, and what keeps them.
+Argument c_string_in(PyObject *object, Py_ssize_t index) {
+    Argument argument = argument_of(object, c_string_type);
+    if (is_unterminated(argument))
+        throw Error(ErrorKind::value, "element ", index,
+                    " has no NUL, and C would read on behind its end; pass bytes, or end it with a NUL");
+    return argument;
+}
+
+// The bytes of a bytes or str object, which live as long as it.
 const char *string_in(PyObject *object, Py_ssize_t index) {
     if (PyBytes_Check(object))
         return PyBytes_AS_STRING(object);
-    if (PyObject_TypeCheck(object, c_string_type))
-        return static_cast<const char *>(pointer_of(object)->address);
     if (!PyUnicode_Check(object))
         throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; bytes, a str or a CStr was expected");
     Py_ssize_t length = 0;
@@ -141,9 +182,9 @@ const char *string_in(PyObject *object, Py_ssize_t index) {
 }
 
 // A cell of an array of pointers, by the class of the array.
-PyObject *pointer_at(PyObject *self, void *cell) {
+PyObject *pointer_at(void *cell, Owner list) {
     Reference result = blank(pointer_type);
-    set(result.get(), {cell, depend_on(self), -1, false});  // what the list pins
+    set(result.get(), {cell, std::move(list), -1, false});  // what the list pins
     return result.release();
 }
 
@@ -151,14 +192,12 @@ PyObject *string_at(const void *cell) { return cell ? PyBytes_FromString(static_
 
 // ---------------------------------------------------------------- reading
 
-Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
-    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
-}
-
 std::byte *cells_of(PyObject *self) {
     void *const cells = pointer_of(self)->address;
     if (!cells)
         throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " is NULL: it has no elements");
+    if (pointer_of(self)->length == 0)
+        throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " has 0 elements");
     return static_cast<std::byte *>(cells);
 }
 
@@ -170,13 +209,28 @@ Py_ssize_t length_of(PyObject *self) {
     return length;
 }
 
-PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
-    std::byte *const cell = cells_of(self) + index * size_of_element(row);
-    if (row.element)
-        return number_at(*row.element, cell).release();
+std::byte *cell_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
+    std::byte *const cells = cells_of(self);
+    const Py_ssize_t length = pointer_of(self)->length;
+    if (length >= 0 && index >= length)
+        throw Error(ErrorKind::index, "index ", index, " is outside of the ", length, " elements");
+    return cells + index * size_of_element(row);
+}
+
+void *pointer_in(PyObject *self, Py_ssize_t index) {
     void *value = nullptr;
-    std::memcpy(&value, cell, sizeof value);
-    return row.fill == fill_strings ? string_at(value) : pointer_at(self, value);
+    std::memcpy(&value, cell_at(self, row_of(Py_TYPE(self)), index), sizeof value);
+    return value;
+}
+
+// Meanwhile the list stands for nothing else, whatever other threads ask of it.
+PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
+    if (row.fill == fill_pointers) {
+        Owner list = depend_on(self);
+        return pointer_at(pointer_in(self, index), std::move(list));
+    }
+    const Exclusive exclusive(self);
+    return row.element ? number_at(*row.element, cell_at(self, row, index)).release() : string_at(pointer_in(self, index));
 }
 
 Reference elements_of(PyObject *self) {
@@ -239,7 +293,11 @@ const ElementType &element_type_of(PyObject *self) {
 }
 
 PyObject *get_value(PyObject *self, void *) {
-    return guarded([&] { return number_at(element_type_of(self), cells_of(self)).release(); });
+    return guarded([&] {
+        const ElementType &type = element_type_of(self);
+        const Exclusive exclusive(self);
+        return number_at(type, cells_of(self)).release();
+    });
 }
 
 int set_value(PyObject *self, PyObject *value, void *) {
@@ -247,9 +305,12 @@ int set_value(PyObject *self, PyObject *value, void *) {
         if (!value)
             throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
         const ElementType &type = element_type_of(self);
+        std::byte number[sizeof(std::uint64_t)];
+        store(type, number, 0, value);  // may run code of Python's, and that give the adapter other memory
+        const Exclusive exclusive(self);
         if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
             throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
-        store(type, cells_of(self), 0, value);
+        std::memcpy(cells_of(self), number, type.size);
         return 0;
     } catch (...) {
         return raise_current();
@@ -283,32 +344,46 @@ void fill_numbers(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (is_list(source))
         fill_from_list(self, *row.element, source);
     else
-        fill_from_memory(self, row.element->size, source);
+        fill_from_memory(self, row, source);
 }
 
 void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
-    if (is_list(source) && PySequence_Fast_GET_SIZE(source) != 1)
+    if (!is_list(source))
+        return fill_from_memory(self, row, source, 1);
+    if (PySequence_Fast_GET_SIZE(source) != 1)
         throw Error(ErrorKind::value, "one element was expected, not ", PySequence_Fast_GET_SIZE(source), "; ", row.element->list,
                     " takes any number");
-    fill_numbers(self, row, source);
+    fill_from_list(self, *row.element, source);
 }
 
-void fill_strings(PyObject *self, const AdapterRow &, PyObject *source) {
+void fill_strings(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, sizeof(void *), source);
-    Reference items = checked(items_of(source).release());
-    PyObject *const tuple = items.get();
-    const Py_ssize_t length = PyTuple_GET_SIZE(tuple);
-    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(items));
-    auto *const cells = static_cast<const char **>(block.data);
-    for (Py_ssize_t i = 0; i < length; ++i)
-        cells[i] = string_in(PyTuple_GET_ITEM(tuple, i), i);
+        return fill_from_memory(self, row, source);
+    const Reference items = checked(items_of(source).release());
+    const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
+    Reference pinned = checked(PyTuple_New(length));
+    PyObject *const held = pinned.get();
+    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
+    auto *const cells = static_cast<const void **>(block.data);
+    for (Py_ssize_t i = 0; i < length; ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
+        Reference pin;
+        if (PyObject_TypeCheck(item, c_string_type)) {
+            Argument element = c_string_in(item, i);
+            cells[i] = element.address;
+            pin = pin_of(std::move(element), item);
+        } else {
+            cells[i] = string_in(item, i);
+            pin = Reference::borrow(item);
+        }
+        PyTuple_SET_ITEM(held, i, pin ? pin.release() : Py_NewRef(Py_None));
+    }
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-void fill_pointers(PyObject *self, const AdapterRow &, PyObject *source) {
+void fill_pointers(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, sizeof(void *), source);
+        return fill_from_memory(self, row, source);
     const Reference items = checked(items_of(source).release());
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));

@@ -81,15 +81,24 @@ Owner depend_on(PyObject *adapter) {
 
 bool is_owner(const entrepot_pointer &pointer) noexcept { return is_block(pointer.release); }
 
+bool keeps_memory(PyObject *adapter) noexcept {
+    return pointer_of(adapter)->release || is_device_array(adapter) || !is_adapter_type(Py_TYPE(adapter));
+}
+
+PyObject *depended_on(const entrepot_pointer &pointer) noexcept {
+    return pointer.release == release_with_gil<release_dependent> ? static_cast<PyObject *>(pointer.handle) : nullptr;
+}
+
+bool may_lose_memory(PyObject *adapter) noexcept {
+    return pointer_of(adapter)->release || (is_device_array(adapter) && has_known_memory(adapter));
+}
+
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
     if (is_block(pointer.release))
         return static_cast<const Block *>(pointer.handle)->pinned;
-    if (pointer.release == release_with_gil<release_dependent>)
-        return static_cast<PyObject *>(pointer.handle);
-    Owner owner(pointer.handle, pointer.release);
-    PyObject *const kept = kept_object(owner);
-    owner.detach();
-    return kept;
+    if (PyObject *const adapter = depended_on(pointer))
+        return adapter;
+    return kept_object(pointer.release, pointer.handle);
 }
 
 // ---------------------------------------------------------------- for record types

@@ -2,6 +2,7 @@
 #pragma once
 #include "adapters.hpp"
 
+#include "../guarded.hpp"
 #include "../interned.hpp"
 #include "../parameters.hpp"
 
@@ -31,7 +32,8 @@ struct AdapterRow {
 
 // type.cpp: of an adapter type, or of a subclass.
 const AdapterRow &row_of(PyTypeObject *type) noexcept;
-const char *short_name(const AdapterRow &row) noexcept;  // without the module
+const char *short_name(const AdapterRow &row) noexcept;   // without the module
+bool is_adapter_type(const PyTypeObject *type) noexcept;  // one of the rows, not derived from one
 extern PyTypeObject *const pointer_type, *const c_string_type, *const device_array_type;
 
 inline bool is_device_array(PyObject *object) noexcept { return PyObject_TypeCheck(object, device_array_type); }
@@ -67,6 +69,13 @@ Owner depend_on(PyObject *adapter);
 
 // Whether the object's memory is such a block.
 bool is_owner(const entrepot_pointer &pointer) noexcept;
+// Whether memory may go, or be freed, with the adapter, whatever it keeps: objects of types derived from ours have storage that
+// nobody here knows of (a closure, a part of another record, a field of a Cython class).
+bool keeps_memory(PyObject *adapter) noexcept;
+// The adapter whose memory it stands for a part of, borrowed; nullptr where that is no adapter's.
+PyObject *depended_on(const entrepot_pointer &pointer) noexcept;
+// Whether its memory goes when it is made to stand for something else.
+bool may_lose_memory(PyObject *adapter) noexcept;
 // What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 
@@ -85,6 +94,9 @@ struct HexText {
 // The documented conversions of Pointer, in their order. The parts are there for DeviceArray, which looks for more.
 Target target_of(PyObject *object);
 
+// Of host memory that the adapter knows the end of, from its address on; else -1.
+Py_ssize_t bytes_of(PyObject *adapter) noexcept;
+
 // None, an adapter, an int, a ctypes pointer. False where it is none of these.
 bool find_plain(PyObject *object, Target &target);
 // A contiguous buffer, held.
@@ -99,11 +111,16 @@ extern const Interned cai_attribute_name;
 
 // Throws ValueError: a DeviceArray that has been given back.
 void check_not_freed(PyObject *adapter);
+// The same before an adapter's address is used; of a DeviceArray when work of ours on it is done.
+void make_ready(PyObject *adapter);
 
 // ---------------------------------------------------------------- argument.cpp
 
 // As `argument`, without the names.
 Argument argument_of(PyObject *object, PyTypeObject *type);
+
+// Whether C would read on behind the end of a string that it takes there.
+bool is_unterminated(const Argument &argument) noexcept;
 
 // What keeps the argument's memory for longer than a call: the caller's own adapter may stand for something else by then.
 Reference pin_of(Argument &&argument, PyObject *object);
@@ -114,15 +131,6 @@ template <class Body, class... Subject> auto with_subject(Body body, const Subje
         return body();
     } catch (const Error &error) {
         throw Error(error.kind(), subject..., ": ", error.what());
-    }
-}
-
-template <class Body> PyObject *guarded(Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
     }
 }
 
@@ -174,6 +182,10 @@ void construct_description(PyObject *self);
 void destroy_description(PyObject *self) noexcept;
 int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
-PyObject *root_of(PyObject *device_array) noexcept;  // the array that it is a sub-array of, or itself; borrowed
+// Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
+void give_address_its_turn(PyObject *device_array);
+bool has_known_memory(PyObject *device_array) noexcept;
+// The array whose memory a sub-array, or another adapter, stands for a part of, or itself; nullptr where there is none. Borrowed.
+PyObject *root_of(PyObject *adapter) noexcept;
 
 }  // namespace entrepot::python

@@ -4,6 +4,7 @@
 #include "../errors.hpp"
 #include "../owner.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -92,7 +93,11 @@ PyGetSetDef pointer_attributes[] = {
     {},
 };
 
-void fill_pointer(PyObject *self, const AdapterRow &, PyObject *source) { set(self, target_of(source)); }
+void fill_pointer(PyObject *self, const AdapterRow &, PyObject *source) {
+    Target target = target_of(source);
+    const Py_ssize_t bytes = target.bytes;
+    set(self, std::move(target), bytes);
+}
 
 PyObject *pointer_repr(PyObject *self) {
     return guarded([&] { return PyUnicode_FromFormat("<%s %s>", _PyType_Name(Py_TYPE(self)), HexText(self).text); });
@@ -127,9 +132,12 @@ PyObject *pointer_subscript(PyObject *self, PyObject *object) {
             throw Error(ErrorKind::overflow, offset, " bytes behind ", Hex(pointer_of(self)->address),
                         " the address space has ended");
         const entrepot_pointer &pointer = *pointer_of(self);
+        const Py_ssize_t bytes = bytes_of(self), left = bytes < 0 ? -1 : bytes - std::min(bytes, static_cast<Py_ssize_t>(offset));
         Reference result = blank(pointer_type);
-        set(result.get(), {reinterpret_cast<void *>(base + offset), pointer.release ? depend_on(self) : Owner(), -1,
-                           (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0});
+        set(result.get(),
+            {reinterpret_cast<void *>(base + offset), keeps_memory(self) ? depend_on(self) : Owner(), -1,
+             (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0},
+            left);
         return result.release();
     });
 }

@@ -33,25 +33,15 @@ constexpr const char *what_stands_for_one = " stands for no address: None, an in
 
 // ---------------------------------------------------------------- adapters
 
-// Of host memory that the adapter knows the end of.
-Py_ssize_t bytes_of(PyObject *adapter, const AdapterRow &row) noexcept {
-    const Py_ssize_t length = pointer_of(adapter)->length;
-    if (length < 0)
-        return -1;
-    return row.element ? length * row.element->size : PyObject_TypeCheck(adapter, c_string_type) ? length : -1;
-}
-
-// "Copies the address, does not take the buffer handle": an adapter that has memory of its own, or keeps an object, is kept.
+// "Copies the address, does not take the buffer handle": an adapter that keeps anything else, or has memory itself, is kept.
 Target target_of_adapter(PyObject *adapter) {
-    check_not_freed(adapter);
+    make_ready(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
-    Owner owner(pointer.handle, pointer.release);
-    const bool keeps = is_device_array(adapter) || (pointer.release && !held_view(owner));
-    owner.detach();
+    const bool keeps = keeps_memory(adapter) && !held_view(pointer.release, pointer.handle);
     Target target;
     target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
     target.address = pointer.address;
-    target.bytes = bytes_of(adapter, row_of(Py_TYPE(adapter)));
+    target.bytes = bytes_of(adapter);
     target.is_read_only = (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
     return target;
 }
@@ -119,6 +109,16 @@ void check_no_scalar(PyObject *object) {
 }
 
 }  // namespace
+
+Py_ssize_t bytes_of(PyObject *adapter) noexcept {
+    const AdapterRow &row = row_of(Py_TYPE(adapter));
+    const Py_ssize_t length = pointer_of(adapter)->length;
+    if (length < 0)
+        return -1;
+    if (row.element)
+        return length * row.element->size;
+    return Py_IS_TYPE(adapter, pointer_type) || row.fill == fill_c_string ? length : -1;
+}
 
 bool find_plain(PyObject *object, Target &target) {
     if (object == Py_None) {
@@ -200,6 +200,13 @@ void check_not_freed(PyObject *adapter) {
     if (pointer_of(root_of(adapter))->flags & ENTREPOT_ADAPTER_FREED)
         throw Error(ErrorKind::value, "this DeviceArray, at ", Hex(pointer_of(adapter)->address),
                     ", has been freed: its memory may be another's by now");
+}
+
+void make_ready(PyObject *adapter) {
+    if (!is_device_array(adapter)) [[likely]]
+        return;
+    check_not_freed(adapter);
+    give_address_its_turn(adapter);
 }
 
 }  // namespace entrepot::python

@@ -112,16 +112,11 @@ std::array<PyTypeObject, rows.size()> types{};
 
 std::size_t number_of(const PyTypeObject *type) noexcept { return static_cast<std::size_t>(type - types.data()); }
 
-bool is_ours(const PyTypeObject *type) noexcept {
-    const auto first = reinterpret_cast<std::uintptr_t>(types.data()), address = reinterpret_cast<std::uintptr_t>(type);
-    return address >= first && address < first + sizeof types;
-}
-
 // ---------------------------------------------------------------- objects
 
 FreeList free_list;  // of all types but those whose objects are larger
 
-bool is_plain(PyTypeObject *type) noexcept { return is_ours(type) && type != device_array_type; }
+bool is_plain(PyTypeObject *type) noexcept { return is_adapter_type(type) && type != device_array_type; }
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(kept_by(*pointer_of(self)));
@@ -289,8 +284,13 @@ PyTypeObject *const pointer_type = &types[0], *const c_string_type = &types[1], 
 
 const char *short_name(const AdapterRow &row) noexcept { return std::strrchr(row.name, '.') + 1; }
 
+bool is_adapter_type(const PyTypeObject *type) noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(types.data()), address = reinterpret_cast<std::uintptr_t>(type);
+    return address >= first && address < first + sizeof types;
+}
+
 const AdapterRow &row_of(PyTypeObject *type) noexcept {
-    while (!is_ours(type))
+    while (!is_adapter_type(type))
         type = type->tp_base;
     return rows[number_of(type)];
 }
@@ -302,7 +302,9 @@ PyTypeObject *adapter_type(std::string_view name) noexcept {
     return nullptr;
 }
 
-bool is_adapter(PyObject *object) noexcept { return is_ours(Py_TYPE(object)) || PyType_IsSubtype(Py_TYPE(object), pointer_type); }
+bool is_adapter(PyObject *object) noexcept {
+    return is_adapter_type(Py_TYPE(object)) || PyType_IsSubtype(Py_TYPE(object), pointer_type);
+}
 
 Reference blank(PyTypeObject *type) {
     PyObject *self = is_plain(type) ? free_list.take() : nullptr;

@@ -50,8 +50,8 @@ HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int f
     return {Owner(view, release_with_gil<release>), view};
 }
 
-const Py_buffer *held_view(const Owner &owner) noexcept {
-    return owner.release_function() == release_with_gil<release> ? static_cast<const Py_buffer *>(owner.handle()) : nullptr;
+const Py_buffer *held_view(Owner::Release release_function, void *handle) noexcept {
+    return release_function == release_with_gil<release> ? static_cast<const Py_buffer *>(handle) : nullptr;
 }
 
 }  // namespace entrepot::python

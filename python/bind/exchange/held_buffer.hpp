@@ -17,6 +17,7 @@ struct HeldBuffer {
 HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int flags);
 
 // The buffer that such an owner holds; nullptr where the owner is something else.
-const Py_buffer *held_view(const Owner &owner) noexcept;
+const Py_buffer *held_view(Owner::Release release, void *handle) noexcept;
+inline const Py_buffer *held_view(const Owner &owner) noexcept { return held_view(owner.release_function(), owner.handle()); }
 
 }  // namespace entrepot::python

@@ -210,6 +210,8 @@ PyObject *make_callback(PyObject *, PyObject *args) {
                 throw PythonError{};
             made->names.emplace_back(parameter);
             made->parameters.push_back(add(form));
+            if (made->parameters.back()->how == How::array)
+                throw Error(ErrorKind::type, made->name, "() parameter '", parameter, "': C passes no arrays; declare a Pointer");
             types.push_back(ffi_type_of(*made->parameters.back()));
         }
         made->signature.emplace(ffi_type_of(*made->result), types);

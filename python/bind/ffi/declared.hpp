@@ -71,7 +71,11 @@ Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *
 // ---------------------------------------------------------------- records
 
 bool is_record(PyObject *object) noexcept;
-// A view that keeps `owner` alive; without one, of memory that is nobody's.
+// What a field of the record at that place points to, where that is what was assigned; nullptr: nobody knows what is there.
+Reference kept_at(PyObject *record, const void *place, const void *address);
+// Bytes of host memory that the object stands for; -1: not known.
+Py_ssize_t known_bytes(PyObject *object);
+// A view that keeps `owner`, a record or another adapter; without one, of memory that is nobody's, and of unknown length.
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
 // A new record of zeros and defaults.
 Reference new_record(PyTypeObject *type, std::size_t count = 1);

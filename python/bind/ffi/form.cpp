@@ -10,6 +10,7 @@
 #include <entrepot/core/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -92,12 +93,19 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
     throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", kind_name(kind));
 }
 
+// Before a refusal of ours: what else was raised (KeyboardInterrupt, MemoryError) is the caller's to see.
+void clear_type_error() {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))
+        throw PythonError{};
+    PyErr_Clear();
+}
+
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
     const Reference index(PyIndex_Check(value) ? PyNumber_Index(value) : nullptr);
     if (!index) {
-        PyErr_Clear();
+        clear_type_error();
         throw Error(ErrorKind::type, subject, ": an int was expected, not a ", Py_TYPE(value)->tp_name);
     }
     put_integer(kind, checked_integer(kind, index.get(), subject), to);
@@ -107,10 +115,14 @@ void store_number(ffi::Kind kind, PyObject *value, void *to, const Subject &subj
     if (ffi::is_floating(kind)) {
         const double number = PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
-            PyErr_Clear();
+            clear_type_error();
             throw Error(ErrorKind::type, subject, ": a number was expected, not a ", Py_TYPE(value)->tp_name);
         }
-        return kind == ffi::Kind::float32 ? put(to, static_cast<float>(number)) : put(to, number);
+        if (kind == ffi::Kind::float64)
+            return put(to, number);
+        if (std::isfinite(number) && !std::isfinite(static_cast<float>(number)))
+            throw Error(ErrorKind::overflow, subject, ": ", number, " does not fit float32");
+        return put(to, static_cast<float>(number));
     }
     if (kind != ffi::Kind::boolean)
         return store_integer(kind, value, to, subject);
@@ -166,17 +178,22 @@ Reference load_enumeration(const FormObject &form, const void *from) {
 
 void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
+    if (!type)
+        throw Error(ErrorKind::type, subject, ": the record that it points to is still being made");
     if (callback_of(form.type) && PyCallable_Check(value) && !is_adapter(value))
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     // What the class itself would take for fields' values is, as an argument, what Pointer takes.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, access,
                               subject.owner, subject.name);
+    if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
+        check_room(value, layout_of(form.type)->size, subject);
     put(to, taken.address);
     held = std::move(taken.held);
 }
 
-void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
+// What the source's fields point to is the source's to keep, so `held` is the source.
+void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     Reference made;
     if (PyTuple_Check(value) || PyList_Check(value)) {  // its fields
@@ -190,7 +207,8 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
     const void *const address = pointer_of(value)->address;
     if (!address)
         throw Error(ErrorKind::value, subject, ": the ", type->tp_name, " is NULL, and is passed by value");
-    std::memcpy(to, address, layout_of(form.type)->size);
+    std::memmove(to, address, layout_of(form.type)->size);
+    held = Reference::borrow(value);
 }
 
 // ---------------------------------------------------------------- arrays
@@ -255,11 +273,11 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
             is_text(form) ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count))) : form.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
-    Reference list = checked(PyList_New(form.count));
+    Reference tuple = checked(PyTuple_New(form.count));  // of copies, which cannot be assigned to
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i)
-        PyList_SET_ITEM(list.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
-    return list;
+        PyTuple_SET_ITEM(tuple.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
+    return tuple;
 }
 
 // ---------------------------------------------------------------- the type
@@ -281,9 +299,12 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::value, "Form(): an array has an element, and a count that is not negative");
         const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address || chosen_how == How::record ||
                                  chosen_how == How::pointed;
-        if (is_of_class && !PyType_Check(of))
+        const bool is_later = chosen_how == How::pointed && of == Py_None;  // the record points to its own kind: complete()
+        if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
-        if ((chosen_how == How::record || chosen_how == How::pointed) && !layout_of(of))
+        if (chosen_how == How::address && !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
+            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no subclass of Pointer");
+        if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later && !layout_of(of))
             throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no record");
         Reference members;
         if (chosen_how == How::enumeration)
@@ -303,6 +324,16 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     }
 }
 
+PyObject *form_complete(PyObject *self, PyObject *type) {
+    auto &form = *reinterpret_cast<FormObject *>(self);
+    if (form.how != How::pointed || form.type || !PyType_Check(type) || !layout_of(type)) {
+        PyErr_SetString(PyExc_TypeError, "Form.complete(): of the address of a record that was not there yet");
+        return nullptr;
+    }
+    form.type = Py_NewRef(type);
+    Py_RETURN_NONE;
+}
+
 void form_dealloc(PyObject *self) {
     auto &form = *reinterpret_cast<FormObject *>(self);
     PyTypeObject *type = Py_TYPE(self);
@@ -320,11 +351,18 @@ PyGetSetDef form_attributes[] = {
     {},
 };
 
+PyMethodDef form_methods[] = {
+    {"complete", form_complete, METH_O,
+     "complete($self, type, /)\n--\n\nThe record, of a form of its address that was made before it."},
+    {},
+};
+
 PyType_Slot form_slots[] = {
     {Py_tp_doc, const_cast<char *>("A type of C, and what its values are in Python. Made by entrepot.ffi.")},
     {Py_tp_new, reinterpret_cast<void *>(form_new)},
     {Py_tp_dealloc, reinterpret_cast<void *>(form_dealloc)},
     {Py_tp_getset, form_attributes},
+    {Py_tp_methods, form_methods},
     {},
 };
 PyType_Spec form_spec{"entrepot._core.Form", sizeof(FormObject), 0, Py_TPFLAGS_DEFAULT, form_slots};
@@ -393,7 +431,7 @@ void store(const FormObject &form, PyObject *value, void *to, const Subject &sub
     case How::pointed:
         return store_address(form, value, to, subject, held, access);
     case How::record:
-        return store_record(form, value, to, subject);
+        return store_record(form, value, to, subject, held);
     case How::array:
         return store_array(form, value, to, subject, held);
     case How::none:
@@ -415,7 +453,10 @@ Reference load(const FormObject &form, const void *from, PyObject *owner) {
         return adapter_at(reinterpret_cast<PyTypeObject *>(form.type), *static_cast<void **>(place));
     case How::pointed: {
         void *const address = *static_cast<void **>(place);
-        return address ? record_view(reinterpret_cast<PyTypeObject *>(form.type), address, nullptr) : Reference::borrow(Py_None);
+        if (!address || !form.type)
+            return Reference::borrow(Py_None);
+        const Reference kept = owner ? kept_at(owner, place, address) : Reference();
+        return record_view(reinterpret_cast<PyTypeObject *>(form.type), address, kept.get());
     }
     case How::record: {
         auto *type = reinterpret_cast<PyTypeObject *>(form.type);

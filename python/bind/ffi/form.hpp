@@ -57,6 +57,9 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held,
            Access access = Access::read);
 
+// Throws ValueError where the object's memory is known to be of fewer bytes.
+void check_room(PyObject *object, std::size_t bytes, const Subject &subject);
+
 // `owner` is what a view keeps alive: the object that has the memory; nullptr: nobody, records are copied.
 Reference load(const FormObject &form, const void *from, PyObject *owner);
 

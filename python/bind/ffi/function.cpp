@@ -112,6 +112,10 @@ Parameter parameter_from(PyObject *tuple) {
     parameter.text = PyUnicode_AsUTF8(parameter.name);
     parameter.passed = passed_named(passed);
     parameter.form = kept_form(form);
+    if (parameter.form->how == How::array && parameter.passed != Passed::returned)
+        throw Error(ErrorKind::type, parameter.text,
+                    ": C passes no arrays, but the address of the first element: declare a "
+                    "pointer, as In[ListOfInt] or In[CStr]");
     parameter.bytes_of = static_cast<std::size_t>(bytes_of);
     parameter.is_text = bytes_of >= 0 && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     return parameter;
@@ -208,7 +212,7 @@ public:
         Reference held;
         const Subject subject{plan_.name, parameter.text};
         if (parameter.passed == Passed::returned)
-            set_given(value, values_[index], subject, held);
+            set_given(parameter, value, values_[index], subject, held);
         else if (parameter.passed == Passed::sync && PyCallable_Check(value) && !is_adapter(value))
             set_called(parameter, value, values_[index], held);
         else
@@ -278,7 +282,9 @@ private:
     }
 
     // An out-parameter whose memory the caller brings.
-    static void set_given(PyObject *value, void *cell, const Subject &subject, Reference &held) {
+    static void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
+        if (!parameter.is_text)
+            check_room(value, size_of(*parameter.form), subject);
         Argument taken = argument(value, adapter_type("Pointer"), Access::write, subject.owner, subject.name);
         std::memcpy(cell, &taken.address, sizeof taken.address);
         held = std::move(taken.held);

@@ -3,6 +3,7 @@
 
 #include "../errors.hpp"
 #include "../gil.hpp"
+#include "../guarded.hpp"
 #include "../reference.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -18,15 +19,6 @@ struct LibraryObject {
 PyTypeObject *library_type = nullptr;
 
 ffi::Library &library_of(PyObject *self) { return *reinterpret_cast<LibraryObject *>(self)->library; }
-
-template <class Body> PyObject *guarded(Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
 
 std::vector<std::string> texts(PyObject *list) {
     const Reference items = checked(PySequence_Tuple(list));
@@ -92,9 +84,10 @@ PyObject *path(PyObject *self, void *) {
 
 PyMethodDef methods[] = {
     {"find", find, METH_O,
-     "find(symbol)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
-    {"require", require, METH_O, "require(symbol)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
-    {"is_there", is_there, METH_NOARGS, "is_there()\n--\n\nWhether the library is found and loads."},
+     "find($self, symbol, /)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
+    {"require", require, METH_O,
+     "require($self, symbol, /)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
+    {"is_there", is_there, METH_NOARGS, "is_there($self, /)\n--\n\nWhether the library is found and loads."},
     {},
 };
 PyGetSetDef attributes[] = {

@@ -1,7 +1,7 @@
 // Records: structs and unions of C as Python objects whose attributes are their fields.
 #include "declared.hpp"
 
-#include "../adapters/adapters.hpp"
+#include "../adapters/object.hpp"
 #include "../element.hpp"
 #include "../errors.hpp"
 #include "../gil.hpp"
@@ -19,15 +19,6 @@ namespace {
 DeclaredBase record_base{};
 PyTypeObject *const record_type = reinterpret_cast<PyTypeObject *>(&record_base);
 PyTypeObject *field_type = nullptr;
-
-template <class Body> PyObject *guarded(Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
 
 template <class Body> int guarded_int(Body body) noexcept {
     try {
@@ -92,27 +83,73 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     std::memcpy(place, written, ffi::size_of(field.form->kind));
 }
 
-// What a field points to lives as long as the record that has the memory, or until the field points elsewhere.
-void keep_for(PyObject *self, const std::byte *place, Reference held) {
-    RecordObject &root = *record_of(record_of(self)->root ? record_of(self)->root : self);
-    const Exclusive exclusive(reinterpret_cast<PyObject *>(&root));
-    if (!held && !root.kept)
+PyObject *root_of_record(PyObject *self) { return record_of(self)->root ? record_of(self)->root : self; }
+
+struct Kept {
+    std::size_t offset;  // from the place that is asked for
+    Reference object;
+};
+
+std::vector<Kept> kept_within(PyObject *self, const void *place, std::size_t size) {
+    std::vector<Kept> found;
+    PyObject *const kept = record_of(root_of_record(self))->kept, *key = nullptr, *object = nullptr;
+    const auto first = reinterpret_cast<std::size_t>(place);
+    for (Py_ssize_t position = 0; kept && PyDict_Next(kept, &position, &key, &object);) {
+        const std::size_t at = PyLong_AsSize_t(key);
+        if (at >= first && at - first < size)
+            found.push_back({at - first, Reference::borrow(object)});
+    }
+    return found;
+}
+
+// What the fields of a stored value point to, by where they lie in it; `held` is what store() gave.
+void add_kept(const FormObject &form, std::size_t offset, PyObject *held, std::vector<Kept> &found) {
+    if (!held || held == Py_None)
         return;
-    if (!root.kept)
-        root.kept = checked(PyDict_New()).release();
-    const Reference key = checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place)));
-    if (held ? PyDict_SetItem(root.kept, key.get(), held.get()) < 0
-             : PyDict_Contains(root.kept, key.get()) == 1 && PyDict_DelItem(root.kept, key.get()) < 0)
-        throw PythonError{};
+    if (form.how == How::array) {
+        const std::size_t size = size_of(*form.element);
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); ++i)
+            add_kept(*form.element, offset + static_cast<std::size_t>(i) * size, PyTuple_GET_ITEM(held, i), found);
+    } else if (form.how == How::record) {
+        for (Kept &each : kept_within(held, pointer_of(held)->address, size_of(form)))
+            found.push_back({offset + each.offset, std::move(each.object)});
+    } else {
+        found.push_back({offset, Reference::borrow(held)});
+    }
+}
+
+Reference key_of(const std::byte *place) { return checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place))); }
+
+// What a field points to lives as long as the record that has the memory, or until the field points elsewhere.
+void keep_for(PyObject *self, const FormObject &form, const std::byte *place, const Reference &held) {
+    std::vector<Kept> added, removed;  // gone after the lock
+    auto *const root = record_of(root_of_record(self));
+    const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
+    add_kept(form, 0, held.get(), added);  // before the old ones go: a record may be assigned to itself
+    removed = kept_within(self, place, size_of(form));
+    for (const Kept &each : removed)
+        if (PyDict_DelItem(root->kept, key_of(place + each.offset).get()) < 0)
+            throw PythonError{};
+    if (!added.empty() && !root->kept)
+        root->kept = checked(PyDict_New()).release();
+    for (const Kept &each : added)
+        if (PyDict_SetItem(root->kept, key_of(place + each.offset).get(), each.object.get()) < 0)
+            throw PythonError{};
 }
 
 bool can_point(const FormObject &form) {
-    return form.how == How::address || form.how == How::pointed || (form.how == How::array && can_point(*form.element));
+    if (form.how == How::array)
+        return can_point(*form.element);
+    if (form.how != How::record)
+        return form.how == How::address || form.how == How::pointed;
+    for (const FieldObject *field : layout_of(form.type)->fields)
+        if (can_point(*field->form))
+            return true;
+    return false;
 }
 
 void check_writable(PyObject *self) {
-    const PyObject *const root = record_of(self)->root ? record_of(self)->root : self;
-    if (reinterpret_cast<const entrepot_pointer *>(root)->flags & ENTREPOT_ADAPTER_READ_ONLY)
+    if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
         throw Error(ErrorKind::value, "the memory of this ", Py_TYPE(self)->tp_name, " is read-only");
 }
 
@@ -124,7 +161,7 @@ void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
     Reference held;
     store(*field.form, value, place, {field.owner, field.text, true}, held);
     if (can_point(*field.form))
-        keep_for(self, place, std::move(held));
+        keep_for(self, *field.form, place, held);
 }
 
 PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
@@ -185,7 +222,8 @@ PyType_Slot field_slots[] = {
     {Py_tp_getset, field_attributes},
     {},
 };
-PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0, Py_TPFLAGS_DEFAULT, field_slots};
+PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                       field_slots};
 
 // ---------------------------------------------------------------- objects
 
@@ -303,17 +341,40 @@ void record_dealloc(PyObject *self) {
     Py_XDECREF(root);
 }
 
+// Nothing that a field points to is read: who shows a record need not have valid addresses in it.
+Reference text_of(const FormObject &form, const std::byte *place, PyObject *self) {
+    if (form.how == How::address || form.how == How::pointed) {
+        void *address = nullptr;
+        std::memcpy(&address, place, sizeof address);
+        return checked(address ? PyUnicode_FromFormat("%p", address) : PyUnicode_FromString("None"));
+    }
+    if (form.how != How::array || form.element->how == How::character || form.element->how == How::raw)
+        return checked(PyObject_Repr(load(form, place, self).get()));
+    Reference text = checked(PyUnicode_FromString("["));
+    const std::size_t size = size_of(*form.element);
+    for (Py_ssize_t i = 0; i < form.count; ++i) {
+        const Reference element = text_of(*form.element, place + static_cast<std::size_t>(i) * size, self);
+        text = checked(PyUnicode_FromFormat("%U%s%U", text.get(), i ? ", " : "", element.get()));
+    }
+    return checked(PyUnicode_FromFormat("%U]", text.get()));
+}
+
 PyObject *record_repr(PyObject *self) {
     return guarded([&] {
         const RecordLayout &fields = layout(self);
         const void *const address = pointer_of(self)->address;
         if (!address)
             return PyUnicode_FromFormat("<%s NULL>", fields.name.c_str());
+        if (pointer_of(self)->length < 1)  // whether there is a record at that address nobody knows
+            return PyUnicode_FromFormat("<%s at %p>", fields.name.c_str(), address);
         Reference text = checked(PyUnicode_FromFormat("<%s at %p:", fields.name.c_str(), address));
-        constexpr std::size_t most = 6;
+        const std::size_t most = fields.is_union ? 1 : 6;
         for (std::size_t i = 0; i < fields.fields.size() && i < most; ++i) {
-            const Reference value = checked(field_get(reinterpret_cast<PyObject *>(fields.fields[i]), self, nullptr));
-            text = checked(PyUnicode_FromFormat("%U %s=%R", text.get(), fields.fields[i]->text, value.get()));
+            const FieldObject &field = *fields.fields[i];
+            const std::byte *const place = place_of(field, self);
+            const Reference value =
+                field.bits ? checked(PyObject_Repr(load_bits(field, place).get())) : text_of(*field.form, place, self);
+            text = checked(PyUnicode_FromFormat("%U %s=%U", text.get(), field.text, value.get()));
         }
         return PyUnicode_FromFormat("%U%s>", text.get(), fields.fields.size() > most ? " …" : "");
     });
@@ -391,25 +452,33 @@ PyObject *allocate_records(PyObject *type, PyObject *args, PyObject *kwargs) {
     });
 }
 
-// Of memory whose length is known.
-void check_length(PyObject *object, const RecordLayout &layout) {
-    Py_buffer view;
-    if (is_adapter(object) || !PyObject_CheckBuffer(object) || PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0)
-        return PyErr_Clear();  // become() says what is wrong with it
-    const Py_ssize_t length = view.len;
-    PyBuffer_Release(&view);
-    if (static_cast<std::size_t>(length) < layout.size)
-        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", length, " bytes are fewer than the ", layout.size,
+Py_ssize_t bytes_of(const Target &target, PyObject *object) {
+    if (!target.address || !is_record(object))
+        return target.bytes;
+    const RecordLayout *of = layout_of(reinterpret_cast<PyObject *>(Py_TYPE(object)));
+    const Py_ssize_t length = pointer_of(object)->length;
+    return of && length >= 0 ? length * static_cast<Py_ssize_t>(of->size) : -1;
+}
+
+// Makes the new object stand for what is there, of which it must be one record at least where the length is known.
+void stand_for(PyObject *self, const RecordLayout &layout, PyObject *object) {
+    Target target = target_of(object);
+    const Py_ssize_t bytes = bytes_of(target, object);
+    if (bytes >= 0 && target.address && static_cast<std::size_t>(bytes) < layout.size)
+        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", bytes, " bytes are fewer than the ", layout.size,
                     " of a record");
+    const Py_ssize_t count =
+        bytes < 0 || !target.address ? -1 : bytes / std::max<Py_ssize_t>(static_cast<Py_ssize_t>(layout.size), 1);
+    set(self, std::move(target), count);
 }
 
 PyObject *from_object(PyObject *type, PyObject *object) {
     return guarded([&] {
-        check_length(object, layout_of_class(type));
+        const RecordLayout &fields = layout_of_class(type);
         if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject *>(type)))
             return Py_NewRef(object);
         Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
-        become(made.get(), object);
+        stand_for(made.get(), fields, object);
         return made.release();
     });
 }
@@ -432,15 +501,18 @@ PyObject *element(PyObject *self, PyObject *key) {
 }
 
 PyMethodDef methods[] = {
-    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS, "PROPERTIES()\n--\n\nThe names of the fields, in the order of C."},
-    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof()\n--\n\nThe bytes of one."},
+    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS,
+     "PROPERTIES($type, /)\n--\n\nThe names of the fields, in the order of C."},
+    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof($type, /)\n--\n\nThe bytes of one."},
     {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "allocate(count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first one's.\n\n"
+     "allocate($type, count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first "
+     "one's.\n\n"
      "``element(i)`` is the i-th."},
     {"fromObj", from_object, METH_O | METH_CLASS,
-     "fromObj(pyobj)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."},
-    {"element", element, METH_O, "element(i)\n--\n\nThe i-th record of an array of them; it keeps the array."},
+     "fromObj($type, pyobj, /)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is "
+     "NULL."},
+    {"element", element, METH_O, "element($self, i, /)\n--\n\nThe i-th record of an array of them; it keeps the array."},
     {},
 };
 
@@ -544,11 +616,35 @@ bool is_record(PyObject *object) noexcept { return PyObject_TypeCheck(object, re
 
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
     Reference made = checked(type->tp_alloc(type, 0));
-    pointer_of(made.get())->address = address;
-    pointer_of(made.get())->length = 1;
-    if (owner && is_record(owner))
-        record_of(made.get())->root = Py_NewRef(record_of(owner)->root ? record_of(owner)->root : owner);
+    if (!owner) {
+        pointer_of(made.get())->address = address;
+        pointer_of(made.get())->length = -1;
+        return made;
+    }
+    const bool is_read_only = (pointer_of(owner)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
+    PyObject *const root = is_record(owner) ? root_of_record(owner) : owner;
+    const Py_ssize_t length = is_record(owner) ? std::min<Py_ssize_t>(pointer_of(owner)->length, 1) : -1;
+    // The root stands for nothing else meanwhile: its memory would go, and the view's with it.
+    set(made.get(), {address, depend_on(root), -1, is_read_only}, length);
+    if (is_record(owner))
+        record_of(made.get())->root = Py_NewRef(root);
     return made;
+}
+
+Reference kept_at(PyObject *record, const void *place, const void *address) {
+    const Exclusive exclusive(root_of_record(record));
+    for (Kept &each : kept_within(record, place, 1))
+        if (pointer_of(each.object.get())->address == address)
+            return std::move(each.object);
+    return {};
+}
+
+Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }
+
+void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
+    const Py_ssize_t known = object == Py_None || PyLong_Check(object) ? -1 : known_bytes(object);
+    if (known >= 0 && static_cast<std::size_t>(known) < bytes)
+        throw Error(ErrorKind::value, subject, ": ", known, " bytes are fewer than the ", bytes, " that C has there");
 }
 
 Reference new_record(PyTypeObject *type, std::size_t count) {

@@ -2962,7 +2962,7 @@ def hipHostFn_t(userData: Pointer) -> None:
 
 
 @_library.callback
-def hipStreamCallback_t(stream: ihipStream_t, status: hipError_t, userData: Pointer) -> None:
+def hipStreamCallback_t(stream: hipStream_t, status: hipError_t, userData: Pointer) -> None:
     """Stream CallBack struct"""
 
 
@@ -7391,7 +7391,7 @@ def hipMemcpy2DAsync(
 
 @_library.function
 def hipMemcpy2DToArray(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
     src: In[Pointer],
@@ -7425,7 +7425,7 @@ def hipMemcpy2DToArray(
 
 @_library.function
 def hipMemcpy2DToArrayAsync(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
     src: In[Pointer],
@@ -7461,7 +7461,7 @@ def hipMemcpy2DToArrayAsync(
 
 @_library.function
 def hipMemcpy2DArrayToArray(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffsetDst: c_size_t,
     hOffsetDst: c_size_t,
     src: hipArray_const_t,
@@ -7496,7 +7496,7 @@ def hipMemcpy2DArrayToArray(
 
 @_library.function
 def hipMemcpyToArray(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
     src: In[Pointer],
@@ -7763,7 +7763,7 @@ def hipMemcpyBatchAsync(
     attrs: In[hipMemcpyAttributes],
     attrsIdxs: In[ListOfUnsignedLong],
     numAttrs: c_size_t,
-    failIdx: In[ListOfUnsignedLong],
+    failIdx: Returned[c_size_t],
     stream: hipStream_t,
 ) -> hipError_t:
     """Perform Batch of 1D copies
@@ -7776,11 +7776,11 @@ def hipMemcpyBatchAsync(
         attrs: Array of memcpy attributes (not supported)
         attrsIdxs: Array of indices to map attrs to copies (not supported)
         numAttrs: Size of attrs and attrsIdxs arrays (not supported)
-        failIdx: Pointer to a location to return failure index inside the batch
         stream: stream used to enqueue operations in.
 
     Returns:
         hipSuccess, hipErrorInvalidValue
+        failIdx: Pointer to a location to return failure index inside the batch
 
     C: hipError_t hipMemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count, hipMemcpyAttributes *attrs,
     size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, hipStream_t stream)
@@ -7791,7 +7791,7 @@ def hipMemcpyBatchAsync(
 def hipMemcpy3DBatchAsync(
     numOps: c_size_t,
     opList: In[hipMemcpy3DBatchOp],
-    failIdx: In[ListOfUnsignedLong],
+    failIdx: Returned[c_size_t],
     flags: c_ulonglong,
     stream: hipStream_t,
 ) -> hipError_t:
@@ -7800,12 +7800,12 @@ def hipMemcpy3DBatchAsync(
     Args:
         numOps: Total number of memcpy operations.
         opList: Array of size numOps containing the actual memcpy operations.
-        failIdx: Pointer to a location to return the index of the copy where a failure - was encountered.
         flags: Flags for future use, must be zero now.
         stream: The stream to enqueue the operations in.
 
     Returns:
         hipSuccess, hipErrorInvalidValue
+        failIdx: Pointer to a location to return the index of the copy where a failure - was encountered.
 
     C: hipError_t hipMemcpy3DBatchAsync(size_t numOps, struct hipMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long
     long flags, hipStream_t stream)
@@ -9080,7 +9080,7 @@ def hipDrvLaunchKernelEx(
     config: In[HIP_LAUNCH_CONFIG_st],
     f: hipFunction_t,
     params: In[ListOfPointer],
-    extra: In[ListOfPointer],
+    extra: In[HipModuleLaunchKernel_extra],
 ) -> hipError_t:
     """Launches a HIP kernel using the driver API with the specified configuration.
 
@@ -9799,14 +9799,16 @@ def hipMipmappedArrayCreate(
 
 
 @_library.function
-def hipMipmappedArrayDestroy(hMipmappedArray: Returned[hipMipmappedArray]) -> hipError_t:
+def hipMipmappedArrayDestroy(hMipmappedArray: InOut[hipMipmappedArray]) -> hipError_t:
     """Destroy a mipmapped array.
 
     Note: This API is implemented on Linux and is under development on Microsoft Windows.
 
+    Args:
+        hMipmappedArray: pointer to mipmapped array to destroy
+
     Returns:
         hipSuccess, hipErrorInvalidValue
-        hMipmappedArray: pointer to mipmapped array to destroy
 
     C: hipError_t hipMipmappedArrayDestroy(hipMipmappedArray_t hMipmappedArray)
     """
@@ -9814,8 +9816,8 @@ def hipMipmappedArrayDestroy(hMipmappedArray: Returned[hipMipmappedArray]) -> hi
 
 @_library.function
 def hipMipmappedArrayGetLevel(
-    pLevelArray: In[ListOfPointer],
-    hMipMappedArray: Returned[hipMipmappedArray],
+    pLevelArray: Returned[hipArray_t],
+    hMipMappedArray: InOut[hipMipmappedArray],
     level: c_uint,
 ) -> hipError_t:
     """Get a mipmapped array on a mipmapped level.
@@ -9823,12 +9825,12 @@ def hipMipmappedArrayGetLevel(
     Note: This API is implemented on Linux and is under development on Microsoft Windows.
 
     Args:
-        pLevelArray: Pointer of array
+        hMipMappedArray: Pointer of mipmapped array on the requested mipmap level
         level: Mipmap level
 
     Returns:
         hipSuccess, hipErrorInvalidValue
-        hMipMappedArray: Pointer of mipmapped array on the requested mipmap level
+        pLevelArray: Pointer of array
 
     C: hipError_t hipMipmappedArrayGetLevel(hipArray_t *pLevelArray, hipMipmappedArray_t hMipMappedArray, unsigned int
     level)
@@ -9874,7 +9876,7 @@ def hipGetTextureReference(texref: Returned[At[textureReference]], symbol: In[Po
 
 
 @_library.function
-def hipTexRefGetBorderColor(pBorderColor: Returned[c_float], texRef: In[textureReference]) -> hipError_t:
+def hipTexRefGetBorderColor(pBorderColor: Returned[c_float * 4], texRef: In[textureReference]) -> hipError_t:
     """Gets the border color used by a texture reference [Deprecated]
 
     Warning: This API is deprecated.
@@ -9891,17 +9893,17 @@ def hipTexRefGetBorderColor(pBorderColor: Returned[c_float], texRef: In[textureR
 
 
 @_library.function
-def hipTexRefGetArray(pArray: In[ListOfPointer], texRef: In[textureReference]) -> hipError_t:
+def hipTexRefGetArray(pArray: Returned[hipArray_t], texRef: In[textureReference]) -> hipError_t:
     """Gets the array bound to a texture reference [Deprecated]
 
     Warning: This API is deprecated.
 
     Args:
-        pArray: Returned array.
         texRef: texture reference.
 
     Returns:
         hipSuccess, hipErrorInvalidValue
+        pArray: Returned array.
 
     C: hipError_t hipTexRefGetArray(hipArray_t *pArray, const textureReference *texRef)
     """
@@ -11380,7 +11382,7 @@ def hipGraphAddMemcpyNode1D(
     graph: hipGraph_t,
     pDependencies: In[ListOfPointer],
     numDependencies: c_size_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     src: In[Pointer],
     count: c_size_t,
     kind: hipMemcpyKind,
@@ -11408,7 +11410,7 @@ def hipGraphAddMemcpyNode1D(
 @_library.function
 def hipGraphMemcpyNodeSetParams1D(
     node: hipGraphNode_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     src: In[Pointer],
     count: c_size_t,
     kind: hipMemcpyKind,
@@ -11434,7 +11436,7 @@ def hipGraphMemcpyNodeSetParams1D(
 def hipGraphExecMemcpyNodeSetParams1D(
     hGraphExec: hipGraphExec_t,
     node: hipGraphNode_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     src: In[Pointer],
     count: c_size_t,
     kind: hipMemcpyKind,
@@ -11463,7 +11465,7 @@ def hipGraphAddMemcpyNodeFromSymbol(
     graph: hipGraph_t,
     pDependencies: In[ListOfPointer],
     numDependencies: c_size_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -11494,7 +11496,7 @@ def hipGraphAddMemcpyNodeFromSymbol(
 @_library.function
 def hipGraphMemcpyNodeSetParamsFromSymbol(
     node: hipGraphNode_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -11522,7 +11524,7 @@ def hipGraphMemcpyNodeSetParamsFromSymbol(
 def hipGraphExecMemcpyNodeSetParamsFromSymbol(
     hGraphExec: hipGraphExec_t,
     node: hipGraphNode_t,
-    dst: In[Pointer],
+    dst: Out[Pointer],
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -13263,7 +13265,7 @@ def hipMemcpyFromArray_spt(
 
 @_library.function
 def hipMemcpy2DToArray_spt(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
     src: In[Pointer],
@@ -13296,7 +13298,7 @@ def hipMemcpy2DFromArrayAsync_spt(
 
 @_library.function
 def hipMemcpy2DToArrayAsync_spt(
-    dst: Out[Pointer],
+    dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
     src: In[Pointer],
@@ -13366,14 +13368,11 @@ def hipLaunchCooperativeKernel_spt(
     f: In[Pointer],
     gridDim: dim3,
     blockDim: dim3,
-    kernelParams: Returned[Pointer],
+    kernelParams: In[ListOfPointer],
     sharedMemBytes: c_uint32,
     hStream: hipStream_t,
 ) -> hipError_t:
-    """Returns:
-        kernelParams
-
-    C: hipError_t hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3 blockDim, void **kernelParams,
+    """C: hipError_t hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3 blockDim, void **kernelParams,
     uint32_t sharedMemBytes, hipStream_t hStream)
     """
 
@@ -13383,14 +13382,11 @@ def hipLaunchKernel_spt(
     function_address: In[Pointer],
     numBlocks: dim3,
     dimBlocks: dim3,
-    args: Returned[Pointer],
+    args: In[ListOfPointer],
     sharedMemBytes: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
-    """Returns:
-        args
-
-    C: hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args, size_t
+    """C: hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args, size_t
     sharedMemBytes, hipStream_t stream)
     """
 

@@ -1033,7 +1033,7 @@ class hipDeviceArch_t(Record):
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipUUID_t(Record):
-    bytes: list[int]
+    bytes: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipUUID = hipUUID_t
 
@@ -1048,8 +1048,8 @@ class hipDeviceProp_tR0600(Record):
     warpSize: int
     memPitch: int
     maxThreadsPerBlock: int
-    maxThreadsDim: list[int]
-    maxGridSize: list[int]
+    maxThreadsDim: tuple[int, ...]
+    maxGridSize: tuple[int, ...]
     clockRate: int
     totalConstMem: int
     major: int
@@ -1065,23 +1065,23 @@ class hipDeviceProp_tR0600(Record):
     maxTexture1D: int
     maxTexture1DMipmap: int
     maxTexture1DLinear: int
-    maxTexture2D: list[int]
-    maxTexture2DMipmap: list[int]
-    maxTexture2DLinear: list[int]
-    maxTexture2DGather: list[int]
-    maxTexture3D: list[int]
-    maxTexture3DAlt: list[int]
+    maxTexture2D: tuple[int, ...]
+    maxTexture2DMipmap: tuple[int, ...]
+    maxTexture2DLinear: tuple[int, ...]
+    maxTexture2DGather: tuple[int, ...]
+    maxTexture3D: tuple[int, ...]
+    maxTexture3DAlt: tuple[int, ...]
     maxTextureCubemap: int
-    maxTexture1DLayered: list[int]
-    maxTexture2DLayered: list[int]
-    maxTextureCubemapLayered: list[int]
+    maxTexture1DLayered: tuple[int, ...]
+    maxTexture2DLayered: tuple[int, ...]
+    maxTextureCubemapLayered: tuple[int, ...]
     maxSurface1D: int
-    maxSurface2D: list[int]
-    maxSurface3D: list[int]
-    maxSurface1DLayered: list[int]
-    maxSurface2DLayered: list[int]
+    maxSurface2D: tuple[int, ...]
+    maxSurface3D: tuple[int, ...]
+    maxSurface1DLayered: tuple[int, ...]
+    maxSurface2DLayered: tuple[int, ...]
     maxSurfaceCubemap: int
-    maxSurfaceCubemapLayered: list[int]
+    maxSurfaceCubemapLayered: tuple[int, ...]
     surfaceAlignment: int
     concurrentKernels: int
     ECCEnabled: int
@@ -1131,8 +1131,8 @@ class hipDeviceProp_tR0600(Record):
     ipcEventSupported: int
     clusterLaunch: int
     unifiedFunctionPointers: int
-    reserved: list[int]
-    hipReserved: list[int]
+    reserved: tuple[int, ...]
+    hipReserved: tuple[int, ...]
     gcnArchName: bytes
     maxSharedMemoryPerMultiProcessor: int
     clockInstructionRate: int
@@ -1217,7 +1217,7 @@ hipmipmappedArray = hipMipmappedArray
 hipMipmappedArray_const_t = hipMipmappedArray
 
 class HIP_TEXTURE_DESC_st(Record):
-    addressMode: list[HIPaddress_mode_enum]
+    addressMode: tuple[HIPaddress_mode_enum, ...]
     filterMode: HIPfilter_mode_enum
     flags: int
     maxAnisotropy: int
@@ -1225,8 +1225,8 @@ class HIP_TEXTURE_DESC_st(Record):
     mipmapLevelBias: float
     minMipmapLevelClamp: float
     maxMipmapLevelClamp: float
-    borderColor: list[float]
-    reserved: list[int]
+    borderColor: tuple[float, ...]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 HIP_TEXTURE_DESC = HIP_TEXTURE_DESC_st
 
@@ -1289,7 +1289,7 @@ class HIP_RESOURCE_DESC_st_union_0_struct_3(Record):
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class HIP_RESOURCE_DESC_st_union_0_struct_4(Record):
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class HIP_RESOURCE_DESC_st_union_0(Record):
@@ -1327,7 +1327,7 @@ class HIP_RESOURCE_VIEW_DESC_st(Record):
     lastMipmapLevel: int
     firstLayer: int
     lastLayer: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 HIP_RESOURCE_VIEW_DESC = HIP_RESOURCE_VIEW_DESC_st
 
@@ -1715,7 +1715,7 @@ class textureReference(Record):
     normalized: int
     readMode: hipTextureReadMode
     filterMode: hipTextureFilterMode
-    addressMode: list[hipTextureAddressMode]
+    addressMode: tuple[hipTextureAddressMode, ...]
     channelDesc: hipChannelFormatDesc
     sRGB: int
     maxAnisotropy: int
@@ -1729,11 +1729,11 @@ class textureReference(Record):
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipTextureDesc(Record):
-    addressMode: list[hipTextureAddressMode]
+    addressMode: tuple[hipTextureAddressMode, ...]
     filterMode: hipTextureFilterMode
     readMode: hipTextureReadMode
     sRGB: int
-    borderColor: list[float]
+    borderColor: tuple[float, ...]
     normalizedCoords: int
     maxAnisotropy: int
     mipmapFilterMode: hipTextureFilterMode
@@ -1747,12 +1747,12 @@ class surfaceReference(Record):
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipIpcMemHandle_st(Record):
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipIpcMemHandle_t = hipIpcMemHandle_st
 
 class hipIpcEventHandle_st(Record):
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipIpcEventHandle_t = hipIpcEventHandle_st
 
@@ -1811,7 +1811,7 @@ class hipStreamBatchMemOpParams_union(Record):
     writeValue: hipStreamBatchMemOpParams_union_hipStreamMemOpWriteValueParams_t
     flushRemoteWrites: hipStreamBatchMemOpParams_union_hipStreamMemOpFlushRemoteWritesParams_t
     memoryBarrier: hipStreamBatchMemOpParams_union_hipStreamMemOpMemoryBarrierParams_t
-    pad: list[int]
+    pad: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipStreamBatchMemOpParams = hipStreamBatchMemOpParams_union
 
@@ -1833,11 +1833,11 @@ class hipMemPoolProps(Record):
     location: hipMemLocation
     win32SecurityAttributes: Pointer
     maxSize: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipMemPoolPtrExportData(Record):
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class dim3(Record):
@@ -1886,7 +1886,7 @@ class hipExternalMemoryHandleDesc_st(Record):
     handle: hipExternalMemoryHandleDesc_st_union_0
     size: int
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipExternalMemoryHandleDesc = hipExternalMemoryHandleDesc_st
 
@@ -1894,7 +1894,7 @@ class hipExternalMemoryBufferDesc_st(Record):
     offset: int
     size: int
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipExternalMemoryBufferDesc = hipExternalMemoryBufferDesc_st
 
@@ -1922,7 +1922,7 @@ class hipExternalSemaphoreHandleDesc_st(Record):
     type: hipExternalSemaphoreHandleType_enum
     handle: hipExternalSemaphoreHandleDesc_st_union_0
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipExternalSemaphoreHandleDesc = hipExternalSemaphoreHandleDesc_st
 
@@ -1943,13 +1943,13 @@ class hipExternalSemaphoreSignalParams_st_struct_0(Record):
     fence: hipExternalSemaphoreSignalParams_st_struct_0_struct_0
     nvSciSync: hipExternalSemaphoreSignalParams_st_struct_0_union_0
     keyedMutex: hipExternalSemaphoreSignalParams_st_struct_0_struct_1
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipExternalSemaphoreSignalParams_st(Record):
     params: hipExternalSemaphoreSignalParams_st_struct_0
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipExternalSemaphoreSignalParams = hipExternalSemaphoreSignalParams_st
 
@@ -1971,13 +1971,13 @@ class hipExternalSemaphoreWaitParams_st_struct_0(Record):
     fence: hipExternalSemaphoreWaitParams_st_struct_0_struct_0
     nvSciSync: hipExternalSemaphoreWaitParams_st_struct_0_union_0
     keyedMutex: hipExternalSemaphoreWaitParams_st_struct_0_struct_1
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipExternalSemaphoreWaitParams_st(Record):
     params: hipExternalSemaphoreWaitParams_st_struct_0
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 hipExternalSemaphoreWaitParams = hipExternalSemaphoreWaitParams_st
 
@@ -2118,12 +2118,12 @@ class hipArrayMapInfo(Record):
     offset: int
     deviceBitMask: int
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipMemcpyNodeParams(Record):
     flags: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     copyParams: hipMemcpy3DParms
     def __init__(self, *values: object, **fields: object) -> None: ...
 
@@ -2144,7 +2144,7 @@ class hipMemFreeNodeParams(Record):
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipGraphNodeParams_union_0(Record):
-    reserved1: list[int]
+    reserved1: tuple[int, ...]
     kernel: hipKernelNodeParams
     memcpy: hipMemcpyNodeParams
     memset: hipMemsetParams
@@ -2160,14 +2160,14 @@ class hipGraphNodeParams_union_0(Record):
 
 class hipGraphNodeParams(Record):
     type: hipGraphNodeType
-    reserved0: list[int]
+    reserved0: tuple[int, ...]
     union_0: hipGraphNodeParams_union_0
     reserved2: int
     def __init__(self, *values: object, **fields: object) -> None: ...
 
 class hipGraphEdgeData(Record):
     from_port: int
-    reserved: list[int]
+    reserved: tuple[int, ...]
     to_port: int
     type: int
     def __init__(self, *values: object, **fields: object) -> None: ...
@@ -2216,8 +2216,8 @@ class hipDeviceProp_tR0000(Record):
     regsPerBlock: int
     warpSize: int
     maxThreadsPerBlock: int
-    maxThreadsDim: list[int]
-    maxGridSize: list[int]
+    maxThreadsDim: tuple[int, ...]
+    maxGridSize: tuple[int, ...]
     clockRate: int
     memoryClockRate: int
     memoryBusWidth: int
@@ -2244,8 +2244,8 @@ class hipDeviceProp_tR0000(Record):
     cooperativeMultiDeviceLaunch: int
     maxTexture1DLinear: int
     maxTexture1D: int
-    maxTexture2D: list[int]
-    maxTexture3D: list[int]
+    maxTexture2D: tuple[int, ...]
+    maxTexture3D: tuple[int, ...]
     hdpMemFlushCntl: Pointer
     hdpRegFlushCntl: Pointer
     memPitch: int
@@ -2760,16 +2760,16 @@ def hipMemcpyBatchAsync(
     attrs: object,
     attrsIdxs: object,
     numAttrs: int,
-    failIdx: object,
     stream: object,
-) -> tuple[hipError_t]: ...
+    *given: object,
+) -> tuple[hipError_t, int]: ...
 def hipMemcpy3DBatchAsync(
     numOps: int,
     opList: object,
-    failIdx: object,
     flags: int,
     stream: object,
-) -> tuple[hipError_t]: ...
+    *given: object,
+) -> tuple[hipError_t, int]: ...
 def hipMemcpy3DPeer(p: object) -> tuple[hipError_t]: ...
 def hipMemcpy3DPeerAsync(p: object, stream: object) -> tuple[hipError_t]: ...
 def hipDeviceCanAccessPeer(deviceId: int, peerDeviceId: int, *given: object) -> tuple[hipError_t, int]: ...
@@ -3051,16 +3051,16 @@ def hipMipmappedArrayCreate(
     numMipmapLevels: int,
     *given: object,
 ) -> tuple[hipError_t, hipMipmappedArray]: ...
-def hipMipmappedArrayDestroy(*given: object) -> tuple[hipError_t, hipMipmappedArray]: ...
+def hipMipmappedArrayDestroy(hMipmappedArray: object) -> tuple[hipError_t]: ...
 def hipMipmappedArrayGetLevel(
-    pLevelArray: object,
+    hMipMappedArray: object,
     level: int,
     *given: object,
-) -> tuple[hipError_t, hipMipmappedArray]: ...
+) -> tuple[hipError_t, hipArray_t]: ...
 def hipBindTextureToMipmappedArray(tex: object, mipmappedArray: object, desc: object) -> tuple[hipError_t]: ...
 def hipGetTextureReference(symbol: object, *given: object) -> tuple[hipError_t, textureReference]: ...
-def hipTexRefGetBorderColor(texRef: object, *given: object) -> tuple[hipError_t, float]: ...
-def hipTexRefGetArray(pArray: object, texRef: object) -> tuple[hipError_t]: ...
+def hipTexRefGetBorderColor(texRef: object, *given: object) -> tuple[hipError_t, tuple[float, ...]]: ...
+def hipTexRefGetArray(texRef: object, *given: object) -> tuple[hipError_t, hipArray_t]: ...
 def hipTexRefSetAddressMode(texRef: object, dim: int, am: hipTextureAddressMode | int) -> tuple[hipError_t]: ...
 def hipTexRefSetArray(tex: object, array: object, flags: int) -> tuple[hipError_t]: ...
 def hipTexRefSetFilterMode(texRef: object, fm: hipTextureFilterMode | int) -> tuple[hipError_t]: ...
@@ -3656,18 +3656,18 @@ def hipLaunchCooperativeKernel_spt(
     f: object,
     gridDim: object,
     blockDim: object,
+    kernelParams: object,
     sharedMemBytes: int,
     hStream: object,
-    *given: object,
-) -> tuple[hipError_t, Pointer]: ...
+) -> tuple[hipError_t]: ...
 def hipLaunchKernel_spt(
     function_address: object,
     numBlocks: object,
     dimBlocks: object,
+    args: object,
     sharedMemBytes: int,
     stream: object,
-    *given: object,
-) -> tuple[hipError_t, Pointer]: ...
+) -> tuple[hipError_t]: ...
 def hipGraphLaunch_spt(graphExec: object, stream: object) -> tuple[hipError_t]: ...
 def hipStreamBeginCapture_spt(stream: object, mode: hipStreamCaptureMode | int) -> tuple[hipError_t]: ...
 def hipStreamEndCapture_spt(stream: object, *given: object) -> tuple[hipError_t, hipGraph_t]: ...

@@ -21,6 +21,9 @@ class HipError(DeviceError, RuntimeError):
         self.status = status
         super().__init__(f"{status.name}: {_words_of(status)}" if hasattr(status, "name") else f"status {status}")
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.status,)
+
 
 def _words_of(status: Any) -> str:
     """AMD's text for a status; its name again where the library that knows it is not there."""

@@ -171,7 +171,8 @@ void Context::unload_later(CUmodule module) noexcept {
         if (driver().cuCtxRecordEvent != nullptr && !has_captures(*this)) {
             const Current current(native);
             last_use = create_event();
-            check(driver().cuCtxRecordEvent(native, last_use), "cuCtxRecordEvent");
+            if (driver().cuCtxRecordEvent(native, last_use) != CUDA_SUCCESS)
+                driver().cuEventDestroy(std::exchange(last_use, nullptr));
         }
         const std::lock_guard hold(mutex_);
         leaving_.push_back({module, last_use});  // where the driver cannot say when it is over, it stays as long as the context

@@ -39,7 +39,7 @@ public:
         const std::lock_guard hold(mutex_);
         return std::any_of(handles_.begin(), handles_.end(), [&](const auto &entry) {
             const Queue &queue = *entry.second;
-            return &*queue.context == &context && queue.is_of_this_thread() && queue.capture() != 0;
+            return &*queue.context == &context && queue.is_of_this_thread() && is_captured(queue);
         });
     }
 
@@ -51,6 +51,15 @@ public:
     }
 
 private:
+    // A stream that its owner has destroyed holds no capture; the legacy one is asked for by has_captures.
+    static bool is_captured(const Queue &queue) noexcept {
+        try {
+            return queue.capture() != 0;
+        } catch (...) {
+            return false;
+        }
+    }
+
     using Key = std::tuple<CUstream, CUcontext, std::uint64_t>;
     static Key key_of(const Queue &queue) noexcept { return {queue.native, queue.context->native, queue.thread}; }
 

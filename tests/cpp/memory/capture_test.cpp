@@ -5,6 +5,7 @@
 
 #include "device_memory.hpp"
 
+#include <chrono>
 #include <thread>
 
 using namespace entrepot;
@@ -79,14 +80,12 @@ TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
     access(memory, Access::write, before);
     fake::hold(before);
     CapturedQueue captured;
-    std::thread later([&] {
-        while (fake::world().calls.event_wait == 0 && fake::world().calls.queue_wait == 0)
-            std::this_thread::yield();
-        fake::release(before);
-    });
     bool written = false;
     access(memory, Access::write, before, [&] { written = true; });
-    fake::world().calls = {};
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(before);
+    });
     access(memory, Access::read, captured.queue);
     CHECK(written);
     later.join();
@@ -158,4 +157,57 @@ TEST_CASE("a graph keeps the owner of borrowed memory, and lets it go at a later
     CHECK_FALSE(is_gone);  // the driver's thread does no more than note it
     release_finished();
     CHECK(is_gone);
+}
+
+TEST_CASE("memory that others have seen comes back once a capture meanwhile has ended") {
+    const Queue queue = Queue::create(fake::device());
+    Memory memory = Memory::allocate(64, UsmKind::device, queue, 0, direct_resource());
+    const void *const data = memory.data();
+    memory.mark_escaped();
+    CapturedQueue captured;
+    memory = {};
+    release_finished();
+    CHECK(is_allocated(data));
+    fake::drop(captured.end());
+    release_finished();
+    CHECK_FALSE(is_allocated(data));
+}
+
+TEST_CASE("what a queue was given before its capture is waited for, and nobody slips past it") {
+    const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
+    const Memory memory = some_memory(other);
+    fake::hold(stream);
+    bool wrote = false, read = false;
+    access(memory, Access::write, stream, [&] { wrote = true; });
+    const Event written = stream.record();
+    std::uint64_t number = fake::begin_capture(stream);
+    access(memory, Access::write, stream);  // does not take the place of what runs
+    SUBCASE("where an event of it is known") {
+        access(memory, Access::read, other, [&] { read = wrote; });
+        CHECK_FALSE(is_done(other));
+        fake::release(stream);
+        CHECK(read);
+    }
+    SUBCASE("where none is, it is refused") {
+        const Memory later = some_memory(other);
+        fake::drop(fake::end_capture(number));
+        access(later, Access::write, stream);
+        number = fake::begin_capture(stream);
+        CHECK(is_refused([&] { later.before(Access::read, other); }));
+    }
+    fake::drop(fake::end_capture(number));
+    fake::release(stream);
+}
+
+TEST_CASE("what was skipped in a capture is not taken for waited for") {
+    CapturedQueue captured;
+    const Queue other = Queue::create(fake::device());
+    Queue fork = Queue::create(fake::device());
+    const Memory memory = some_memory(other);
+    access(memory, Access::write, captured.queue);
+    memory.before(Access::read, fork);
+    fork.wait_for(captured.queue.record());
+    const int waits = fake::world().calls.event_wait_in_queue;
+    memory.before(Access::read, fork);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
 }

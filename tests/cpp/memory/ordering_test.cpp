@@ -96,7 +96,6 @@ TEST_CASE("what is done is forgotten and costs nothing") {
     memory.before(Access::write, other);
     CHECK(memory.is_ready_for_host(Access::write));
     memory.wait_for_host(Access::write);
-    CHECK(!memory.last_use(Access::write));
     CHECK(calls().event_record == before.event_record);
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue);
     CHECK(calls().event_wait == before.event_wait);
@@ -142,21 +141,6 @@ TEST_CASE("an error of the work arrives where the host waits") {
     std::thread later([&] { queue.finish(); });
     CHECK_REFUSED(ErrorKind::device, "divided by zero", memory.wait_for_host(Access::read));
     later.join();
-}
-
-TEST_CASE("one event stands for the uses of several queues") {
-    const HeldQueue one, other;
-    const Memory memory = some_memory(one.queue);
-    CHECK(!memory.last_use(Access::write));
-    access(memory, Access::write, one.queue);
-    access(memory, Access::read, other.queue);
-    const Event written = memory.last_use(Access::read), all = memory.last_use(Access::write);
-    CHECK(!written.is_done());
-    one.finish();
-    CHECK(written.is_done());
-    CHECK(!all.is_done());
-    other.finish();
-    CHECK(all.is_done());
 }
 
 TEST_CASE("threads that write at the same time leave no use behind when the memory goes") {
@@ -214,7 +198,6 @@ TEST_CASE("eight threads read and write the memory of eight queues") {
                 if (round % 16 == 0)
                     memory.wait_for_host(Access::write);
                 memory.is_ready_for_host(Access::read);
-                memory.last_use(Access::write);
             }
         });
     for (std::thread &thread : threads)

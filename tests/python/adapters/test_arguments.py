@@ -14,7 +14,7 @@ import entrepot as ep
 from adapters.objects import Cai
 from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
-from entrepot.adapters import CStr, ListOfInt, Pointer
+from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer
 
 pytestmark = pytest.mark.host
 
@@ -46,7 +46,8 @@ class TestWhatIsTaken:
     @pytest.mark.parametrize("kind", EVERY_TYPE)
     def test_every_adapter_for_every_type(self, kind):
         numbers = ListOfInt([1, 2])
-        assert Argument(numbers, kind).address == int(numbers) and Argument(numbers, kind).held is numbers
+        argument = Argument(numbers, kind)
+        assert argument.address == int(numbers)
         assert Argument(None, kind).address == 0 and Argument(5, kind).address == 5
 
     def test_a_list_lives_as_long_as_what_is_held(self):
@@ -66,6 +67,28 @@ class TestWhatIsTaken:
     def test_text(self):
         argument = Argument("text", "CStr")
         assert ctypes.string_at(argument.address) == b"text"
+
+    @pytest.mark.parametrize(
+        "adapter",
+        [ListOfInt([1]), CStr(b"text"), Pointer(bytearray(4)), Pointer(ListOfInt([1])), DeviceArray(bytearray(4))],
+        ids=repr,
+    )
+    def test_an_adapter_stays_what_it_is_until_the_call_returns(self, adapter):
+        argument = Argument(adapter)
+        with pytest.raises(BufferError, match="1 others use the memory"):
+            adapter.__init__(None)
+        assert int(adapter) == argument.address
+        argument.held = None
+        adapter.__init__(None)
+
+    def test_a_string_is_not_freed_until_the_call_returns(self):
+        text = CStr(None)
+        text.malloc(8)
+        argument = Argument(text, "CStr", writes=True)
+        with pytest.raises(BufferError):
+            text.free()
+        argument.held = None
+        text.free()
 
     def test_a_class_of_python_s_own(self):
         class Producer(Cai):

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import cuda_kernels
 import entrepot as ep
 from adapters.objects import Cai
+from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
-from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer
+from entrepot.adapters import CStr, DeviceArray, ListOfInt, ListOfPointer, Pointer
+from interop import slow
 
 pytestmark = pytest.mark.host
 
@@ -392,6 +394,25 @@ class TestExports:
         assert np.from_dlpack(DeviceArray(bytearray(b"goods"))).tobytes() == b"goods"
 
 
+@pytest.mark.sycl
+class TestOrder:
+    """Work of ours on the memory is done before its address leaves us."""
+
+    @pytest.mark.parametrize("use", [Pointer, ListOfInt, lambda array: ListOfPointer([array]), lambda array: Pointer(array[:])])
+    def test_work_is_done_when_another_adapter_has_the_address(self, use):
+        array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
+        done = slow.launch(ep.asarray(array))
+        assert use(array) and done.done and ctypes.c_int.from_address(int(array)).value == slow.RESULT
+
+    def test_work_is_done_when_a_function_is_called_with_it(self):
+        array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
+        done = slow.launch(ep.asarray(array))
+        address, held = ctypes.c_void_p(), ctypes.c_void_p()
+        c_interface().argument(array, b"Pointer", 0, b"f", b"x", ctypes.byref(address), ctypes.byref(held))
+        assert done.done
+        ctypes.pythonapi.Py_DecRef(ctypes.cast(held, ctypes.py_object))
+
+
 class TestFreed:
     def freed(self) -> DeviceArray:
         array = allocated(24)
@@ -432,6 +453,29 @@ class TestFreed:
         array = allocated(24)
         _mark_freed(array[:])
         assert array.is_freed
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            Pointer,
+            lambda array: Pointer(Pointer(array)),
+            lambda array: Pointer(array)[0],
+            ListOfInt,
+            lambda array: Pointer(array[:]),
+            lambda array: DeviceArray(Pointer(array)),
+            lambda array: type("Handle", (Pointer,), {})(array),
+        ],
+    )
+    def test_it_is_freed_with_another_adapter_of_its_memory(self, way):
+        array = allocated(24)
+        other = way(array)
+        _mark_freed(other)
+        assert array.is_freed
+
+    def test_it_is_not_freed_with_a_pointer_to_its_address(self):
+        array = allocated(24)
+        _mark_freed(array.createRef())
+        assert not array.is_freed
 
     def test_a_new_allocation_at_the_address_is_another(self):
         self.freed()

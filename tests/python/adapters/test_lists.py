@@ -94,6 +94,30 @@ class TestNumbers:
         with pytest.raises(BufferError):
             numbers.append(4)
 
+    @pytest.mark.parametrize("code", "qdfhH")
+    def test_elements_of_another_type_are_not_read_as_ints(self, code):
+        numbers = array.array(code, [1, 2])
+        with pytest.raises(ValueError, match=rf"ListOfInt: the elements of a array.array have {numbers.itemsize} bytes"):
+            ListOfInt(numbers)
+        assert int(ListOfInt(Pointer(numbers))) == numbers.buffer_info()[0]
+
+    def test_elements_that_are_no_pointers(self):
+        with pytest.raises(ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"):
+            ListOfPointer(array.array("i", [1, 2]))
+
+    def test_elements_that_may_be_ints(self):
+        for numbers in (array.array("I", [1, 2]), bytearray(b"\1\0\0\0\2\0\0\0"), (ctypes.c_int32 * 2)(1, 2)):
+            assert ListOfInt(numbers).to_list() == [1, 2]
+        assert ListOfInt(array.array("d")).to_list() == []
+
+    @pytest.mark.numpy
+    def test_numpy_s_own_ints(self):
+        import numpy as np
+
+        with pytest.raises(ValueError, match="have 8 bytes and the format 'l', those of a ListOfInt are int of 4 bytes; convert"):
+            ListOfInt(np.array([1, 2]))
+        assert ListOfInt(np.array([1, 2], "int32")).to_list() == [1, 2]
+
     def test_of_an_address_the_length_is_not_known(self):
         made = ListOfInt(5)
         assert not made.is_owner
@@ -180,9 +204,37 @@ class TestSingles:
         with pytest.raises(ValueError, match="NULL"):
             PointerToInt(None).value = 1
 
+    @pytest.mark.parametrize("source", [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]], ids=repr)
+    def test_memory_that_is_too_small(self, source):
+        with pytest.raises(ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"):
+            PointerToInt(source)
+
+    def test_memory_behind_the_end(self):
+        with pytest.raises(ValueError, match="has 0 bytes"):
+            PointerToInt(Pointer(bytearray(8))[100])
+        assert PointerToInt(Pointer(bytearray(8))[4]).value == 0
+
+    def test_none_allocated(self):
+        none = PointerToInt.allocate(0)
+        with pytest.raises(ValueError, match="this PointerToInt has 0 elements"):
+            none.value  # noqa: B018
+        with pytest.raises(ValueError, match="0 elements"):
+            none.value = 1
+
     def test_read_only_memory_is_not_written(self):
         with pytest.raises(ValueError, match="read-only"):
             PointerToInt(bytes(4)).value = 1
+
+    def test_memory_that_goes_while_the_number_is_asked_for_is_not_written(self):
+        made = PointerToInt([1])
+
+        class Number:
+            def __index__(self):
+                made.__init__(None)
+                return 5
+
+        with pytest.raises(ValueError, match="this PointerToInt is NULL"):
+            made.value = Number()
 
     def test_the_value_is_not_deleted(self):
         with pytest.raises(TypeError, match="cannot be deleted"):
@@ -217,6 +269,22 @@ class TestStrings:
         del strings
         gc.collect()
         assert gone() is None
+
+    def test_a_string_is_not_freed_while_a_list_has_it(self):
+        text = CStr(None)
+        text.malloc(8)
+        ctypes.memmove(int(text), b"goods", 5)
+        strings = ListOfBytes([text])
+        for free in (text.free, lambda: text.__init__("other")):
+            with pytest.raises(BufferError):
+                free()
+        assert strings.to_list() == [b"goods"]
+        del strings
+        text.free()
+
+    def test_a_string_that_does_not_end(self):
+        with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read on behind its end"):
+            ListOfBytes([b"", CStr(array.array("B", b"four"))])
 
     @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=repr)
     def test_what_is_no_string_names_its_index(self, bad):

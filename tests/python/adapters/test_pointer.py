@@ -13,7 +13,8 @@ import pytest
 
 import entrepot as ep
 from adapters.objects import Cai, bytes_at
-from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer, PointerToInt
+from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, ListOfPointer, Pointer, PointerToInt
+from ffi import sample
 from interop import slow
 
 pytestmark = pytest.mark.host
@@ -405,8 +406,6 @@ class TestAsAnObject:
         class Node(bytearray):
             pass
 
-        from entrepot.adapters import ListOfPointer
-
         node = Node(8)
         node.list = ListOfPointer([node, None])
         gone = weakref.ref(node)
@@ -468,3 +467,56 @@ class TestSubclasses:
             both.value  # noqa: B018
         with pytest.raises(TypeError, match="no elements"):
             both.value = 5
+
+
+USES = {
+    "Pointer": Pointer,
+    "offset": lambda adapter: Pointer.__getitem__(adapter, 4),
+    "ListOfInt": ListOfInt,
+    "element": lambda adapter: ListOfPointer([adapter])[0],
+    "launch": lambda adapter: HipModuleLaunchKernel_extra([adapter]),
+}
+
+
+class TestMemoryOfSubclasses:
+    """What a derived type has its memory in, nobody else knows: its objects live as long as their address is used."""
+
+    @pytest.mark.parametrize("use", USES)
+    def test_a_class_of_python_s(self, use):
+        class Storing(Pointer):
+            def __init__(self):
+                self.cells = (ctypes.c_int * 2)(1, 2)
+                super().__init__(ctypes.addressof(self.cells))
+
+        self.check(Storing(), use)
+
+    @pytest.mark.parametrize("use", USES)
+    def test_a_callable(self, use):
+        self.check(sample.binary(lambda a, b: a + b), use)
+
+    def test_a_callable_is_called(self):
+        callables = ListOfPointer([sample.binary(lambda a, b: a + b)])
+        gc.collect()
+        assert sample.binary(callables[0])(1, 2) == 3
+
+    @pytest.mark.parametrize("use", USES)
+    def test_a_part_of_a_record(self, use):
+        record = sample.record(tag=7)
+        gone = weakref.ref(record)
+        used = USES[use](record.corners[0])
+        del record
+        gc.collect()
+        assert gone() is not None
+        del used
+        gc.collect()
+        assert gone() is None
+
+    def check(self, adapter, use):
+        gone = weakref.ref(adapter)
+        used = USES[use](adapter)
+        del adapter
+        gc.collect()
+        assert gone() is not None
+        del used
+        gc.collect()
+        assert gone() is None

@@ -213,6 +213,7 @@ REFUSED = {
     "event.wait": lambda queue, array: queue.record().wait(),
     "another queue's host": lambda queue, array: ep.fill(array, 1, queue=queue).wait(),
     "read by the host": lambda queue, array: array.to(queue=queue).copy_to_host().numpy(),
+    "a strided copy from the host": lambda queue, array: ep.copy(array, np.zeros(200, "int32")[::2], queue=queue),
     "a strided copy to the host": lambda queue, array: ep.copy(np.zeros(200, "int32")[::2], array, queue=queue),
 }
 

@@ -81,6 +81,8 @@ class TestEveryQueue:
             first.wait_for(1)
         with pytest.raises(TypeError, match="never initialised"):
             ep.Queue.__new__(ep.Queue).wait_for(first)
+        with pytest.raises(TypeError, match="event was expected"):
+            first.wait_for(ep.Queue.__new__(ep.Queue))
 
     def test_it_goes_with_its_last_reference(self, device):
         queue = ep.Queue(device)

@@ -27,7 +27,7 @@ class TestValues:
     def test_records_go_by_value(self):
         assert sample.sum_of_points(sample.point(1, 2), (3, 4)) == 10
         assert list(sample.swapped(sample.point(1, 2))) == [2, 1]
-        assert sample.scaled(sample.large([1, 2, 3, 4]), 0.5).values == [0.5, 1, 1.5, 2]
+        assert sample.scaled(sample.large([1, 2, 3, 4]), 0.5).values == (0.5, 1, 1.5, 2)
 
     def test_memory_goes_by_address(self):
         assert sample.total([1, 2, 3], 3) == 6

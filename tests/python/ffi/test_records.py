@@ -88,6 +88,13 @@ class TestFields:
         record.corners = [(1, 2), sample.point(3, 4)]
         assert [list(corner) for corner in record.corners] == [[1, 2], [3, 4]]
 
+    def test_an_element_of_a_copy_is_not_assigned_to(self):
+        large = sample.large([1, 2, 3, 4])
+        with pytest.raises(TypeError, match="assignment"):
+            large.values[0] = 9
+        large.values = [9, *large.values[1:]]
+        assert large.values == (9, 2, 3, 4)
+
     def test_a_failed_assignment_changes_nothing(self):
         record = sample.record()
         record.corners = [(1, 2), (3, 4)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 
 import pytest
 
@@ -68,6 +69,12 @@ class TestWithoutADevice:
             extra=(ctypes.c_float(1.0), ctypes.c_int(2), ctypes.c_short(3)),
         )
         assert status != 0
+
+    def test_an_error_goes_to_other_processes(self):
+        raised = HipError(hip.hipError_t.hipErrorInvalidValue)
+        error = pickle.loads(pickle.dumps(raised))
+        assert error.status is raised.status
+        assert str(error) == str(raised)
 
     def test_hip_check_says_what_was_wrong(self):
         with pytest.raises(HipError) as caught:

@@ -17,12 +17,18 @@ LIBRARIES = ROOT / "tools/bindgen/libraries"
 # Library → module, headers, and what the compiler is told.
 CASES = {
     "hip": ("entrepot.hip", ["hip/hip_runtime_api.h", "hip/library_types.h", "hip/hip_deprecated.h"], ["-D__HIP_PLATFORM_AMD__"]),
+    # hipRTC has no records.
+    "hiprand": (
+        "entrepot.hiprand",
+        ["stddef.h", "stdint.h", "hiprand_c.h", "hiprand/hiprand.h"],
+        ["-D__HIP_PLATFORM_AMD__", f"-I{LIBRARIES}"],
+    ),
     "zlib": ("zlib_bindings", ["zlib.h"], []),
 }
 
 
 def folders(library: str) -> list[str]:
-    if library != "hip":
+    if library == "zlib":
         return []
     found = importlib.util.find_spec("triton")
     if found is None:

@@ -23,11 +23,6 @@ THEIRS = {
 }
 
 
-def kind_of(type_: dict[str, str]) -> str:
-    """What statuses.py makes an argument of."""
-    return {"scalar": "number", "enum": type_.get("name"), "record": type_.get("name")}.get(type_["kind"]) or "null"
-
-
 def calls() -> list[tuple[str, list[str]]]:
     """(name in HIP Python, what each argument is)."""
     described = json.loads((ROOT / "tools/bindgen/libraries/hip.json").read_text())["functions"]

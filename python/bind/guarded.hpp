@@ -1,0 +1,16 @@
+// guarded: the body of a method, whose C++ exceptions become Python's.
+#pragma once
+#include "errors.hpp"
+
+namespace entrepot::python {
+
+template <class Body> PyObject *guarded(Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,165 @@
+"""tools/bindgen on a header of its own: what each rule makes of a declaration, and that the module does what the header says."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+BINDGEN = ROOT / "build/bindgen/bindgen"
+
+pytestmark = pytest.mark.skipif(not BINDGEN.exists(), reason="bindgen is not built: make bindings")
+
+HEADER = """
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#define ANSWER 42
+#define NAME "goods"
+#define RATIO 0.5
+#define ADDRESS ((void *)3)
+#define LATER_first first
+enum { NAMELESS = 7 };
+/** Colours of goods. */
+typedef enum { RED = -1, /**< as a rose */ BLUE = 5 } colour;
+typedef struct box_s *box;
+/** A crate. */
+typedef struct crate {
+    char label[4];
+    unsigned a : 3, b : 9;
+    union { int whole; float real; };
+    struct { colour shade; } paint[2];
+    const struct crate *next;
+    void (*opened)(int times);
+} crate_t;
+/** The first.
+ * @param [in] text  What is read.
+ * @param[out] length Its length.
+ * @return zero */
+int first(const char *text, size_t *length);
+int make(box *out);
+int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names);
+int unknown(int *what);
+int written(void *to, size_t bytes);
+int printed(const char *format, ...);
+static inline int inlined(void) { return 1; }
+typedef int (*chooser)(box it, colour which);
+int choose(chooser with);
+"""
+
+SOURCE = """
+#include "goods.h"
+#include <string.h>
+int first(const char *text, size_t *length) { *length = strlen(text); return 0; }
+int unknown(int *what) { return ++*what; }
+"""
+
+SETTINGS = """
+name = "goods"
+title = "Goods."
+headers = ["goods.h"]
+files = ["/goods.h"]
+sonames = ["{folder}/libgoods.so"]
+[parameters]
+written = {{ to = "out" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("goods")
+    (folder / "goods.h").write_text(HEADER)
+    (folder / "goods.c").write_text(SOURCE)
+    (folder / "goods.toml").write_text(SETTINGS.format(folder=folder))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libgoods.so", folder / "goods.c"], check=True)
+    subprocess.run(
+        [BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py", f"-I{folder}"],
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def goods(folder):
+    spec = importlib.util.spec_from_file_location("goods", folder / "goods.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["goods"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["goods"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "def first(text: In[CStr], length: Returned[c_size_t]) -> c_int:",
+        "def make(out: Returned[box]) -> c_int:",
+        "def unknown(what: InOut[ListOfInt]) -> c_int:",
+        "def written(to: Out[Pointer], bytes: c_size_t) -> c_int:",
+        "def chooser(it: box, which: colour) -> c_int:",
+        "def choose(with_: chooser) -> c_int:",
+        "LATER_first = first",
+        "    RED = -1  # as a rose",
+        "    b: bits(c_uint, 3, 9) @ 4",
+        "    union_0: anonymous(crate_union_0) @ 8",
+        "    paint: crate_struct_0 * 2 @ 12",
+        "    next: At[crate] @ 24",
+        "    opened: crate_opened @ 32",
+        "crate_t = crate",
+        '    """A crate."""',
+    ],
+)
+def test_the_module_reads_like_the_header(folder, line):
+    assert line in (folder / "goods.py").read_text().splitlines()
+
+
+def test_what_no_rule_knows_is_reported(folder):
+    report = (folder / "goods.report").read_text()
+    assert "unknown.what: InOut[ListOfInt]" in report
+    assert "printed: left out" in report
+    assert "first" not in report
+
+
+def test_the_module_does_what_the_header_says(goods):
+    assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (42, "goods", 0.5, 3, 7)
+    assert goods.first(b"four") == (0, 4)
+    assert goods.first("vier") == goods.LATER_first("vier")
+    assert goods.unknown([41]) == 42
+    assert goods.colour.RED == -1
+    crate = goods.crate(label="abcd", b=300, real=1.0)
+    crate.paint[1].shade = goods.colour.BLUE
+    assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (b"abcd", 300, 0x3F800000, goods.colour.BLUE)
+    crate.next = crate
+    assert crate.next.b == 300
+    assert crate.next.next.next.label == b"abcd"
+    crate.next = None
+    assert crate.next is None
+    assert not hasattr(goods, "inlined")
+
+
+def test_the_description_alone_writes_the_same(folder):
+    before = (folder / "goods.py").read_text()
+    (folder / "goods.py").write_text("")
+    subprocess.run([BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py"], check=True)
+    assert (folder / "goods.py").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('name = "x"\n', "'title' is missing"),
+        ('name = "x"\ntitle = "X"\nheaders = ["none.h"]\n', "do not compile"),
+        ('name = "x"\ntitle = "X"\nheader = "x.h"\n', "nothing is called 'header'"),
+        ('name = "x\n', "x.toml:1"),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
+    (tmp_path / "x.toml").write_text(settings)
+    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr

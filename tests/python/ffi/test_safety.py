@@ -1,0 +1,263 @@
+"""What must not happen to memory: what records point to stays, and what is not known to be there is not read."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+import weakref
+
+import pytest
+
+from entrepot import ffi, hip
+from entrepot.ffi import At, CStr, Library, Pointer, c_float, c_int, c_int32
+from ffi import sample
+
+_library = Library("sample", sonames=[sample.PATH])
+
+
+@_library.struct(size=16, alignment=8)
+class chain:
+    next: At[chain] @ 0
+    value: c_int32 @ 8
+
+
+@_library.struct(size=16, alignment=8)
+class text_and_memory:
+    text: CStr @ 0
+    memory: Pointer @ 8
+
+
+@_library.struct(size=40, alignment=8)
+class outer:
+    one: text_and_memory @ 0
+    two: text_and_memory @ 16
+    number: c_float @ 32
+
+
+@_library.struct(size=8, alignment=4)
+class padded:
+    first: c_int32 @ 0
+    __pad: c_int32 @ 4 = 7
+
+
+@_library.struct(size=4, alignment=4)
+class unplaced:
+    first: c_int32
+
+
+@_library.struct(size=4, alignment=4)
+class pythonic:
+    first: int @ 0
+
+
+@_library.callback
+def taking(at: ffi.In[Pointer]) -> None: ...
+
+
+@_library.enum(c_int)
+class bits:
+    """A name that entrepot.ffi has too."""
+
+    SOME = 3
+
+
+__getattr__, _, _ = _library.declared(globals())
+
+
+def named(name):
+    return getattr(sys.modules[__name__], name)
+
+
+class Held(bytearray):
+    __slots__ = ("__weakref__",)
+
+
+def is_gone(reference) -> bool:
+    gc.collect()
+    return reference() is None
+
+
+class TestRecordsByValue:
+    def test_an_assigned_record_brings_what_it_points_to(self):
+        memory = Held(b"memory")
+        gone = weakref.ref(memory)
+        whole = named("outer")()
+        whole.two = named("text_and_memory")(memory=memory)
+        del memory
+        assert not is_gone(gone)
+        whole.two = named("text_and_memory")()
+        assert is_gone(gone)
+
+    def test_in_the_constructor_and_as_a_tuple(self):
+        first, second = Held(b"first"), Held(b"second")
+        gone = [weakref.ref(first), weakref.ref(second)]
+        whole = named("outer")((None, first), two=named("text_and_memory")(memory=second))
+        del first, second
+        gc.collect()
+        assert [each() is None for each in gone] == [False, False]
+        assert ctypes.string_at(int(whole.two.memory), 6) == b"second"
+        del whole
+        assert is_gone(gone[0])
+        assert is_gone(gone[1])
+
+    def test_a_record_assigned_to_itself_keeps_it(self):
+        memory = Held(b"memory")
+        gone = weakref.ref(memory)
+        whole = named("outer")((None, memory))
+        del memory
+        whole.one = whole.one
+        whole.two = whole.one
+        whole.one = named("text_and_memory")()
+        assert not is_gone(gone)
+
+
+class TestReprs:
+    def test_fields_are_shown_as_addresses(self):
+        whole = named("outer")((0x10, 0x20))
+        assert "text=0x10 memory=0x20" in repr(whole)
+
+    def test_what_is_at_an_int_is_not_read(self):
+        assert repr(sample.point.fromObj(16)) == "<point at 0x10>"
+
+    def test_one_member_of_a_union(self):
+        assert "real" not in repr(sample.record_union_0(whole=1))
+
+
+class TestLengths:
+    def test_a_record_is_not_seen_as_a_longer_one(self):
+        with pytest.raises(ValueError, match="8 bytes are fewer than the 56"):
+            sample.record.fromObj(sample.point())
+
+    def test_an_array_at_a_buffer_ends_with_it(self):
+        points = sample.point.fromObj(bytearray(17))
+        assert points.element(1).x == 0
+        with pytest.raises(IndexError):
+            points.element(2)
+
+    def test_a_ctypes_pointer_is_no_memory_of_eight_bytes(self):
+        memory = (ctypes.c_char * 56)()
+        assert sample.record.fromObj(ctypes.cast(memory, ctypes.c_void_p)).tag == 0
+
+    @pytest.mark.parametrize("memory", [bytearray(3), ffi.ListOfInt([])])
+    def test_memory_for_results_is_long_enough(self, memory):
+        with pytest.raises(ValueError, match=r"quotient'.*bytes are fewer than the 4"):
+            sample.divide(7, 2, quotient=memory)
+        with pytest.raises(ValueError, match=r"'out'.*bytes are fewer than the 8"):
+            sample.make_point(out=memory, x=1)
+
+
+class TestDeclarations:
+    def test_fields_are_not_made(self):
+        with pytest.raises(TypeError, match="cannot create"):
+            ffi.Field()
+
+    def test_addresses_are_of_adapters(self):
+        with pytest.raises(TypeError, match="int is no subclass of Pointer"):
+            ffi.Form("address", "pointer", int)
+
+    @pytest.mark.parametrize("annotation", [c_int * 8, ffi.In[c_int * 8]])
+    def test_c_passes_no_arrays(self, annotation):
+        def length(text) -> None: ...
+
+        length.__annotations__ = {"text": annotation, "return": c_int}
+        with pytest.raises(TypeError, match="C passes no arrays"):
+            _library.function(length)(list(range(8)))
+
+    def test_a_name_with_two_underscores(self):
+        assert named("padded").PROPERTIES() == ["first", "__pad"]
+        assert list(named("padded")(1)) == [1, 7]
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("unplaced", r"unplaced\.first: a field is a type @ the byte"),
+            ("pythonic", "'int @ 0': int is no type of C"),
+            ("taking", r"taking, at: C calls it"),
+        ],
+    )
+    def test_what_c_cannot_mean_is_refused(self, name, words):
+        with pytest.raises(TypeError, match=words):
+            named(name)
+
+    def test_a_class_of_python_is_no_type_of_c(self):
+        def length(text) -> None: ...
+
+        length.__annotations__ = {"text": int, "return": c_int}
+        with pytest.raises(TypeError, match="int is no type of C"):
+            _library.function(length)(1)
+
+    def test_what_a_module_declares_goes_before_what_entrepot_has(self):
+        assert _library._scope["bits"].form.size == 4
+
+
+class TestViews:
+    def test_a_view_through_a_pointer_keeps_what_was_assigned(self):
+        first, second = named("chain")(value=1), named("chain")(value=2)
+        gone = weakref.ref(second)
+        first.next = second
+        view = first.next
+        del first, second
+        assert not is_gone(gone)
+        assert view.value == 2
+        del view
+        assert is_gone(gone)
+
+    def test_a_view_of_what_is_read_only(self):
+        first = named("chain")(next=bytes(16))
+        with pytest.raises(ValueError, match="read-only"):
+            first.next.value = 3
+        nested = sample.record.fromObj(bytes(56)).corners[0]
+        with pytest.raises(ValueError, match="read-only"):
+            sample.fill(nested, 1, 8)
+
+    def test_memory_stays_below_its_views(self):
+        record = sample.record()
+        corner = record.corners[0]
+        with pytest.raises(BufferError):
+            Pointer.__init__(record, None)
+        del corner
+        Pointer.__init__(record, None)
+        assert not record
+
+    def test_what_is_made_of_a_view_keeps_it(self):
+        record = sample.record()
+        gone = weakref.ref(record)
+        pointer = Pointer(record.corners[0])
+        del record
+        assert not is_gone(gone)
+        del pointer
+        assert is_gone(gone)
+
+
+class TestNumbers:
+    def test_what_interrupts_a_conversion_is_raised(self):
+        class Number:
+            def __float__(self):
+                raise KeyboardInterrupt
+
+            def __index__(self):
+                raise MemoryError
+
+        with pytest.raises(KeyboardInterrupt):
+            sample.halved(Number())
+        with pytest.raises(MemoryError):
+            sample.add_int8(Number(), 1)
+
+    def test_a_float_that_is_too_large(self):
+        with pytest.raises(OverflowError, match=r"1e\+300 does not fit float32"):
+            sample.halved(1e300)
+        assert sample.halved(float("inf")) == float("inf")
+
+
+def test_the_reviewed_crashes_in_a_process_of_their_own():
+    code = """
+from entrepot import hip
+r = hip.hipResourceDesc()
+r.res.linear.devPtr = 0x7f0000001000
+repr(r), repr(hip.dim3.fromObj(16)), repr(hip.hipMemcpy3DParms())
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    with pytest.raises(ValueError, match="12 bytes are fewer than"):
+        hip.hipDeviceProp_t.fromObj(hip.dim3())
