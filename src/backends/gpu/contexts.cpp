@@ -166,30 +166,48 @@ bool Context::keep_event(Event &event) noexcept {
 
 void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
-        unload_finished();
-        CUevent last_use = nullptr;
-        if (driver().cuCtxRecordEvent != nullptr && !has_captures(*this)) {
-            const Current current(native);
-            last_use = create_event();
-            if (driver().cuCtxRecordEvent(native, last_use) != CUDA_SUCCESS)
-                driver().cuEventDestroy(std::exchange(last_use, nullptr));
+        {
+            const std::lock_guard hold(mutex_);
+            leaving_.push_back({module, nullptr});
         }
-        const std::lock_guard hold(mutex_);
-        leaving_.push_back({module, last_use});  // where the driver cannot say when it is over, it stays as long as the context
+        unload_finished();
     });
 }
 
+// Where the driver cannot mark a context, modules stay as long as that does; during a capture, until a later entry.
+void Context::mark_leaving() {
+    if (driver().cuCtxRecordEvent == nullptr || has_captures(*this))
+        return;
+    const Current current(native);
+    const std::lock_guard hold(mutex_);
+    for (Leaving &leaving : leaving_) {
+        if (leaving.last_use != nullptr)
+            continue;
+        const CUevent last_use = create_event();
+        if (driver().cuCtxRecordEvent(native, last_use) == CUDA_SUCCESS)
+            leaving.last_use = last_use;
+        else
+            driver().cuEventDestroy(last_use);
+    }
+}
+
 void Context::unload_finished() {
+    {
+        const std::lock_guard hold(mutex_);
+        if (leaving_.empty())
+            return;
+    }
     const BesideCaptures beside;
+    mark_leaving();
     std::vector<Leaving> gone;
     {
         const std::lock_guard hold(mutex_);
-        const auto is_used = [](const Leaving &leaving) {
-            return leaving.last_use == nullptr || driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS;
-        };
-        const auto first = std::partition(leaving_.begin(), leaving_.end(), is_used);
-        gone.assign(first, leaving_.end());
-        leaving_.erase(first, leaving_.end());
+        std::erase_if(leaving_, [&](const Leaving &leaving) {
+            if (leaving.last_use == nullptr || driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)
+                return false;
+            gone.push_back(leaving);
+            return true;
+        });
     }
     if (gone.empty())
         return;

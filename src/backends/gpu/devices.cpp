@@ -91,8 +91,8 @@ Device::Device(CUdevice ordinal)
     info.max_work_items[1] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
     info.max_work_items[2] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
     info.compute_units = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-    info.aspects =
-        EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING | EP_PEER_COPIES;
+    info.aspects = EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING |
+                   EP_PEER_COPIES | EP_GRAPH_CAPTURE;
     if (has_pools)
         info.aspects |= EP_ORDERED_FREE;
     // Without concurrent access the host may not touch managed memory while any kernel runs, whatever that kernel uses.

@@ -123,6 +123,8 @@ Reference<Event> Queue::record() {
     Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
     const Current current(context->native);
     check(driver().cuEventRecord(event->native, native), "cuEventRecord");
+    if (thread != 0 && capture() == 0)
+        remember(*event);
     return event;
 }
 
@@ -141,6 +143,8 @@ void Queue::hand_over(Queue &to) {
         const Current current(context->native);
         check(driver().cuEventRecord(hand_over_mark_->native, native), "cuEventRecord");
     }
+    // Whoever waits for a mark of a graph goes into it.
+    require_running("a hand-over from");
     wait_for(*hand_over_mark_);
 }
 

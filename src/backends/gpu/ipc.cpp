@@ -153,6 +153,13 @@ void *map(const Device &device, const Mapping &mapping) {
     return reinterpret_cast<void *>(start);
 }
 
+// Memory that others open by a file or over the fabric is virtual memory, which older devices and runtimes have not.
+void require_files(const Device &device) {
+    if (device.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
+        device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0)
+        refuse(EP_UNSUPPORTED, device.selector(), " has no memory that another process can open by a file");
+}
+
 ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, void **pointer) {
     return guarded([&] {
         const BesideCaptures beside;
@@ -160,9 +167,7 @@ ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, s
         if (kind != EP_USM_DEVICE)
             refuse(EP_UNSUPPORTED, "of ", on.selector(),
                    " only device memory can be shared with other processes: share memory of the host, and copy");
-        if (on.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
-            on.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0)
-            refuse(EP_UNSUPPORTED, on.selector(), " has no memory that another process can open by a file");
+        require_files(on);
         if (bytes > on.info.max_allocation)
             refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ", on.selector(), " has ",
                    on.info.max_allocation, " in all");
@@ -258,6 +263,9 @@ ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
     });
 }
 
+// What the driver has no way to is another thing than a handle that is wrong.
+ep_status status_of_opening(CUresult code) noexcept { return code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID; }
+
 // What the file or the fabric handle stands for, if it is memory of the device.
 Mapping import(const Device &device, const ep_ipc_handle &handle) {
     Mapping mapping{static_cast<ep_ipc_form>(handle.form), handle.size};
@@ -276,7 +284,7 @@ Mapping import(const Device &device, const ep_ipc_handle &handle) {
             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         if (code != CUDA_SUCCESS) {
             close(mapping.file);
-            refuse(EP_INVALID, "the handle's file is no device memory: ", text_of(code));
+            refuse(status_of_opening(code), "the handle's file is no device memory: ", text_of(code));
         }
     }
     CUmemAllocationProp found{};
@@ -294,7 +302,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
     CUdeviceptr start = 0;
     const CUresult code = driver().cuIpcOpenMemHandle(&start, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (code != CUDA_SUCCESS)
-        refuse(EP_INVALID, "the driver does not open the handle, with ", text_of(code),
+        refuse(status_of_opening(code), "the driver does not open the handle, with ", text_of(code),
                ": the process that shared the memory has ended or let go of it, or is this one");
     try {
         const PointerAttributes found = attributes_of(reinterpret_cast<void *>(start));
@@ -319,6 +327,7 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
         switch (handle->form) {
         case EP_IPC_FILE:
         case EP_IPC_FABRIC:
+            require_files(device);
             *pointer = map(device, import(device, *handle));
             break;
         case EP_IPC_DRIVER:
@@ -335,7 +344,7 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
 ep_status ipc_close(ep_context context, void *pointer) {
     return guarded([&] {
         if (has_captures(object(context)))  // which waiting for all work would invalidate
-            refuse(EP_INVALID, "memory of another process is not closed while a stream is being captured into a graph");
+            refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is being captured into a graph");
         const BesideCaptures beside;
         const Current current(object(context).native);
         const Mapping mapping = Mappings::only().take(address(pointer));

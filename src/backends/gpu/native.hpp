@@ -135,8 +135,10 @@ public:
 private:
     struct Leaving {
         CUmodule module;
-        CUevent last_use;
+        CUevent last_use;  // NULL: not marked yet
     };
+    void mark_leaving();
+
     std::mutex mutex_;             // guards what follows
     std::vector<Event *> events_;  // without references, to us or to them
     CUmodule strided_module_ = nullptr;
@@ -220,12 +222,13 @@ public:
         if (thread != 0)
             mark();
     }
-    // Records the event by which other threads know a per-thread stream.
+    // Records the event by which other threads know a per-thread stream, unless it is captured: then nothing of it runs.
     void mark();
 
 private:
     void require_own_thread() const;
     Event *last_mark();  // one reference; NULL: nothing was submitted
+    void remember(Event &mark) noexcept;
     void require_running(const char *what) const;
 
     std::atomic<bool> may_be_captured_;

@@ -67,6 +67,18 @@ private:
     std::map<Key, Queue *> handles_;
 };
 
+// What a graph keeps. The driver's object lets go of it on a thread of the driver's, also where the graph never got it.
+struct Kept {
+    void *user;
+    void (*let_go)(void *user);  // NULL: the caller has kept what it gave
+
+    static void end(void *given) {
+        const std::unique_ptr<Kept> mine(static_cast<Kept *>(given));
+        if (mine->let_go != nullptr)
+            mine->let_go(mine->user);
+    }
+};
+
 bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
 // The default streams are those of the context that is named, or of the caller's current one; where there is none, of the first
@@ -206,9 +218,17 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
     check(driver().capture_info(native, &status, nullptr, &graph, nullptr, nullptr), "cuStreamGetCaptureInfo");
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no graph to keep anything");
-    CUuserObject kept = nullptr;
-    check(driver().cuUserObjectCreate(&kept, user, let_go, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), "cuUserObjectCreate");
-    check(driver().cuGraphRetainUserObject(graph, kept, 1, CU_GRAPH_USER_OBJECT_MOVE), "cuGraphRetainUserObject");
+    auto kept = std::make_unique<Kept>(Kept{user, let_go});
+    CUuserObject object = nullptr;
+    check(driver().cuUserObjectCreate(&object, kept.get(), Kept::end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+          "cuUserObjectCreate");
+    Kept &given = *kept.release();
+    const CUresult code = driver().cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    if (code == CUDA_SUCCESS)
+        return;
+    given.let_go = nullptr;
+    driver().cuUserObjectRelease(object, 1);
+    fail(code, "cuGraphRetainUserObject");
 }
 
 // The driver would refuse as well, and invalidate the capture.
@@ -239,13 +259,16 @@ Event *Queue::last_mark() {
 }
 
 void Queue::mark() {
-    if (capture() != 0)
-        return;  // nothing of it runs
-    Reference<Event> marked = record();
+    if (capture() == 0)
+        record();
+}
+
+void Queue::remember(Event &mark) noexcept {
+    mark.retain();
     Event *earlier;
     {
         const std::lock_guard hold(mutex_);
-        earlier = std::exchange(last_, marked.detach());
+        earlier = std::exchange(last_, &mark);
     }
     if (earlier != nullptr)
         earlier->release();

@@ -169,9 +169,14 @@ CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
 
 // Before HIP 5.3 a graph keeps nothing for anybody.
 CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
-    if (driver().hipUserObjectCreate == nullptr || driver().hipGraphRetainUserObject == nullptr)
+    const Driver &d = driver();
+    if (d.hipUserObjectCreate == nullptr || d.hipUserObjectRelease == nullptr || d.hipGraphRetainUserObject == nullptr)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return driver().hipUserObjectCreate(made, user, let_go, references, flags);
+    return d.hipUserObjectCreate(made, user, let_go, references, flags);
+}
+
+CUresult release_user_object(CUuserObject object, unsigned references) {
+    return driver().hipUserObjectRelease(object, references);
 }
 
 CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) {
@@ -215,6 +220,7 @@ void stand_between(Driver &made) {
     made.cuMemcpyPeerAsync = copy_between;
     made.cuLaunchHostFunc = call_host_later;
     made.cuUserObjectCreate = create_user_object;
+    made.cuUserObjectRelease = release_user_object;
     made.cuGraphRetainUserObject = retain_user_object;
     made.cuModuleLoadDataEx = load_code;
     made.cuFuncSetAttribute = set_function_attribute;

@@ -281,6 +281,7 @@ inline constexpr int hipMemcpyDefault = 4;
     required(hipEventQuery, (CUevent event)) \
     optional(hipStreamGetDevice, (CUstream stream, CUdevice *device)) \
     optional(hipUserObjectCreate, (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags)) \
+    optional(hipUserObjectRelease, (CUuserObject object, unsigned references)) \
     optional(hipGraphRetainUserObject, (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
     optional(hipLaunchHostFunc, (CUstream stream, CUhostFn function, void *user)) \
     required(hipStreamAddCallback, (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, unsigned flags)) \
@@ -327,6 +328,7 @@ struct Driver {
     CUresult (*cuLaunchHostFunc)(CUstream stream, CUhostFn function, void *user) = nullptr;
     CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
                                    unsigned flags) = nullptr;
+    CUresult (*cuUserObjectRelease)(CUuserObject object, unsigned references) = nullptr;
     CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
     CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
                                    void **values) = nullptr;
