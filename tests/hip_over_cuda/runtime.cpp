@@ -224,6 +224,34 @@ HIP_OVER_CUDA int hipStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureSta
     current_device();
     return said(function(stream, status, number, graph, dependencies, count));
 }
+HIP_OVER_CUDA int hipStreamBeginCapture(CUstream stream, int mode) {
+    current_device();
+    return said(CU(cuStreamBeginCapture)(stream, static_cast<CUstreamCaptureMode>(mode)));
+}
+HIP_OVER_CUDA int hipStreamEndCapture(CUstream stream, CUgraph *graph) {
+    current_device();
+    return said(CU(cuStreamEndCapture)(stream, graph));
+}
+HIP_OVER_CUDA int hipStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+    current_device();
+    return said(CU(cuStreamIsCapturing)(stream, status));
+}
+HIP_OVER_CUDA int hipGraphInstantiateWithFlags(CUgraphExec *ready, CUgraph graph, unsigned long long flags) {
+    current_device();
+    return said(CU(cuGraphInstantiateWithFlags)(ready, graph, flags));
+}
+HIP_OVER_CUDA int hipGraphInstantiate(CUgraphExec *ready, CUgraph graph, CUgraphNode *, char *, std::size_t) {
+    return hipGraphInstantiateWithFlags(ready, graph, 0);
+}
+HIP_OVER_CUDA int hipGraphLaunch(CUgraphExec ready, CUstream stream) {
+    current_device();
+    return said(CU(cuGraphLaunch)(ready, stream));
+}
+HIP_OVER_CUDA int hipGraphExecDestroy(CUgraphExec ready) { return said(CU(cuGraphExecDestroy)(ready)); }
+HIP_OVER_CUDA int hipGraphDestroy(CUgraph graph) { return said(CU(cuGraphDestroy)(graph)); }
+HIP_OVER_CUDA int hipUserObjectRelease(CUuserObject object, unsigned references) {
+    return said(CU(cuUserObjectRelease)(object, references));
+}
 HIP_OVER_CUDA int hipUserObjectCreate(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
     return said(CU(cuUserObjectCreate)(made, user, let_go, references, flags));
 }

@@ -55,7 +55,7 @@ const Backend &add(const ep_backend *api);
 const ep_loader *loader() noexcept;
 
 // The CUDA stream that another library works with on this thread, on the device of that number; nullptr: none is known. Backends
-// ask before what would invalidate a graph that is being captured in it. Called without Python's lock.
+// ask before what would invalidate a graph that is being captured in it. Called with Python's lock or without it.
 using ForeignQueue = void *(*)(std::uint32_t device);
 void set_foreign_queue(ForeignQueue of) noexcept;
 

@@ -1,12 +1,28 @@
-// The CUDA backend keeps the contract, with programs in CUDA C++, and launches kernels from PTX as well.
+// The CUDA backend keeps the contract, with programs in CUDA C++.
+#include "../gpu/graphs.hpp"
 #include "../gpu/kernels.hpp"
-#include "cuda_table.hpp"
+#include "functions.hpp"
 
 namespace entrepot::contract {
 namespace {
 
+// With the stream's context current, which the runtime's users have and the driver's may not.
+void inside(void *stream, const std::function<void()> &body) {
+    CUcontext native = nullptr;
+    backends::cuda::check(backends::cuda::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native), "cuStreamGetCtx");
+    const backends::cuda::Current current(native);
+    body();
+}
+
+const Graphs &graphs() {
+    static const Graphs only = graphs_of([](const std::string &name) { return driver_function<void *>(name.c_str()); }, "cu",
+                                         "StreamBeginCapture_v2", inside);
+    return only;
+}
+
 const Subject &cuda_cpp() {
-    static const Subject subject{&cuda_table(), EP_CUDA_CPP, gpu_kernels::indices, gpu_kernels::spin, gpu_kernels::reverse};
+    static const Subject subject{&gpu_table(), EP_CUDA_CPP, gpu_kernels::indices, gpu_kernels::spin, gpu_kernels::reverse,
+                                 true,         &graphs()};
     return subject;
 }
 

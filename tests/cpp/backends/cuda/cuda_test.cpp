@@ -2,7 +2,7 @@
 // whose groups work together.
 #include "backends/gpu/compiler.hpp"
 
-#include "cuda_table.hpp"
+#include "functions.hpp"
 
 namespace entrepot::contract {
 namespace {
@@ -19,7 +19,7 @@ const char *const spin = R"(extern "C" __global__ void spin(long long *out, long
                             })";
 
 const Subject &subject() {
-    static const Subject only{&cuda_table(), EP_CUDA_CPP, "", spin, ""};
+    static const Subject only{&gpu_table(), EP_CUDA_CPP, "", spin, ""};
     return only;
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("the primary context is retained while somebody holds it, and released
 }
 
 TEST_CASE("a thread without a context has none after") {
-    const ep_backend &table = cuda_table();
+    const ep_backend &table = gpu_table();
     bool right = false;
     CUcontext after = reinterpret_cast<CUcontext>(1);
     std::thread([&] {

@@ -1,5 +1,5 @@
 // What is particular to HIP: the default stream, errors that stay ours, devices of other people's streams, code objects.
-#include "hip_table.hpp"
+#include "../gpu/table.hpp"
 
 #include "../gpu/kernels.hpp"
 #include "backends/gpu/compiler.hpp"
@@ -10,7 +10,7 @@ namespace {
 using backends::hip::driver;
 
 const Subject &subject() {
-    static const Subject only{&hip_table(), EP_HIP_CPP, "", gpu_kernels::spin, ""};
+    static const Subject only{&gpu_table(), EP_HIP_CPP, "", gpu_kernels::spin, ""};
     return only;
 }
 

@@ -1,5 +1,8 @@
 // Two devices: copies between them, access of one's kernels to the other's memory, and work on whichever is not the current one.
-#include "cuda_table.hpp"
+#include "backends/gpu/code.hpp"
+
+#include "kernels.hpp"
+#include "table.hpp"
 
 #include <numeric>
 
@@ -7,15 +10,7 @@ namespace entrepot::contract {
 namespace {
 
 const Subject &subject() {
-    static const Subject only{&cuda_table(), EP_CUDA_CPP, "",
-                              R"(extern "C" __global__ void spin(long long *out, long long steps, long long value) {
-                                     unsigned long long x = 1;
-                                     for (long long i = 0; i < steps; ++i)
-                                         x = x * 6364136223846793005ull + 1442695040888963407ull;
-                                     out[1] = x;
-                                     out[0] = value;
-                                 })",
-                              ""};
+    static const Subject only{&gpu_table(), backends::ENTREPOT_GPU::source_dialect, "", gpu_kernels::spin, ""};
     return only;
 }
 
@@ -119,7 +114,8 @@ TEST_CASE("each device works while the other's context is current") {
     with_two([](const Bench &first, const Bench &second) {
         void *native = nullptr;
         CONTRACT_OK(first.table.context_native(first.context.get(), &native));
-        const backends::cuda::Current current(static_cast<CUcontext>(native));
+        using Native = decltype(current_context());
+        const backends::ENTREPOT_GPU::Current current(static_cast<Native>(native));
         const Memory there(second, EP_USM_DEVICE, 4000), shared(second, EP_USM_SHARED, 4000), pinned(second, EP_USM_HOST, 4000);
         for (const Memory *memory : {&there, &shared, &pinned}) {
             const Queue queue = second.queue();
@@ -128,7 +124,7 @@ TEST_CASE("each device works while the other's context is current") {
             second.wait(queue);
             CHECK(memory->read<std::uint64_t>(500) == std::vector<std::uint64_t>(500, item));
         }
-        CHECK(current_context() == static_cast<CUcontext>(native));
+        CHECK(current_context() == static_cast<Native>(native));
     });
 }
 
