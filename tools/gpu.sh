@@ -30,7 +30,7 @@ part_cpp() {
 part_hip() {
     export ENTREPOT_HIP_LIBRARY=$PWD/$build/tests/hip_over_cuda/libhip_over_cuda.so
     ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip$" || return
-    PYTHONPATH=$package ENTREPOT_REQUIRE=hip "$python" -m pytest -o minversion=7 -q ${HIP_PYTEST_ARGS:-tests/python/device/test_hip.py}
+    PYTHONPATH=$package ENTREPOT_REQUIRE=hip "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python/device tests/contract}
 }
 
 part_python() {
