@@ -273,8 +273,11 @@ Mapping import(const Device &device, const ep_ipc_handle &handle) {
     std::memcpy(&name, handle.name, sizeof name);
     mapping.has_fabric = handle.form == EP_IPC_FABRIC;
     if (mapping.has_fabric) {
-        check(driver().cuMemImportFromShareableHandle(&mapping.block, &name, CU_MEM_HANDLE_TYPE_FABRIC),
-              "cuMemImportFromShareableHandle");
+        if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) == 0)
+            refuse(EP_UNSUPPORTED, device.selector(), " opens no fabric handles");
+        const CUresult code = driver().cuMemImportFromShareableHandle(&mapping.block, &name, CU_MEM_HANDLE_TYPE_FABRIC);
+        if (code != CUDA_SUCCESS)
+            refuse(status_of_opening(code), "the fabric handle stands for no device memory here: ", text_of(code));
     } else {
         mapping.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // to share it on
         if (mapping.file < 0)

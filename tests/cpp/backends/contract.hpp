@@ -1175,6 +1175,8 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         }
         again = handle;
+        again.form = EP_IPC_FABRIC;  // of a name that nobody has given
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.form = 77;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.device[3] ^= 0xff;

@@ -506,6 +506,41 @@ TEST_CASE("PTX and cubins are programs too") {
     }
 }
 
+TEST_CASE("a program that goes during a capture is unloaded when that is over") {
+    if (driver().cuCtxRecordEvent == nullptr) {
+        MESSAGE("skipped: the driver marks no contexts, and a program stays as long as its context");
+        return;
+    }
+    const Bench bench = first_device();
+    const Queue queue = bench.queue();
+    const auto free_bytes = [&] {
+        const backends::cuda::Current current(native_context(bench, bench.context));
+        std::size_t free = 0, all = 0;
+        check(driver().cuMemGetInfo(&free, &all), "cuMemGetInfo");
+        return free;
+    };
+    constexpr std::size_t half = std::size_t{128} << 20;
+    const std::size_t before = free_bytes();
+    Program program = build(bench, EP_CUDA_CPP, R"(__device__ char room[256 << 20];
+        extern "C" __global__ void touch() { room[threadIdx.x] = 1; })");
+    Kernel kernel = kernel_of(bench, program, "touch");
+    run(bench, kernel, {1, {32}, {32}}, {});
+    REQUIRE(free_bytes() + half < before);
+
+    const CUstream stream = native_stream(bench, queue);
+    check(driver_function<CUresult (*)(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0), "cuStreamBeginCapture");
+    kernel.reset();
+    program.reset();
+    CUgraph graph = nullptr;
+    check(driver_function<CUresult (*)(CUstream, CUgraph *)>("cuStreamEndCapture")(stream, &graph), "cuStreamEndCapture");
+    check(driver_function<CUresult (*)(CUgraph)>("cuGraphDestroy")(graph), "cuGraphDestroy");
+    for (int tries = 0; tries < 100 && free_bytes() + half < before; ++tries) {
+        build(bench, EP_CUDA_CPP, "extern \"C\" __global__ void other() {}");  // at which what has left is looked after
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK(free_bytes() + half > before);
+}
+
 TEST_CASE("a kernel tells what it takes of the device") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
