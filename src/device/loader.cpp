@@ -54,9 +54,9 @@ const char *find_library(const char *file) {
 
 std::atomic<registry::ForeignQueue> foreign_queue_of{nullptr};
 
-void *foreign_queue(std::uint32_t device) {
+void *foreign_queue(const char *backend, std::uint32_t device) {
     const registry::ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
-    return of ? of(device) : nullptr;
+    return of ? of(backend, device) : nullptr;
 }
 
 constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, foreign_queue};

@@ -46,9 +46,9 @@ typedef struct ep_loader {
     /* The path of a shared library where packages put them; NULL: only the system can know. Lives until the next call on this
      * thread. */
     const char *(*find_library)(const char *file);
-    /* The native queue that another library works with on this thread, on the device of that number: it may be one that nobody
-     * here has a handle of. NULL: none is known. */
-    void *(*foreign_queue)(uint32_t device);
+    /* The native queue that another library works with on this thread, on the device of that number of the backend ("cuda",
+     * "hip"): it may be one that nobody here has a handle of. NULL: none is known. */
+    void *(*foreign_queue)(const char *backend, uint32_t device);
 } ep_loader;
 
 typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */

@@ -41,11 +41,20 @@ struct Producer {
     const KnownProducer *known;  // or nullptr
     bool lends;
     const Producer *next;
-    mutable std::atomic<std::uint64_t> has_answered{0};  // for these devices of CUDA: what its current stream is
+    mutable std::atomic<std::uint64_t> has_answered{0};  // for these devices: what its current stream is
 
-    static std::uint64_t bit_of(std::int32_t device) noexcept { return device < 64 ? std::uint64_t{1} << device : 0; }
-    bool answers_for(std::int32_t device) const noexcept {
+    // CUDA's in the lower half, ROCm's in the upper one; others have none.
+    static std::uint64_t bit_of(DLDevice device) noexcept {
+        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) || device.device_id < 0 || device.device_id >= 32)
+            return 0;
+        return std::uint64_t{1} << (device.device_id + (device.device_type == kDLROCM ? 32 : 0));
+    }
+    bool answers_for(DLDevice device) const noexcept {
         return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
+    }
+    void note_answer_for(DLDevice device) const noexcept {
+        if (const std::uint64_t bit = bit_of(device); bit != 0 && !answers_for(device))
+            has_answered.fetch_or(bit, std::memory_order_relaxed);
     }
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
@@ -80,8 +89,8 @@ const KnownProducer *find_known(PyTypeObject *type) {
 
 // Asked on any thread, whether it has the GIL or not. A producer that fails sets an exception, for which it needs that; a known
 // one needs nothing of Python otherwise, and where it has answered once it does not fail.
-void *current_stream_of_known(std::uint32_t number) {
-    const auto device = static_cast<std::int32_t>(number);
+void *current_stream_of_known(const char *backend, std::uint32_t number) {
+    const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
     const bool may_fail = !is_finalizing() && PyGILState_Check() != 0;
     void *stream = nullptr;
     for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next) {
@@ -90,7 +99,7 @@ void *current_stream_of_known(std::uint32_t number) {
         std::optional<SetErrorAside> aside;
         if (may_fail)
             aside.emplace();
-        if (each->api->current_work_stream(kDLCUDA, device, &stream) == 0)
+        if (each->api->current_work_stream(device.device_type, device.device_id, &stream) == 0)
             continue;
         stream = nullptr;
         if (may_fail)
@@ -138,8 +147,8 @@ void check_status(int status, PyObject *object) {
 void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device, const Array &array) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
-    if (producer.known && device.device_type == kDLCUDA && !producer.answers_for(device.device_id))
-        producer.has_answered.fetch_or(Producer::bit_of(device.device_id), std::memory_order_relaxed);
+    if (producer.known)
+        producer.note_answer_for(device);
     if (stream || device.device_type != kDLOneAPI)  // NULL is CUDA's legacy default stream, and for SYCL no queue
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }

@@ -246,7 +246,7 @@ bool has_captures(const Context &context) {
         return driver().capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr) != CUDA_SUCCESS ||
                status != CU_STREAM_CAPTURE_STATUS_NONE;
     };
-    void *const foreign = loader->foreign_queue(static_cast<std::uint32_t>(context.device.native));
+    void *const foreign = loader->foreign_queue(selector_word, static_cast<std::uint32_t>(context.device.native));
     return is_captured(CU_STREAM_LEGACY) || (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
            Known::only().is_any_captured(context);
 }

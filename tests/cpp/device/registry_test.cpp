@@ -86,3 +86,15 @@ TEST_CASE("the current queue is the innermost of this thread, else that of the d
     CHECK(registry::current_queue() == initial);
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
 }
+
+TEST_CASE("a backend is told the stream that another library works with on a device of its own") {
+    static int stream = 0;
+    const auto ask = registry::loader()->foreign_queue;
+    CHECK(ask("hip", 3) == nullptr);
+    registry::set_foreign_queue([](const char *backend, std::uint32_t device) -> void * {
+        return std::string_view(backend) == "hip" && device == 3 ? &stream : nullptr;
+    });
+    CHECK(ask("hip", 3) == &stream);
+    CHECK(ask("cuda", 3) == nullptr);
+    registry::set_foreign_queue(nullptr);
+}
