@@ -62,6 +62,9 @@ $(VENV)/.installed-%: pyproject.toml | $(PY)
 	$(PIP) install --prefer-binary --group $*
 	touch $@
 
+# In two steps: pip keeps what it downloads until the last package is installed, and the second step's are 3 GB.
+$(VENV)/.installed-peers-all: $(VENV)/.installed-peers
+
 # ---------------------------------------------------------------- build
 
 # Without isolation, so that a build folder serves again: pip's isolated environment has another path each time.

@@ -488,11 +488,11 @@ class TestMemoryOfSubclasses:
                 self.cells = (ctypes.c_int * 2)(1, 2)
                 super().__init__(ctypes.addressof(self.cells))
 
-        self.check(Storing(), use)
+        self.check(Storing, use)
 
     @pytest.mark.parametrize("use", USES)
     def test_a_callable(self, use):
-        self.check(sample.binary(lambda a, b: a + b), use)
+        self.check(lambda: sample.binary(lambda a, b: a + b), use)
 
     def test_a_callable_is_called(self):
         callables = ListOfPointer([sample.binary(lambda a, b: a + b)])
@@ -511,7 +511,8 @@ class TestMemoryOfSubclasses:
         gc.collect()
         assert gone() is None
 
-    def check(self, adapter, use):
+    def check(self, make, use):
+        adapter = make()  # not an argument: Python 3.10 holds those for as long as the call
         gone = weakref.ref(adapter)
         used = USES[use](adapter)
         del adapter

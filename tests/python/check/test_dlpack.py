@@ -353,7 +353,7 @@ def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> N
 
 
 def test_an_unconsumed_capsule_that_frees_nothing_is_caught() -> None:
-    is_caught(of_exporter("dlpack", NeverFrees), "unconsumed capsule", {"references"})
+    is_caught(of_exporter("dlpack", NeverFrees), "unconsumed capsule", {"references"}, perhaps={"leak"})
 
 
 # ---------------------------------------------------------------- importers
@@ -585,7 +585,7 @@ def test_a_good_importer_of_a_device_keeps_them_all() -> None:
 
 @pytest.mark.parametrize(("name", "take"), cases(IMPORTERS))
 def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
-    is_caught(of_importer("dlpack", take), name)
+    is_caught(of_importer("dlpack", take), name, perhaps={"leak"} if take is IMPORTERS["releases once"] else ())
     hoard.clear()
 
 

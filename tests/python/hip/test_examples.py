@@ -7,14 +7,17 @@ import pickle
 
 import pytest
 
-from entrepot import hip, hiprtc
+from entrepot import LibraryError, hip, hiprtc
 from entrepot.hip import HipError, hip_check
 
 pytestmark = pytest.mark.hip_library
 
 
 def has_device() -> bool:
-    return hip.hipGetDeviceCount()[0] == 0
+    try:
+        return hip.hipGetDeviceCount()[0] == 0
+    except LibraryError:  # asked before the marker's skip
+        return False
 
 
 without_device = pytest.mark.skipif("has_device()", reason="there is a HIP device here")
