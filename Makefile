@@ -9,7 +9,7 @@
 #   make bench      our times and the peers', side by side
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
-#   make bindings   the modules of C libraries, from their headers: tools/bindgen
+#   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
 #   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp python"
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
@@ -43,7 +43,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test gpu peer-suites conformance bench docs lint stubs bindings format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
+.PHONY: demo test gpu peer-suites conformance bench docs lint stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -92,7 +92,7 @@ demo: install $(call group,test $(peers))
 	$(PY) -m entrepot demo
 
 test: TESTS := ON
-test: system-test install $(call group,test $(peers))
+test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure
 	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PY) -m pytest $(PYTEST_ARGS)
 
@@ -121,14 +121,13 @@ docs: install $(call group,docs)
 
 cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
 
-lint: install $(call group,build lint test bindings)
+lint: install bindgen $(call group,build lint test bindings)
 	$(cxx_files) | xargs -r clang-format --dry-run --Werror
 	ruff check
 	ruff format --check
 	mypy
 	tools/stubs.sh build/_core.pyi
 	diff -u python/entrepot/_core.pyi build/_core.pyi
-	tools/system_packages.sh bindgen
 	tools/bindings.sh --check
 	stubtest entrepot --allowlist tools/stubtest.allow --ignore-unused-allowlist
 
@@ -137,9 +136,13 @@ stubs: install
 	tools/stubs.sh
 
 # From the headers that are installed; what CI compares with.
-bindings: $(call group,build bindings)
-	tools/system_packages.sh compiler bindgen
+bindings: bindgen $(call group,build bindings)
 	tools/bindings.sh
+
+bindgen: $(call group,build)
+	tools/system_packages.sh compiler bindgen
+	cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
+	cmake --build build/bindgen > /dev/null
 
 format: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format -i
@@ -157,7 +160,7 @@ sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
 # leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away. Under the
 # sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is named.
-sanitize-python: sanitize-address
+sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	rm -rf build/address/package
 	mkdir build/address/package
 	cp -r python/entrepot build/address/package

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import adapters, bindings, copies, exchange, launches, memory, runtime, startup
+from . import adapters, bindings, copies, exchange, kernels, launches, memory, runtime, startup
 from .harness import measure, print_table
 
 TOPICS = {
@@ -14,6 +14,7 @@ TOPICS = {
     "copies": copies.pairs,
     "adapters": adapters.pairs,
     "bindings": bindings.pairs,
+    "kernels": kernels.pairs,
 }
 
 
@@ -32,6 +33,11 @@ def main(names: list[str]) -> int:
     if not names or "launches" in names:
         topic = runtime.results()
         print("\nlaunches, against the runtime called from C++" + ("" if topic else ": built by `make bench` only"))
+        print_table(topic)
+        results += topic
+    if not names or "kernels" in names:
+        topic = kernels.results()
+        print("\nkernels, launches and first calls")
         print_table(topic)
         results += topic
     if not names or "bindings" in names:

@@ -11,9 +11,12 @@ import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # A first example may compile a kernel, and the machine may have other work.
 settings.register_profile("entrepot", deadline=None)
@@ -58,6 +61,10 @@ def _hip_library() -> str | None:
     return None
 
 
+def _bindgen() -> str | None:
+    return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
+
+
 # One row per marker: why what it names is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
@@ -66,6 +73,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
     "hip_library": _hip_library,
+    "bindgen": _bindgen,
     **{
         name: functools.partial(_module, module)
         for name, module in {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes the bindings again: descriptions and reports beside the settings of each library in tools/bindgen/libraries, modules and
-# stubs into the package. `--check` writes into build/bindings instead, and fails where anything differs from what is there.
+# stubs into the package. `--check` writes into build/bindings instead, and fails where anything differs from what is
+# there. The tool itself is built by `make bindgen`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,9 +18,6 @@ fi
 # HIP 7.1's headers, of the triton wheel; hipRTC's and those of the libraries on top are Debian's.
 hip=$(python -c 'import importlib.util, os; print(os.path.join(os.path.dirname(importlib.util.find_spec("triton").origin), "backends/amd/include"))')
 
-cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
-cmake --build build/bindgen >/dev/null
-
 # library, module, folders of headers
 bind() {
     local name=$1 module=$2
@@ -32,7 +30,7 @@ bind() {
     fi
 }
 
-bind hip python/entrepot/hip/__init__.py "$hip"
+bind hip python/entrepot/hip/__init__.py "$hip" "$libraries"
 bind hiprtc python/entrepot/hiprtc.py "$hip" /usr/include "$libraries"
 bind hiprand python/entrepot/hiprand.py "$hip" /usr/include "$libraries"
 bind zlib examples/bindings/zlib_bindings.py /usr/include

@@ -4,7 +4,7 @@
 entrepot._core.__prefix__:
     import ctypes
     from collections.abc import Iterator
-    from typing import Any, ClassVar, final
+    from typing import Any, ClassVar, NoReturn, final
 
     from typing_extensions import Buffer, CapsuleType, Self
 
@@ -122,7 +122,7 @@ entrepot._core.Array$:
             Without a device, on this one. Raises USMAllocationError when there is no such memory left.
             """
         def host(self) -> Array:
-            """The same memory seen as the host's, without a copy. Raises ValueError for device memory."""
+            """The same memory seen as the host's, without a copy. Raises ExchangeError for device memory."""
         def numpy(self) -> Any:
             """
             A numpy.ndarray over the same memory, after waiting for work that writes it.
@@ -223,6 +223,7 @@ entrepot._core.Memory$:
         def __new__(
             cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
         ) -> Self: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
         def get_usm_type(self, syclobj: object | None = None) -> str: ...
         def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
         def copy_to_host(self, obj: Any = None) -> Any: ...
@@ -298,6 +299,14 @@ entrepot._core.full$:
         kind: str | None = None,
         queue: object | None = None,
     ) -> Array:
+        \doc
+
+entrepot._core.fill$:
+    def fill(array: object, value: object, *, queue: object | None = None) -> Event:
+        \doc
+
+entrepot._core.copy$:
+    def copy(dst: object, src: object, queue: object | None = None) -> Event:
         \doc
 
 entrepot._core.as_usm_memory$:
@@ -451,6 +460,12 @@ entrepot._core.DeviceArray$:
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:
             """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            """
+            NumPy's array of memory of the host.
+
+            Raises ExchangeError for memory that the host cannot reach.
+            """
         def __dlpack__(
             self,
             *,
@@ -626,6 +641,19 @@ entrepot._core.Record$:
         def __contains__(self, name: object, /) -> bool: ...
         def __getitem__(self, index: int, /) -> Any: ...
 
+entrepot._core.Handle$:
+    class Handle(Pointer):
+        """
+        A pointer to a struct that only its library knows; the base of the classes that bindings have.
+
+        A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no class
+        as they are: ``Pointer(handle)`` is one.
+        """
+
+entrepot._core.make_handle$:
+    def make_handle(name: str, dict: dict[str, Any], /) -> Any:
+        \doc
+
 entrepot._core.FunctionPointer$:
     class FunctionPointer(Pointer):
         """
@@ -688,3 +716,44 @@ entrepot._core.make_callback$:
         name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
     ) -> Any:
         \doc
+
+entrepot._core.PythonKernel$:
+    class PythonKernel:
+        """A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``."""
+
+        def __new__(
+            cls,
+            function: object,
+            *,
+            signatures: tuple[tuple[tuple[str, Dtype, int, bool], ...], ...] | None = None,
+            debug: bool = False,
+            fast_math: bool = False,
+            dialect: str | None = None,
+        ) -> Self: ...
+        @property
+        def function(self) -> Any:
+            """The Python function, as it was written."""
+        @property
+        def specialisations(self) -> int:
+            """How often the kernel has been compiled in this process."""
+        def __getitem__(self, index: object, /) -> KernelLauncher: ...
+        def _translate(
+            self, dialect: str | None = None, signature: object = None, device: object = None, dimensions: int | None = None
+        ) -> dict[str, Any]: ...
+        def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
+        def _type_of(self, variable: str, signature: object, /) -> Dtype: ...
+
+entrepot._core.KernelLauncher$:
+    @final
+    class KernelLauncher:
+        """
+        A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+        Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the arrays:
+        compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an argument is memory
+        that the host can look at and that is no Array, such as NumPy's.
+
+        Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.
+        """
+
+        def __call__(self, *args: object, queue: object = None, depends_on: object = None, wait: bool | None = None) -> Event: ...

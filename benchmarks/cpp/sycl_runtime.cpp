@@ -27,8 +27,12 @@ namespace {
 
 namespace syclex = sycl::ext::oneapi::experimental;
 
-const ep_loader loader{sizeof(ep_loader), EP_BACKEND_VERSION, [](const char *message) { std::fprintf(stderr, "%s\n", message); },
-                       [](const char *) {}, [](const char *) -> const char * { return nullptr; }};
+const ep_loader loader{sizeof(ep_loader),
+                       EP_BACKEND_VERSION,
+                       [](const char *message) { std::fprintf(stderr, "%s\n", message); },
+                       [](const char *) {},
+                       [](const char *) -> const char * { return nullptr; },
+                       nullptr};
 
 const ep_backend &load(const char *path) {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -514,8 +514,8 @@ def deflateInit2_(
     version: In[CStr],
     stream_size: c_int,
 ) -> c_int:
-    """C: int deflateInit2_(z_streamp strm, int level, int method, int windowBits, int memLevel, int strategy, const char
-    *version, int stream_size)
+    """C: int deflateInit2_(z_streamp strm, int level, int method, int windowBits, int memLevel, int strategy, const
+    char *version, int stream_size)
     """
 
 
@@ -532,7 +532,8 @@ def inflateBackInit_(
     version: In[CStr],
     stream_size: c_int,
 ) -> c_int:
-    """C: int inflateBackInit_(z_streamp strm, int windowBits, unsigned char *window, const char *version, int stream_size)
+    """C: int inflateBackInit_(z_streamp strm, int windowBits, unsigned char *window, const char *version, int
+    stream_size)
     """
 
 

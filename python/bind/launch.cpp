@@ -67,6 +67,11 @@ Launcher launcher_from(const Kernel &kernel, nb::handle index) {
     return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
 }
 
+[[noreturn]] void refuse_call(const Kernel &kernel, const nb::args &, const nb::kwargs &) {
+    throw Error(ErrorKind::type, "launch: the kernel ", kernel.name(),
+                " was called without a range, which says how many work-items there are: kernel[global, local](arguments…)");
+}
+
 // The arguments of one launch, a tuple, and what keeps them alive until it is submitted. Usually they are few, and take no
 // memory.
 class Arguments {
@@ -98,8 +103,8 @@ private:
     void add(PyObject *argument, std::size_t position) {
         if (is_array(argument))
             given_.emplace_back(&array_of(argument));
-        else if (const std::optional<Scalar> scalar = typed_scalar_from(argument))
-            given_.emplace_back(*scalar);
+        else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
+            given_.emplace_back(number->scalar);
         else if (const auto *const local = ours<LocalMemory>(argument))
             given_.emplace_back(*local);
         else if (is_ctypes(argument))
@@ -227,6 +232,10 @@ void init_launch(nb::module_ &m) {
                     "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
                     "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
                     "The last dimension is the fastest."));
+    nb::setattr(nb::type<Kernel>(), "__call__",
+                nb::cpp_function(&refuse_call, nb::name("__call__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
+                                 nb::sig("def __call__(self, *args: object, **kwargs: object) -> NoReturn"),
+                                 "Raises TypeError: a kernel is launched with its range, kernel[global, local](…)."));
 }
 
 }  // namespace entrepot::python

@@ -96,7 +96,7 @@ private:
     void check_required(const Values &values) const {
         for (std::size_t i = 0; i < required_; ++i)
             if (!values[i]) [[unlikely]]
-                throw Error(ErrorKind::type, function_, "() is missing its argument '", text_of(i), "'");
+                throw Error(ErrorKind::type, function_, "() is missing its argument '", text_of(i), "'; it takes ", listed(0));
     }
 
     [[noreturn, gnu::noinline]] void refuse_positional(std::size_t count) const {

@@ -24,12 +24,6 @@ namespace {
 
 const Interned dtype_name = "dtype";
 
-// entrepot.Scalar: a number whose type is stated.
-struct TypedScalar {
-    Dtype dtype;
-    Scalar scalar;
-};
-
 template <class T> Scalar bytes_of(T value) {
     Scalar scalar;
     std::memcpy(scalar.bytes.data(), &value, sizeof value);
@@ -71,17 +65,25 @@ Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
     return scalar;
 }
 
+// What Python says of a value that is no such number, with the dtype; other exceptions of the value's own pass through.
+[[noreturn]] void refuse_value(PyObject *value, Dtype dtype, const char *expected) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError))
+        throw PythonError{};
+    PyErr_Clear();
+    throw Error(ErrorKind::type, "a ", Py_TYPE(value)->tp_name, " was given for an element of ", dtype, "; pass ", expected);
+}
+
 Scalar integer_scalar(PyObject *value, Dtype dtype) {
     const nb::object index = nb::steal(PyNumber_Index(value));
     if (!index.is_valid())
-        throw PythonError{};
+        refuse_value(value, dtype, "an int, as int(value) makes one, or choose a floating dtype");
     return dtype.code == TypeCode::integer ? signed_scalar(index.ptr(), dtype) : unsigned_scalar(index.ptr(), dtype);
 }
 
 Scalar floating_scalar(PyObject *object, Dtype dtype) {
     const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred())
-        throw PythonError{};
+        refuse_value(object, dtype, "a float or an int");
     if (dtype.code == TypeCode::bfloat)
         return bytes_of(BFloat16::encode(value));
     switch (dtype.bits) {
@@ -105,7 +107,7 @@ template <class T> Scalar complex_bytes(Py_complex value) {
 Scalar complex_scalar(PyObject *object, Dtype dtype) {
     const Py_complex value = PyComplex_AsCComplex(object);
     if (value.real == -1.0 && PyErr_Occurred())
-        throw PythonError{};
+        refuse_value(object, dtype, "a number");
     return dtype.bits == 64 ? complex_bytes<float>(value) : complex_bytes<double>(value);
 }
 
@@ -114,15 +116,6 @@ Scalar boolean_scalar(PyObject *value) {
     if (truth < 0)
         throw PythonError{};
     return bytes_of(static_cast<std::uint8_t>(truth));
-}
-
-// NumPy's scalars, and those that ml_dtypes adds to them. Its arrays have a dtype too, and are arrays.
-bool is_numpy_scalar(PyObject *object) {
-    const Reference bases = mro_of(Py_TYPE(object));
-    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases.get()); ++i)
-        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases.get(), i))->tp_name, "numpy.generic") == 0)
-            return true;
-    return false;
 }
 
 double floating_number(const std::byte *item, int bits) {
@@ -190,15 +183,24 @@ Reference number_from(const std::byte *item, Dtype dtype) {
                 "; view the array as an unsigned integer of the same size");
 }
 
-std::optional<Scalar> typed_scalar_from(PyObject *value) {
+bool is_numpy_scalar(PyObject *object) {
+    const Reference bases = mro_of(Py_TYPE(object));
+    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases.get()); ++i)
+        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases.get(), i))->tp_name, "numpy.generic") == 0)
+            return true;
+    return false;
+}
+
+std::optional<TypedScalar> typed_scalar_from(PyObject *value) {
     if (const auto *const typed = ours<TypedScalar>(value))
-        return typed->scalar;
+        return *typed;
     if (!is_numpy_scalar(value))
         return std::nullopt;
     const Reference descr(PyObject_GetAttr(value, dtype_name));
     if (!descr)
         throw PythonError{};
-    return scalar_from(value, numpy_dtype(descr.get()));
+    const Dtype dtype = numpy_dtype(descr.get());
+    return TypedScalar{dtype, scalar_from(value, dtype)};
 }
 
 void init_scalar(nb::module_ &m) {
@@ -212,6 +214,10 @@ void init_scalar(nb::module_ &m) {
             nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
         .def_prop_ro(
             "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
+        .def_prop_ro(
+            "value",
+            [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },
+            nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype holds it.")
         .def("__repr__",
              [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
 }

@@ -19,7 +19,15 @@ Scalar scalar_from(PyObject *value, Dtype dtype);
 // An element of that type as Python's bool, int, float or complex. Throws ExchangeError for types that Python has no number for.
 Reference number_from(const std::byte *item, Dtype dtype);
 
-// NumPy's scalars, ctypes instances (structures too), and entrepot.Scalar: what says its own type. nullopt for the rest.
-std::optional<Scalar> typed_scalar_from(PyObject *value);
+// A number whose type is stated: entrepot.Scalar, and NumPy's scalars.
+struct TypedScalar {
+    Dtype dtype;
+    Scalar scalar;
+};
+// nullopt for what does not say its type. Throws ExchangeError for NumPy's scalars that are no numbers.
+std::optional<TypedScalar> typed_scalar_from(PyObject *value);
+
+// NumPy's scalars, and those that ml_dtypes adds to them. Its arrays have a dtype too, and are arrays.
+bool is_numpy_scalar(PyObject *object);
 
 }  // namespace entrepot::python

@@ -77,16 +77,17 @@ __all__ = [
     "hip",
     "hiprand",
     "hiprtc",
+    "kernel",
     "memory",
     "zeros",
 ]
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, memory
+    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, kernel, memory
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
-_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "memory"})
+_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "kernel", "memory"})
 
 
 def __getattr__(name: str) -> object:

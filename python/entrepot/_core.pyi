@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NoReturn, final
 
 from typing_extensions import Buffer, CapsuleType, Self
 
@@ -506,6 +506,11 @@ class Kernel:
         The last dimension is the fastest.
         """
 
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        """
+        Raises TypeError: a kernel is launched with its range, kernel[global, local](…).
+        """
+
 def devices() -> list[Device]:
     """
     All root devices of all backends that are there, the host last. Loads every backend at the first call.
@@ -540,6 +545,10 @@ class Scalar:
     @property
     def dtype(self) -> object:
         """The type of the value."""
+
+    @property
+    def value(self) -> bool | int | float | complex:
+        """The number, as the dtype holds it."""
 
     def __repr__(self) -> str: ...
 
@@ -620,7 +629,7 @@ class Array:
         Without a device, on this one. Raises USMAllocationError when there is no such memory left.
         """
     def host(self) -> Array:
-        """The same memory seen as the host's, without a copy. Raises ValueError for device memory."""
+        """The same memory seen as the host's, without a copy. Raises ExchangeError for device memory."""
     def numpy(self) -> Any:
         """
         A numpy.ndarray over the same memory, after waiting for work that writes it.
@@ -881,6 +890,63 @@ class Launcher:
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
                  cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
+@final
+class KernelLauncher:
+    """
+    A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+    Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the arrays:
+    compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an argument is memory
+    that the host can look at and that is no Array, such as NumPy's.
+
+    Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.
+    """
+
+    def __call__(self, *args: object, queue: object = None, depends_on: object = None, wait: bool | None = None) -> Event: ...
+
+class PythonKernel:
+    """A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``."""
+
+    def __new__(
+        cls,
+        function: object,
+        *,
+        signatures: tuple[tuple[tuple[str, Dtype, int, bool], ...], ...] | None = None,
+        debug: bool = False,
+        fast_math: bool = False,
+        dialect: str | None = None,
+    ) -> Self: ...
+    @property
+    def function(self) -> Any:
+        """The Python function, as it was written."""
+    @property
+    def specialisations(self) -> int:
+        """How often the kernel has been compiled in this process."""
+    def __getitem__(self, index: object, /) -> KernelLauncher: ...
+    def _translate(
+        self, dialect: str | None = None, signature: object = None, device: object = None, dimensions: int | None = None
+    ) -> dict[str, Any]: ...
+    def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
+    def _type_of(self, variable: str, signature: object, /) -> Dtype: ...
+
+class LocalAccessor:
+    """
+    An argument of a kernel: an array in local memory, of a shape that is given at launch.
+    """
+
+    def __init__(self, shape: object, dtype: object) -> None:
+        """
+        ``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.
+        """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents, in elements."""
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of an element."""
+
 c_api: CapsuleType
 
 class Resource:
@@ -1106,6 +1172,7 @@ class Memory:
     def __new__(
         cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
     ) -> Self: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def get_usm_type(self, syclobj: object | None = None) -> str: ...
     def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
     def copy_to_host(self, obj: Any = None) -> Any: ...
@@ -1265,6 +1332,12 @@ class DeviceArray(Pointer):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """
+        NumPy's array of memory of the host.
+
+        Raises ExchangeError for memory that the host cannot reach.
+        """
     def __dlpack__(
         self,
         *,
@@ -1623,6 +1696,17 @@ def make_record(
     /,
 ) -> Any:
     """The class of a struct or union. For entrepot.ffi."""
+
+class Handle(Pointer):
+    """
+    A pointer to a struct that only its library knows; the base of the classes that bindings have.
+
+    A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no class
+    as they are: ``Pointer(handle)`` is one.
+    """
+
+def make_handle(name: str, dict: dict[str, Any], /) -> Any:
+    """The class of a handle. For entrepot.ffi."""
 
 class FunctionPointer(Pointer):
     """

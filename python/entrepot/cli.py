@@ -20,6 +20,7 @@ COMMANDS = {
         "whether an exporter or importer, of whatever library, keeps the protocols that it speaks",
         "entrepot.check.command",
     ),
+    "cache": ("compiled kernels and programs that are kept on disk: list them, or clear them away", "entrepot.code_cache"),
 }
 
 

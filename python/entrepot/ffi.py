@@ -29,6 +29,7 @@ from ._core import (
     ForeignLibrary,
     Form,
     FunctionPointer,
+    Handle,
     HipModuleLaunchKernel_extra,
     LibraryError,
     ListOfBytes,
@@ -42,6 +43,7 @@ from ._core import (
     Pointer,
     Record,
     make_callback,
+    make_handle,
     make_record,
 )
 
@@ -59,6 +61,7 @@ __all__ = [
     "Field",
     "Freed",
     "FunctionPointer",
+    "Handle",
     "HipModuleLaunchKernel_extra",
     "In",
     "InOut",
@@ -391,19 +394,25 @@ class Library:
 
     def function(self, declaration: Any) -> Any:
         """A function of the library: parameters and result are annotated, the body is empty."""
+        _check_annotated(declaration)
         return ForeignFunction(self, declaration)
 
     def function_or(self, symbol: str) -> Any:
         """The same of one that libraries of another version have by another name."""
-        return lambda declaration: ForeignFunction(self, declaration, symbol)
+
+        def declared(declaration: Any) -> Any:
+            _check_annotated(declaration)
+            return ForeignFunction(self, declaration, symbol)
+
+        return declared
 
     def enum(self, type: CType) -> Any:
         """An enum of that integer type: a class of members with their values."""
         return lambda declaration: _Declaration(lambda: _make_enum(declaration, type.kind))
 
     def opaque(self, declaration: Any) -> Any:
-        """A struct that only the library knows: its pointers are handles."""
-        return _Declaration(lambda: type(declaration.__name__, (Pointer,), _attributes(declaration)))
+        """A struct that only the library knows: its pointers are handles, and one is refused where another is asked for."""
+        return _Declaration(lambda: make_handle(declaration.__name__, _attributes(declaration)))
 
     def struct(self, *, size: int, alignment: int) -> Any:
         """A struct: a class whose annotations say type and place of each field."""
@@ -415,6 +424,7 @@ class Library:
 
     def callback(self, declaration: Any) -> Any:
         """A pointer to a function, declared as functions are."""
+        _check_annotated(declaration)
         return _Declaration(lambda: self._make_callback(declaration))
 
     def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
@@ -439,7 +449,7 @@ class Library:
         def get(name: str) -> Any:
             declaration = pending.get(name)
             if declaration is None:
-                raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
+                raise _NoSuchName(names["__name__"], name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return declaration.present.made()  # until there is a library to ask
             made = self._chosen(declaration).made()
@@ -550,6 +560,37 @@ class Library:
 
 
 _fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}
+
+
+_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS: a module of its own to import
+
+
+def _check_annotated(declaration: Any) -> None:
+    """Without its type, a parameter would be none of the call's, and C would find the next one in its place."""
+    code, annotations = declaration.__code__, declaration.__annotations__
+    is_plain = not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
+    if is_plain and len(annotations) - ("return" in annotations) == code.co_argcount:
+        return
+    names = code.co_varnames[: code.co_argcount]
+    bare = [name for name in names if name not in annotations]
+    if bare:
+        raise TypeError(f"{declaration.__name__}, {', '.join(bare)}: no type is said; annotate it, as {bare[0]}: c_int")
+    raise TypeError(f"{declaration.__name__}: C has neither *args nor keyword-only parameters; declare each by name: a: c_int")
+
+
+class _NoSuchName(AttributeError):
+    """Of a module of a thousand names; those that are like it are looked for when somebody reads the message."""
+
+    def __init__(self, module: str, name: str, names: list[str]) -> None:
+        super().__init__(f"module {module!r} has no attribute {name!r}")
+        self._wanted = name
+        self._names = names
+
+    def __str__(self) -> str:
+        from difflib import get_close_matches
+
+        close = get_close_matches(self._wanted, self._names, 1)
+        return f"{self.args[0]}; did you mean {close[0]!r}?" if close else str(self.args[0])
 
 
 def _attributes(declaration: Any) -> dict[str, Any]:

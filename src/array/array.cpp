@@ -58,7 +58,7 @@ Array Array::on(Queue queue) const {
 
 Array Array::host() const {
     if (!is_host_accessible())
-        throw Error(ErrorKind::value, "host: ", kind(), " memory of ", device(),
+        throw Error(ErrorKind::exchange, "host: ", kind(), " memory of ", device(),
                     " cannot be reached by the host; copy it with copy_to_host()");
     Array result = *this;
     result.host_view_ = true;

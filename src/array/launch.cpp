@@ -27,41 +27,47 @@ struct ToBackend {
     ep_argument operator()(std::span<const std::byte> bytes) const { return {EP_ARG_BYTES, bytes.size(), bytes.data()}; }
 };
 
-void let_go_later(void *kernel) {
-    release_later({kernel, [](void *kept) { delete static_cast<Kernel *>(kept); }});
-}
+void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
 
 // The graph may run when nobody else has the kernel or the memory any more.
-void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const LaunchArgument> arguments) {
+void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses) {
     auto kept = std::make_unique<Kernel>(kernel);
-    queue.keep(kept.get(), let_go_later);
+    queue.keep(kept.get(), let_go_later<release_kept>);
     kept.release();
-    for (const LaunchArgument &argument : arguments)
-        if (const auto *array = std::get_if<const Array *>(&argument))
-            (*array)->memory().keep_for_graph(queue);
+    for (const ArrayUse &use : uses)
+        use.array->memory().keep_for_graph(queue);
 }
 
 }  // namespace
 
-void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
-            const ep_cooperation *cooperation) {
-    std::array<std::byte, 16 * sizeof(ep_argument)> room;  // for the usual number
-    std::pmr::monotonic_buffer_resource scratch(room.data(), room.size());
-    std::pmr::vector<ep_argument> given(arguments.size(), &scratch);
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        given[i] = std::visit(ToBackend{}, arguments[i]);
-        if (const auto *array = std::get_if<const Array *>(&arguments[i])) {
-            check_reachable(kernel, queue, **array, i);
-            (*array)->memory().before(access_of(**array), queue);
-        }
+Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation) {
+    for (const ArrayUse &use : uses) {
+        check_reachable(kernel, queue, *use.array, use.position);
+        use.array->memory().before(use.access, queue);
     }
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
-        keep_for_graph(kernel, queue, arguments);
-    const Queue::Position position = kernel.launch(queue, range, given, cooperation);
-    for (const LaunchArgument &argument : arguments)
-        if (const auto *array = std::get_if<const Array *>(&argument))
-            (*array)->memory().after(access_of(**array), queue, position, capture);
+        keep_for_graph(kernel, queue, uses);
+    const Queue::Position position = kernel.launch(queue, range, arguments, cooperation);
+    for (const ArrayUse &use : uses)
+        use.array->memory().after(use.access, queue, position, capture);
+    return position;
+}
+
+void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
+            const ep_cooperation *cooperation) {
+    std::array<std::byte, 16 * (sizeof(ep_argument) + sizeof(ArrayUse))> room;  // for the usual number
+    std::pmr::monotonic_buffer_resource scratch(room.data(), room.size());
+    std::pmr::vector<ep_argument> given(arguments.size(), &scratch);
+    std::pmr::vector<ArrayUse> uses(&scratch);
+    uses.reserve(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        given[i] = std::visit(ToBackend{}, arguments[i]);
+        if (const auto *array = std::get_if<const Array *>(&arguments[i]))
+            uses.push_back({*array, access_of(**array), i});
+    }
+    launch(kernel, queue, range, given, uses, cooperation);
 }
 
 }  // namespace entrepot

@@ -5,38 +5,24 @@
 #include "ffi/form.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace entrepot::ffi {
 namespace {
 
+// By their size: 1, 2, 4 and 8 bytes.
+ffi_type *const unsigned_types[] = {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64};
+ffi_type *const signed_types[] = {&ffi_type_sint8, &ffi_type_sint16, &ffi_type_sint32, &ffi_type_sint64};
+
 ffi_type *scalar_type(Kind kind) noexcept {
-    switch (kind) {
-    case Kind::boolean:
-    case Kind::uint8:
-        return &ffi_type_uint8;
-    case Kind::int8:
-        return &ffi_type_sint8;
-    case Kind::int16:
-        return &ffi_type_sint16;
-    case Kind::uint16:
-        return &ffi_type_uint16;
-    case Kind::int32:
-        return &ffi_type_sint32;
-    case Kind::uint32:
-        return &ffi_type_uint32;
-    case Kind::int64:
-        return &ffi_type_sint64;
-    case Kind::uint64:
-        return &ffi_type_uint64;
-    case Kind::float32:
-        return &ffi_type_float;
-    case Kind::float64:
-        return &ffi_type_double;
-    case Kind::pointer:
-        return &ffi_type_pointer;
-    default:
+    const KindRow &row = row_of(kind);
+    if (row.size == 0)
         return &ffi_type_void;
-    }
+    if (kind == Kind::pointer)
+        return &ffi_type_pointer;
+    if (row.is_floating)
+        return row.size == sizeof(float) ? &ffi_type_float : &ffi_type_double;
+    return (row.is_signed ? signed_types : unsigned_types)[std::countr_zero(row.size)];
 }
 
 constexpr std::size_t eightbyte = 8;

@@ -196,15 +196,13 @@ namespace {
     return memory;
 }
 
-void let_go_later(void *memory) {
-    release_later({memory, [](void *kept) { Memory::attach(kept); }});
-}
+void release_kept(void *memory) { Memory::attach(memory); }
 
 }  // namespace
 
 void Memory::keep_for_graph(const Queue &queue) const {
     Memory kept = *this;
-    queue.keep(kept.record(), let_go_later);
+    queue.keep(kept.record(), let_go_later<release_kept>);
     kept.detach();
 }
 

@@ -92,6 +92,10 @@ class TestSameAddress:
             with pytest.raises(ValueError, match="bytes"):  # theirs takes memory that is too small for an element
                 getattr(ours, name)(source)
             return
+        if name.startswith(("ListOf", "PointerTo")) and isinstance(source, Cai):
+            with pytest.raises(ValueError, match="typestr '<f4'"):  # theirs takes floats for integers and for addresses
+                getattr(ours, name)(source)
+            return
         assert int(getattr(ours, name)(source)) == int(getattr(theirs, name)(source))
 
     @given(st.integers(0, 2**64 - 1))

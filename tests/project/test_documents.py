@@ -14,7 +14,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-EXAMPLES = {"c": ("*.c", "*.h"), "cpp": ("*.cpp", "*.hpp"), "cmake": ("CMakeLists.txt",), "cython": ("*.pyx",)}
+EXAMPLES = {
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.cpp", "*.hpp"),
+    "cmake": ("CMakeLists.txt",),
+    "cython": ("*.pyx",),
+    "toml": ("*.toml",),
+}
 
 
 class Block(NamedTuple):
@@ -77,7 +83,11 @@ def words(text: str) -> str:
 
 @pytest.mark.parametrize("block", cases(*EXAMPLES))
 def test_compiled_block_stands_in_an_example(block):
-    files = [file for pattern in EXAMPLES[block.language] for file in (ROOT / "examples").rglob(pattern)]
+    files = [
+        file
+        for pattern in EXAMPLES[block.language]
+        for file in (*(ROOT / "examples").rglob(pattern), *(ROOT / "tools").rglob(pattern))
+    ]
     wanted = words(block.text)
     assert any(wanted in words(file.read_text(encoding="utf-8")) for file in files), (
         f"no {' or '.join(EXAMPLES[block.language])} below examples/ has this block word for word"

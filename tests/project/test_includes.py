@@ -23,7 +23,13 @@ ROOMS = {
     "kernel/runtime": ("core", "device", "memory", "array", "exchange", "adapters", "kernel/compiler"),
     "python": ("core",),
 }
-CONTRACT = ("include/entrepot/device/backend.h", "src/backends/boundary.hpp", "src/backends/counted.hpp", "src/backends/walk.hpp")
+CONTRACT = (
+    "include/entrepot/device/backend.h",
+    "src/backends/boundary.hpp",
+    "src/backends/cache.hpp",
+    "src/backends/counted.hpp",
+    "src/backends/walk.hpp",
+)
 # The backends that are no plugins have their entry functions in headers.
 BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")]
 # What backends of one kind have in common, for them alone.

@@ -26,7 +26,7 @@ EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
         *(name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)),
         *entrepot.adapters.__all__,
         *entrepot.allocators.__all__,
-        *("Library", "Record", "Field", "FunctionPointer", "CType", "bits", "anonymous"),
+        *("Library", "Record", "Field", "Handle", "FunctionPointer", "CType", "bits", "anonymous"),
         *entrepot.hip.objects.__all__,
         *(name for name in entrepot.memory.__all__ if name not in entrepot.__all__),
     ],

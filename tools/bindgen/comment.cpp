@@ -2,7 +2,9 @@
 
 #include <clang-c/Documentation.h>
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
 
 namespace bindgen {
@@ -48,6 +50,24 @@ void append(std::string &text, const std::string &paragraph) {
         text += (text.empty() ? "" : "\n\n") + paragraph;
 }
 
+// @{ and @} make a group of the declarations between them. Its own words come to us with those of the first.
+bool is_group_mark(const std::string &paragraph) {
+    static constexpr const char *marks[] = {"@{", "@}", "@ {", "@ }", "\\{", "\\}"};
+    return std::any_of(std::begin(marks), std::end(marks), [&](const char *mark) { return paragraph.starts_with(mark); });
+}
+
+bool is_rule(const std::string &paragraph) { return paragraph.find_first_not_of("-=* ") == std::string::npos; }
+
+// Without a star of the comment's left border, and without the end of a group behind it.
+std::string own_words(std::string paragraph) {
+    while (paragraph.starts_with("* "))
+        paragraph.erase(0, 2);
+    for (const char *end : {" @}", " @ }"})
+        if (paragraph.ends_with(end))
+            paragraph.erase(paragraph.rfind(end));
+    return paragraph;
+}
+
 // @note, @warning and their like keep their names; what files pages of a manual does not.
 void add_command(Comment &out, const std::string &name, const std::string &text) {
     if (name == "brief" || name == "short" || name == "details")
@@ -82,14 +102,26 @@ std::string verbatim_text(CXComment comment) {
     return text;
 }
 
-void add_part(Comment &out, CXComment part) {
+void add_paragraph(Comment &out, const std::string &paragraph, bool &is_of_group) {
+    is_of_group |= is_group_mark(paragraph);
+    if (!is_group_mark(paragraph) && !is_rule(paragraph))
+        append(out.text, own_words(paragraph));
+}
+
+// `is_of_group`: what came before was a group's, and the declaration's own words begin with @brief.
+void add_part(Comment &out, CXComment part, bool &is_of_group) {
     switch (clang_Comment_getKind(part)) {
     case CXComment_Paragraph:
-        append(out.text, paragraph_text(part));
+        add_paragraph(out, paragraph_text(part), is_of_group);
         break;
-    case CXComment_BlockCommand:
-        add_command(out, taken(clang_BlockCommandComment_getCommandName(part)), paragraph_text(part));
+    case CXComment_BlockCommand: {
+        const std::string name = taken(clang_BlockCommandComment_getCommandName(part));
+        if (is_of_group && name == "brief")
+            out.text.clear();
+        is_of_group &= name != "brief";
+        add_command(out, name, paragraph_text(part));
         break;
+    }
     case CXComment_ParamCommand: {
         ParameterComment &parameter = out.parameters[taken(clang_ParamCommandComment_getParamName(part))];
         parameter.text = paragraph_text(part);
@@ -121,8 +153,9 @@ std::string taken(CXString string) {
 Comment comment_of(CXCursor cursor) {
     Comment out;
     const CXComment whole = clang_Cursor_getParsedComment(cursor);
+    bool is_of_group = false;
     for (unsigned i = 0; i < clang_Comment_getNumChildren(whole); ++i)
-        add_part(out, clang_Comment_getChild(whole, i));
+        add_part(out, clang_Comment_getChild(whole, i), is_of_group);
     return out;
 }
 

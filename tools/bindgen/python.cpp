@@ -1,11 +1,13 @@
 #include "python.hpp"
 
 #include "rules.hpp"
+#include "scalars.hpp"
 
 #include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace bindgen {
 namespace {
@@ -89,14 +91,14 @@ public:
         while (begin < all.size()) {
             const std::size_t end = std::min(all.find("\n\n", begin), all.size());
             if (end > begin)
-                paragraphs_.push_back(wrapped(all.substr(begin, end - begin), indent_));
+                add_paragraph(all.substr(begin, end - begin));
             begin = end + 2;
         }
     }
     void add_lines(const std::string &title, const std::vector<std::string> &lines) {
         if (lines.empty())
             return;
-        std::string text = indent_ + title;
+        std::string text = indent_ + opening() + title;
         for (const std::string &line : lines)
             text += "\n" + wrapped(line, indent_ + "    ", "    ");
         paragraphs_.push_back(text);
@@ -106,17 +108,53 @@ public:
         std::string out;
         for (const std::string &each : paragraphs_)
             out += (out.empty() ? "" : "\n\n") + each;
-        const bool is_short = out.find('\n') == std::string::npos && out.size() < columns - 4;
-        const std::string begin = indent_ + "\"\"\"" + out.substr(indent_.size());
+        const bool is_short = out.find('\n') == std::string::npos && out.size() <= columns - 4;
         if (!is_short)
-            return begin + "\n" + indent_ + "\"\"\"\n";
-        return begin + (begin.ends_with("\"") ? " \"\"\"\n" : "\"\"\"\n");
+            return out + "\n" + indent_ + "\"\"\"\n";
+        return out + (out.ends_with("\"") ? " \"\"\"\n" : "\"\"\"\n");
     }
 
 private:
+    // The quotes stand on the first line, and count.
+    std::string opening() const { return paragraphs_.empty() ? "\"\"\"" : ""; }
+
+    void add_paragraph(const std::string &paragraph) {
+        const bool is_code = paragraph.starts_with(" ");
+        paragraphs_.push_back(is_code ? indent_ + opening() + wrapped(paragraph, indent_).substr(indent_.size())
+                                      : wrapped(opening() + paragraph, indent_));
+    }
+
     std::string indent_;
     std::vector<std::string> paragraphs_;
 };
+
+// In parentheses and on several lines where one is too long; `beside` are the columns that stand there too.
+std::string quoted_in_lines(const std::string &text, const std::string &indent, std::size_t beside) {
+    if (indent.size() + beside + quoted(text).size() <= columns)
+        return quoted(text);
+    std::istringstream words(text);
+    std::string out = "(", line, word;
+    const std::string inner = indent + "    ";
+    const auto add_line = [&](const std::string &piece) { out += "\n" + inner + quoted(piece); };
+    while (words >> word) {
+        if (!line.empty() && inner.size() + quoted(line + word + " ").size() > columns)
+            add_line(std::exchange(line, ""));
+        line += word + " ";
+    }
+    line.pop_back();
+    add_line(line);
+    return out + "\n" + indent + ")";
+}
+
+// Behind the line where there is room, else above it.
+std::string with_comment(const std::string &line, const std::string &comment) {
+    const std::string indent(line.find_first_not_of(' '), ' ');
+    if (comment.empty())
+        return line + "\n";
+    if (line.size() + 4 + comment.size() <= columns)
+        return line + "  # " + comment + "\n";
+    return wrapped(comment, indent + "# ") + "\n" + line + "\n";
+}
 
 class Writer {
 public:
@@ -152,7 +190,7 @@ private:
         std::string names;
         for (const std::string &each : used_)
             names += "    " + each + ",\n";
-        std::string out = "\"\"\"" + settings_.title + "\n\n" + wrapped(made_by(), "") + "\n\"\"\"\n\n";
+        std::string out = wrapped("\"\"\"" + settings_.title, "") + "\n\n" + wrapped(made_by(), "") + "\n\"\"\"\n\n";
         out += "from __future__ import annotations\n\nfrom entrepot.ffi import (\n" + names + ")\n\n";
         out += "_library = Library(\n    " + quoted(settings_.name) + ",\n    sonames=" + listed(settings_.sonames) + ",\n";
         if (!settings_.directories.empty())
@@ -160,7 +198,7 @@ private:
         if (!settings_.variable.empty())
             out += "    variable=" + quoted(settings_.variable) + ",\n";
         if (!settings_.advice.empty())
-            out += "    advice=" + quoted(settings_.advice) + ",\n";
+            out += "    advice=" + quoted_in_lines(settings_.advice, "    ", std::string("advice=,").size()) + ",\n";
         if (!settings_.imports.empty())
             out += "    imports=" + listed(settings_.imports) + ",\n";
         if (!settings_.status.empty())
@@ -177,11 +215,15 @@ private:
         std::string imports = "import enum\n";
         if (stub_.find("Callable[") != std::string::npos)
             imports += "from collections.abc import Callable\n";
-        if (stub_.find("Any") != std::string::npos)
-            imports += "from typing import Any\n";
+        std::string typing;
+        for (const char *each : {"Any", "overload"})
+            if (std::regex_search(stub_, std::regex("\\b" + std::string(each) + "\\b")))
+                typing += (typing.empty() ? "" : ", ") + std::string(each);
+        if (!typing.empty())
+            imports += "from typing import " + typing + "\n";
         imports += "\n";
         std::string names;
-        for (const char *each : {"CStr", "DeviceArray", "FunctionPointer", "Pointer", "Record"})
+        for (const char *each : {"CStr", "DeviceArray", "FunctionPointer", "Handle", "Pointer", "Record"})
             if (std::regex_search(stub_, std::regex("\\b" + std::string(each) + "\\b")))
                 names += (names.empty() ? "" : ", ") + std::string(each);
         if (!names.empty())
@@ -190,7 +232,7 @@ private:
             imports += "from " + each + " import *\n";
         if (!settings_.more.empty())
             imports += "from " + settings_.more + " import *\n";
-        return "# " + made_by() + "\n" + imports + "\n";
+        return wrapped(made_by(), "# ") + "\n" + imports + "\n";
     }
 
     // Names of entrepot.ffi in an annotation.
@@ -223,8 +265,7 @@ private:
             return;
         module_ += title("constants");
         for (const Constant &constant : description_.constants) {
-            module_ += constant.name + " = " + constant.value.dump() +
-                       (constant.doc.empty() ? "" : "  # " + one_line(constant.doc)) + "\n";
+            module_ += with_comment(constant.name + " = " + constant.value.dump(), one_line(constant.doc));
             stub_ += constant.name + ": " +
                      (constant.value.is_string()         ? "str"
                       : constant.value.is_number_float() ? "float"
@@ -251,8 +292,8 @@ private:
             stub_ += "\nclass " + each.name + "(enum.IntEnum):\n";
             write_doc(each.doc, each.enumerators.empty());
             for (const Enumerator &enumerator : each.enumerators) {
-                module_ += "    " + python_name(enumerator.name) + " = " + std::to_string(enumerator.value) +
-                           (enumerator.doc.empty() ? "" : "  # " + one_line(enumerator.doc)) + "\n";
+                module_ += with_comment("    " + python_name(enumerator.name) + " = " + std::to_string(enumerator.value),
+                                        one_line(enumerator.doc));
                 stub_ += "    " + python_name(enumerator.name) + " = " + std::to_string(enumerator.value) + "\n";
             }
             if (each.enumerators.empty())
@@ -272,7 +313,7 @@ private:
             module_ += "\n@_library.opaque\nclass " + opaque.name + ":\n";
             write_doc(opaque.doc, true);
             module_ += "\n";
-            stub_ += "\nclass " + opaque.name + "(Pointer): ...\n";
+            stub_ += "\nclass " + opaque.name + "(Handle): ...\n";
             write_aliases(opaque.name);
         }
     }
@@ -291,11 +332,10 @@ private:
         stub_ += "\nclass " + record.name + "(Record):\n";
         write_doc(record.doc, record.fields.empty());
         for (const Field &field : record.fields) {
-            std::string name = python_name(field.name), annotation = used(rules_.annotation_of_field(field.type));
-            if (name.empty()) {  // as its type is called, after the record's own name
-                name = field.type.name.substr(std::min(field.type.name.size(), record.name.size() + 1));
+            const std::string name = name_in(record, field);
+            std::string annotation = used(rules_.annotation_of_field(field.type));
+            if (field.name.empty())
                 annotation = used("anonymous(" + annotation + ")");
-            }
             std::int64_t offset = field.bit_offset / 8;
             if (field.width) {
                 const std::int64_t unit = bytes_of(field.type);
@@ -303,22 +343,61 @@ private:
                 annotation = used("bits(" + annotation + ", " + std::to_string(field.bit_offset - 8 * offset) + ", " +
                                   std::to_string(field.width) + ")");
             }
-            module_ += "    " + name + ": " + annotation + " @ " + std::to_string(offset) + default_of(record.name, name) +
-                       (field.doc.empty() ? "" : "  # " + one_line(field.doc)) + "\n";
-            const std::string stub = rules_.stub_of_field(field.type);
-            stub_ += "    " + name + ": " + stub + "\n";
+            module_ +=
+                with_comment("    " + name + ": " + annotation + " @ " + std::to_string(offset) + default_of(record.name, name),
+                             one_line(field.doc));
         }
-        stub_ += "    def __init__(self, *values: object, **fields: object) -> None: ...\n";
+        write_stub_of_fields(record);
         module_ += "\n";
         write_aliases(record.name);
     }
 
+    // Of a member without a name as its type is called, after the record's own.
+    static std::string name_in(const Record &record, const Field &field) {
+        if (!field.name.empty())
+            return python_name(field.name);
+        return field.type.name.substr(std::min(field.type.name.size(), record.name.size() + 1));
+    }
+
+    // Those of members without a name, which are the record's too.
+    std::vector<const Field *> fields_inside(const Field &anonymous) const {
+        std::vector<const Field *> found;
+        for (const Record &record : description_.records)
+            if (anonymous.name.empty() && record.name == anonymous.type.name)
+                for (const Field &field : record.fields) {
+                    if (!field.name.empty())
+                        found.push_back(&field);
+                    const std::vector<const Field *> deeper = fields_inside(field);
+                    found.insert(found.end(), deeper.begin(), deeper.end());
+                }
+        return found;
+    }
+
+    // Attributes and constructor: what lies in a member without a name is given by its own.
+    void write_stub_of_fields(const Record &record) {
+        std::vector<std::string> list{"self"}, inside;
+        if (record.is_union)
+            list.push_back("*");
+        for (const Field &field : record.fields) {
+            const std::string name = name_in(record, field);
+            stub_ += "    " + name + ": " + rules_.stub_of_field(field.type) + "\n";
+            list.push_back(name + ": " + rules_.stub_of_initial(field.type) + " = ...");
+            for (const Field *each : fields_inside(field)) {
+                stub_ += "    " + python_name(each->name) + ": " + rules_.stub_of_field(each->type) + "\n";
+                inside.push_back(python_name(each->name) + ": " + rules_.stub_of_initial(each->type) + " = ...");
+            }
+        }
+        if (list.back() == "*")
+            list.pop_back();
+        else if (!inside.empty() && !record.is_union)
+            list.push_back("*");
+        list.insert(list.end(), inside.begin(), inside.end());
+        stub_ += definition("__init__", list, "None", " ...\n", "    ");
+    }
+
     static std::int64_t bytes_of(const Type &type) {
-        static const std::map<std::string, std::int64_t> sizes{
-            {"c_bool", 1},   {"c_char", 1},  {"c_byte", 1},   {"c_ubyte", 1}, {"c_int8", 1}, {"c_uint8", 1}, {"c_short", 2},
-            {"c_ushort", 2}, {"c_int16", 2}, {"c_uint16", 2}, {"c_int", 4},   {"c_uint", 4}, {"c_int32", 4}, {"c_uint32", 4}};
-        const auto found = sizes.find(type.name);
-        return type.is("enum") ? 4 : found == sizes.end() ? 8 : found->second;
+        const ScalarRow *row = scalar_named(type.name);
+        return type.is("enum") ? 4 : row ? row->bytes : 8;
     }
 
     std::string default_of(const std::string &record, const std::string &field) const {
@@ -330,17 +409,17 @@ private:
 
     // `def name(list) -> result:`, on one line or on several.
     static std::string definition(const std::string &name, const std::vector<std::string> &list, const std::string &result,
-                                  const std::string &end) {
-        std::string line = "def " + name + "(";
+                                  const std::string &end, const std::string &indent = "") {
+        std::string line = indent + "def " + name + "(";
         for (std::size_t i = 0; i < list.size(); ++i)
             line += (i ? ", " : "") + list[i];
         line += ") -> " + result + ":";
         if (line.size() + end.size() <= columns)
             return line + end;
-        std::string out = "def " + name + "(\n";
+        std::string out = indent + "def " + name + "(\n";
         for (const std::string &each : list)
-            out += "    " + each + ",\n";
-        return out + ") -> " + result + ":" + end;
+            out += indent + "    " + each + ",\n";
+        return out + indent + ") -> " + result + ":" + end;
     }
 
     void write_callbacks() {
@@ -372,18 +451,21 @@ private:
     }
 
     void write_function(const Function &function) {
-        std::vector<std::string> list, stub_list, arguments, returned;
+        std::vector<std::string> list, arguments, returned;
+        StubLists stubs;
         std::string results;
         for (const Parameter &parameter : function.parameters) {
             const Passing passing = rules_.of(function, parameter);
             const std::string name = python_name(parameter.name);
             list.push_back(name + ": " + used(passing.annotation));
             const std::string doc = one_line(parameter.doc);
+            stubs.all.push_back(name + ": " + (passing.is_returned ? "object" : passing.stub));
             if (passing.is_returned) {
+                stubs.brought.push_back(name + ": object");
                 results += ", " + passing.stub;
                 returned.push_back(name + (doc.empty() ? "" : ": " + doc));
             } else {
-                stub_list.push_back(name + ": " + passing.stub);
+                stubs.taken.push_back(name + ": " + passing.stub);
                 if (!doc.empty())
                     arguments.push_back(name + ": " + doc);
             }
@@ -395,11 +477,31 @@ private:
         const Passing result = rules_.of_value(function.result);
         module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +
                    doc_of(function, arguments, returned) + "\n";
-        if (std::ranges::any_of(function.parameters,
-                                [&](const Parameter &each) { return rules_.of(function, each).is_returned; }))
-            stub_list.push_back("*given: object");  // out-parameters that the caller brings
-        stub_ += definition(function.name, stub_list, stub_result(result.stub, results), " ...\n");
+        write_stub(function.name, stubs, result.stub, results);
         write_aliases(function.name);
+    }
+
+    struct StubLists {
+        std::vector<std::string> taken, brought, all;  // what callers give; memory for what C writes; both, in the order of C
+    };
+
+    // Memory that the caller brings is given by name, or all by position as C takes it, and is not returned.
+    void write_stub(const std::string &name, const StubLists &lists, const std::string &result, const std::string &results) {
+        const std::string whole = stub_result(result, results);
+        if (lists.brought.empty()) {
+            stub_ += definition(name, lists.taken, whole, " ...\n");
+            return;
+        }
+        const std::string bare = stub_result(result, "");
+        const bool is_one = lists.brought.size() == 1;
+        std::vector<std::string> by_name = lists.taken, by_position = lists.all;
+        by_name.push_back("*");
+        for (const std::string &each : lists.brought)
+            by_name.push_back(each + (is_one ? "" : " = ..."));
+        by_position.push_back("/");
+        stub_ += "@overload\n" + definition(name, lists.taken, whole, " ...\n");
+        stub_ += "@overload\n" + definition(name, by_name, is_one ? bare : "Any", " ...\n");
+        stub_ += "@overload\n" + definition(name, by_position, bare, " ...\n");
     }
 
     std::string decorator(const Function &function) const {
@@ -437,8 +539,13 @@ private:
             return;
         module_ += title("by the version of the library");
         for (const Choice &choice : settings_.choices) {
-            module_ += choice.name + " = _library.choice(" + quoted(choice.symbol) + ", present=" + choice.with +
-                       ", absent=" + choice.without + ")\n";
+            const std::string list[] = {quoted(choice.symbol), "present=" + choice.with, "absent=" + choice.without};
+            const std::string line = choice.name + " = _library.choice(" + list[0] + ", " + list[1] + ", " + list[2] + ")";
+            if (line.size() <= columns)
+                module_ += line + "\n";
+            else
+                module_ +=
+                    choice.name + " = _library.choice(\n    " + list[0] + ",\n    " + list[1] + ",\n    " + list[2] + ",\n)\n";
             if (choice.name != choice.with)
                 stub_ += choice.name + " = " + choice.with + "\n";
         }

@@ -1,26 +1,15 @@
 #include "rules.hpp"
 
+#include "scalars.hpp"
+
 #include <stdexcept>
 
 namespace bindgen {
 namespace {
 
-const std::map<std::string, std::string> lists{
-    {"c_int", "ListOfInt"},
-    {"c_uint", "ListOfUnsigned"},
-    {"c_long", "ListOfLong"},
-    {"c_ulong", "ListOfUnsignedLong"},
-    {"c_size_t", "ListOfUnsignedLong"},
-    {"c_int64", "ListOfInt64"},
-    {"c_uint64", "ListOfUInt64"},
-    {"c_longlong", "ListOfInt64"},
-    {"c_ulonglong", "ListOfUInt64"},
-    {"c_int32", "ListOfInt"},
-    {"c_uint32", "ListOfUnsigned"},
-};
-
 std::string stub_of_scalar(const std::string &name) {
-    return name == "c_bool" ? "bool" : name == "c_float" || name == "c_double" ? "float" : "int";
+    const ScalarRow *row = scalar_named(name);
+    return row ? row->stub : "int";
 }
 
 bool is_character(const Type &type) { return type.is("scalar") && type.name == "c_char"; }
@@ -60,10 +49,8 @@ std::string Rules::enum_list(const std::string &name) const {
 
 std::string Rules::adapter_of(const Type &pointee) const {
     if (pointee.is("scalar")) {
-        if (is_character(pointee))
-            return "CStr";
-        const auto list = lists.find(pointee.name);
-        return list == lists.end() ? "Pointer" : list->second;
+        const ScalarRow *row = scalar_named(pointee.name);
+        return row ? row->list : "Pointer";
     }
     if (pointee.is("enum"))
         return enum_list(pointee.name);
@@ -176,6 +163,12 @@ std::string Rules::annotation_of_field(const Type &type) const {
     if (type.is("pointer") && is_character(type.pointee()))
         return "CStr";
     return of_value(type).annotation;
+}
+
+std::string Rules::stub_of_initial(const Type &type) const {
+    if (type.is("scalar") && !is_character(type))
+        return stub_of_scalar(type.name);
+    return type.is("enum") ? type.name + " | int" : "object";
 }
 
 std::string Rules::stub_of_field(const Type &type) const {

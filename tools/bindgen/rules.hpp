@@ -26,6 +26,8 @@ public:
     // Of a field, without its place.
     std::string annotation_of_field(const Type &type) const;
     std::string stub_of_field(const Type &type) const;
+    // What a constructor takes for it.
+    std::string stub_of_initial(const Type &type) const;
 
 private:
     Passing chosen_for(const Function &function, const Parameter &parameter) const;

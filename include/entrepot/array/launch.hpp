@@ -28,4 +28,16 @@ using LaunchArgument = std::variant<const Array *, Scalar, LocalMemory, std::spa
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
             const ep_cooperation *cooperation = nullptr);
 
+// An array of a launch, what the kernel does with it, and at which place of the call it was given.
+struct ArrayUse {
+    const Array *array = nullptr;
+    Access access = Access::write;
+    std::size_t position = 0;
+};
+
+// The same for who knows what the kernel does with its arrays: the arguments in the backend's form, and the arrays that their
+// pointers are of. The launch's position in the queue.
+Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
+
 }  // namespace entrepot

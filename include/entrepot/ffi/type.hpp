@@ -1,5 +1,6 @@
 // Types of C, as calls and records have them: numbers, pointers, and records by value.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,30 +25,35 @@ enum class Kind : std::uint8_t {
     record,
 };
 
-constexpr std::size_t size_of(Kind kind) noexcept {
-    switch (kind) {
-    case Kind::boolean:
-    case Kind::int8:
-    case Kind::uint8:
-        return 1;
-    case Kind::int16:
-    case Kind::uint16:
-        return 2;
-    case Kind::int32:
-    case Kind::uint32:
-    case Kind::float32:
-        return 4;
-    case Kind::int64:
-    case Kind::uint64:
-    case Kind::float64:
-    case Kind::pointer:
-        return 8;
-    default:
-        return 0;
-    }
-}
+struct KindRow {
+    const char *name;  // as entrepot.ffi's forms have it
+    std::uint8_t size;
+    bool is_signed = false;  // an integer with a sign
+    bool is_floating = false;
+};
 
-constexpr bool is_floating(Kind kind) noexcept { return kind == Kind::float32 || kind == Kind::float64; }
+// In the order of Kind.
+inline constexpr std::array<KindRow, 14> kind_table{{
+    {"none", 0},
+    {"bool", 1},
+    {"int8", 1, true},
+    {"uint8", 1},
+    {"int16", 2, true},
+    {"uint16", 2},
+    {"int32", 4, true},
+    {"uint32", 4},
+    {"int64", 8, true},
+    {"uint64", 8},
+    {"float32", 4, false, true},
+    {"float64", 8, false, true},
+    {"pointer", sizeof(void *)},
+    {"record", 0},
+}};
+static_assert(kind_table.size() == static_cast<std::size_t>(Kind::record) + 1);
+
+constexpr const KindRow &row_of(Kind kind) noexcept { return kind_table[static_cast<std::size_t>(kind)]; }
+constexpr std::size_t size_of(Kind kind) noexcept { return row_of(kind).size; }
+constexpr bool is_floating(Kind kind) noexcept { return row_of(kind).is_floating; }
 
 // A number or a pointer in a record, where nested records and arrays are taken apart.
 struct Scalar {

@@ -14,6 +14,9 @@ void release_finished() noexcept;
 // Releases the owner at a later entry of ours: from threads that may do nothing but note it.
 void release_later(Owner owner) noexcept;
 
+// For Queue::keep, of what release(handle) lets go.
+template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept { release_later({handle, release}); }
+
 // Blocks until everything that waits now is released (callers from Python release the GIL). What failed work holds stays.
 void wait_and_release() noexcept;
 

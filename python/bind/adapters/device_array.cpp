@@ -72,23 +72,6 @@ std::optional<Dtype> dtype_from_character(std::string_view text) {
     return std::nullopt;
 }
 
-// A typestr, with or without its byte order, a name of NumPy's, or a character of the struct module: HIP Python takes all of
-// them, and its arrays write them into their interface. Throws ValueError.
-Dtype dtype_from_words(std::string_view text) {
-    if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
-        return dtype_from_typestr(text);
-    if (const std::optional<Dtype> named = dtype_from_name(text))
-        return *named;
-    if (const std::optional<Dtype> found = dtype_from_character(text))
-        return *found;
-    if (text.size() >= 2)
-        try {
-            return dtype_from_typestr(std::string("=").append(text));
-        } catch (const Error &) {  // says that the typestr is wrong, of one that nobody wrote
-        }
-    throw Error(ErrorKind::value, "'", text, "' names no type; '<f4', 'float32' and 'f' do");
-}
-
 std::string_view text_of(PyObject *object, const char *name) {
     Py_ssize_t length = 0;
     const char *const text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : nullptr;
@@ -353,6 +336,19 @@ void check_not_host(PyObject *self) {
     throw PythonError{};
 }
 
+// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
+// objects, with this DeviceArray as its only one.
+PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const Array array = array_from(self);
+        if (!array.is_host_accessible())
+            throw Error(ErrorKind::exchange, "NumPy: this DeviceArray is ", array.kind(), " memory of ", array.device(),
+                        ", which the host cannot reach; copy it with entrepot.asarray(array).copy_to_host(), or with hipMemcpy");
+        const Reference wrapped = checked(wrap(Array(array)));
+        return numpy_asks(wrapped.get(), args, nargs, kwnames);
+    });
+}
+
 PyObject *get_cai(PyObject *self, void *) {
     return guarded([&] {
         check_not_freed(self);
@@ -395,6 +391,21 @@ PyObject *get_is_freed(PyObject *self, void *) {
 
 }  // namespace
 
+Dtype dtype_from_words(std::string_view text) {
+    if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
+        return dtype_from_typestr(text);
+    if (const std::optional<Dtype> named = dtype_from_name(text))
+        return *named;
+    if (const std::optional<Dtype> found = dtype_from_character(text))
+        return *found;
+    if (text.size() >= 2)
+        try {
+            return dtype_from_typestr(std::string("=").append(text));
+        } catch (const Error &) {  // says that the typestr is wrong, of one that nobody wrote
+        }
+    throw Error(ErrorKind::value, "'", text, "' names no type; '<f4', 'float32' and 'f' do");
+}
+
 const Protocol device_array_protocol{"entrepot.adapters", nullptr, is_ours, read};
 
 PyMethodDef device_array_methods[] = {
@@ -414,6 +425,9 @@ PyMethodDef device_array_methods[] = {
      "A DLPack capsule of the same memory, as entrepot.Array gives it. Raises BufferError (ExchangeError) with the reason."},
     {"__dlpack_device__", dlpack_device_of, METH_NOARGS,
      "__dlpack_device__($self, /)\n--\n\n(device type, device id) as DLPack numbers them."},
+    {"__array__", with_keywords(numpy_asks_for), METH_FASTCALL | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\nNumPy's array of memory of the host.\n\n"
+     "Raises ExchangeError for memory that the host cannot reach."},
     {},
 };
 

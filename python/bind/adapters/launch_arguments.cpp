@@ -3,6 +3,7 @@
 
 #include "../errors.hpp"
 #include "../owner.hpp"
+#include "../scalar.hpp"
 #include "ctypes_data.hpp"
 
 #include <entrepot/adapters/launch_arguments.hpp>
@@ -67,10 +68,19 @@ void add_pointer(Arguments &arguments, PyObject *object, Reference &made) {
         throw PythonError{};
 }
 
+// C aligns a complex number as its parts.
+std::size_t alignment_of(const TypedScalar &number) noexcept {
+    return number.dtype.code == TypeCode::complex ? number.scalar.size / 2 : number.scalar.size;
+}
+
 void add(Arguments &arguments, PyObject *object, Reference &made) {
+    if (is_adapter(object) || PyLong_Check(object))
+        return add_pointer(arguments, object, made);
     const CtypesType type = ctypes_type_of(Py_TYPE(object));
     if (type.sort == CtypesSort::value || type.sort == CtypesSort::pointer)
         add_value(arguments, object, type);
+    else if (const std::optional<TypedScalar> number = typed_scalar_from(object))
+        arguments.add(number->scalar.bytes.data(), number->scalar.size, alignment_of(*number));
     else
         add_pointer(arguments, object, made);
 }

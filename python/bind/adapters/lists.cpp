@@ -1,13 +1,18 @@
 // ListOf… and PointerTo…: arrays of C made from lists and tuples, read back as Python's numbers.
 #include "object.hpp"
 
+#include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../exchange/foreign_error.hpp"
+#include "../exchange/interface_dict.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "ctypes_data.hpp"
 
+#include <entrepot/exchange/cai.hpp>
+
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -120,27 +125,82 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
     return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
 }
 
+// What a source says of its elements, in the words of its protocol.
+struct Elements {
+    std::int64_t itemsize;
+    bool is_floating;
+    std::string words;
+};
+
+Elements elements_of_type(Dtype dtype, std::string words) {
+    const bool is_integer =
+        dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer || dtype.code == TypeCode::boolean;
+    return {dtype.itemsize(), !is_integer, std::move(words)};
+}
+
 bool is_floating(const char *format) noexcept {
     const char code = format ? format[std::strspn(format, "@=<>!")] : 'B';
     return code != '\0' && std::strchr("efdgZ", code);
 }
 
+// Empty where it has none; target_of says what is wrong with it.
+std::optional<Elements> elements_of_buffer(PyObject *source) {
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(source))
+        return std::nullopt;
+    if (PyObject_GetBuffer(source, &view, PyBUF_ND | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    std::optional<Elements> found;
+    if (view.len != 0)
+        found = {view.itemsize, is_floating(view.format), std::string("the format '") + (view.format ? view.format : "B") + "'"};
+    PyBuffer_Release(&view);
+    return found;
+}
+
+// Empty where it has none, or does not say what they are: nobody needs that for the address.
+std::optional<Elements> elements_of_cai(PyObject *source) {
+    Reference value = find_attribute(source, cai_attribute_name);
+    if (!value)
+        return std::nullopt;
+    const InterfaceDict dict(cai::speaker, std::move(value));
+    if (!dict.find(Key::typestr))
+        return std::nullopt;
+    Numbers shape{};
+    if (dict.find(Key::shape))
+        dict.read_shape(shape);
+    for (std::size_t i = 0; i < shape.count; ++i)
+        if (shape.values[i] == 0)
+            return std::nullopt;
+    return elements_of_type(dtype_from_words(dict.typestr()), "the typestr '" + std::string(dict.typestr()) + "'");
+}
+
+// A buffer is asked first: to look for an attribute that is not there takes longer. Empty: nobody says, as of an address that is
+// no array's.
+std::optional<Elements> elements_said_by(PyObject *source) {
+    if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
+        ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
+        return std::nullopt;
+    if (is_array(source)) {
+        const Array &array = array_of(source);
+        return array.size() == 0 ? std::nullopt
+                                 : std::optional(elements_of_type(array.dtype(), "the dtype " + name_of(array.dtype())));
+    }
+    if (std::optional<Elements> found = elements_of_buffer(source))
+        return found;
+    return elements_of_cai(source);
+}
+
 // Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
 void check_elements(const AdapterRow &row, PyObject *source) {
-    if (is_adapter(source) || ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer || !PyObject_CheckBuffer(source))
-        return;  // the address is no buffer's
-    Py_buffer view;
-    if (PyObject_GetBuffer(source, &view, PyBUF_ND | PyBUF_FORMAT) != 0)
-        return PyErr_Clear();  // target_of says what is wrong with it
-    const Py_ssize_t itemsize = view.itemsize, size = size_of_element(row);
-    const bool is_refused = view.len != 0 && ((itemsize != size && itemsize != 1) || (row.element && is_floating(view.format)));
-    const std::string format = view.format ? view.format : "B";
-    PyBuffer_Release(&view);
-    if (is_refused)
-        throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", itemsize,
-                    " bytes and the format '", format, "', those of a ", short_name(row), " are ",
-                    row.element ? row.element->c_name : "pointers", " of ", size,
-                    " bytes; convert them, or pass Pointer(…) where the address is meant");
+    const std::optional<Elements> elements = elements_said_by(source);
+    const Py_ssize_t size = size_of_element(row);
+    if (!elements || ((elements->itemsize == size || elements->itemsize == 1) && !(row.element && elements->is_floating)))
+        return;
+    throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", elements->itemsize, " bytes and ",
+                elements->words, ", those of a ", short_name(row), " are ", row.element ? row.element->c_name : "pointers",
+                " of ", size, " bytes; convert them, or pass Pointer(…) where the address is meant");
 }
 
 // As many elements as the memory is known to have, of which there are at least so many.
@@ -223,12 +283,35 @@ void *pointer_in(PyObject *self, Py_ssize_t index) {
     return value;
 }
 
-// Meanwhile the list stands for nothing else, whatever other threads ask of it.
+// What the list pins at that address, which C may have written elsewhere in the list; nullptr: nothing. Borrowed from the list.
+PyObject *pin_at(PyObject *self, Py_ssize_t index, const void *address) {
+    PyObject *const pins = kept_by(*pointer_of(self));
+    if (!address || !pins || !PyTuple_Check(pins))
+        return nullptr;
+    const auto is_there = [&](Py_ssize_t i) {
+        PyObject *const pin = PyTuple_GET_ITEM(pins, i);
+        return is_adapter(pin) && pointer_of(pin)->address == address;
+    };
+    const Py_ssize_t count = PyTuple_GET_SIZE(pins);
+    if (index < count && is_there(index)) [[likely]]
+        return PyTuple_GET_ITEM(pins, index);
+    for (Py_ssize_t i = 0; i < count; ++i)
+        if (is_there(i))
+            return PyTuple_GET_ITEM(pins, i);
+    return nullptr;
+}
+
+// Stands for what the caller listed, where the list still has that: to free the element is to free it.
+PyObject *pointer_element(PyObject *self, Py_ssize_t index) {
+    Owner list = depend_on(self);  // meanwhile the list stands for nothing else, whatever other threads ask of it
+    void *const address = pointer_in(self, index);
+    PyObject *const pin = pin_at(self, index, address);
+    return pointer_at(address, pin ? depend_on(pin) : std::move(list));
+}
+
 PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
-    if (row.fill == fill_pointers) {
-        Owner list = depend_on(self);
-        return pointer_at(pointer_in(self, index), std::move(list));
-    }
+    if (row.fill == fill_pointers)
+        return pointer_element(self, index);
     const Exclusive exclusive(self);
     return row.element ? number_at(*row.element, cell_at(self, row, index)).release() : string_at(pointer_in(self, index));
 }

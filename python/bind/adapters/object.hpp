@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace entrepot::python {
@@ -109,7 +110,7 @@ Target target_of_array(const Array &array, Owner owner);
 
 extern const Interned cai_attribute_name;
 
-// Throws ValueError: a DeviceArray that has been given back.
+// Throws ValueError: a DeviceArray that has been given back, or an adapter that stands for a part of one.
 void check_not_freed(PyObject *adapter);
 // The same before an adapter's address is used; of a DeviceArray when work of ours on it is done.
 void make_ready(PyObject *adapter);
@@ -185,6 +186,9 @@ void clear_description(PyObject *self) noexcept;
 // Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
 void give_address_its_turn(PyObject *device_array);
 bool has_known_memory(PyObject *device_array) noexcept;
+// A typestr, with or without its byte order, a name of NumPy's, or a character of the struct module: HIP Python takes all of
+// them, and its arrays write them into their interface. Throws ValueError.
+Dtype dtype_from_words(std::string_view text);
 // The array whose memory a sub-array, or another adapter, stands for a part of, or itself; nullptr where there is none. Borrowed.
 PyObject *root_of(PyObject *adapter) noexcept;
 

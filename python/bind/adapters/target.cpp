@@ -9,6 +9,7 @@
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/routes.hpp"
 #include "../owner.hpp"
+#include "../scalar.hpp"
 #include "ctypes_data.hpp"
 
 #include <entrepot/exchange/cai.hpp>
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 namespace entrepot::python {
 
@@ -99,13 +101,18 @@ bool find_cai(PyObject *object, Target &target) {
 
 // ---------------------------------------------------------------- buffers
 
-// A number of NumPy's exports a buffer with a copy of its value, which nobody means who has computed an address.
+// A number of NumPy's exports a buffer with a copy of its value, which nobody means who has computed an address. Text is what C
+// reads, and a record may be an array's own.
 void check_no_scalar(PyObject *object) {
-    const PyTypeObject *const type = Py_TYPE(object);
-    if (PyIndex_Check(object) && std::strncmp(type->tp_name, "numpy.", 6) == 0 &&
-        std::strcmp(type->tp_name, "numpy.ndarray") != 0 && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) [[unlikely]]
-        throw Error(ErrorKind::type, "a ", type->tp_name,
+    if (!is_numpy_scalar(object) || PyBytes_Check(object) || PyUnicode_Check(object)) [[likely]]
+        return;
+    const char *const name = Py_TYPE(object)->tp_name;
+    if (PyIndex_Check(object))
+        throw Error(ErrorKind::type, "a ", name,
                     " may be an address, or memory with a number in it: pass int(x) for the one, numpy.array(x) for the other");
+    if (std::string_view(name).find("void") == std::string_view::npos &&
+        std::string_view(name).find("record") == std::string_view::npos)
+        throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
 }
 
 }  // namespace
@@ -195,18 +202,18 @@ Target target_of(PyObject *object) {
 }
 
 void check_not_freed(PyObject *adapter) {
-    if (!is_device_array(adapter)) [[likely]]
+    PyObject *const root = root_of(adapter);
+    if (!root || !(pointer_of(root)->flags & ENTREPOT_ADAPTER_FREED)) [[likely]]
         return;
-    if (pointer_of(root_of(adapter))->flags & ENTREPOT_ADAPTER_FREED)
-        throw Error(ErrorKind::value, "this DeviceArray, at ", Hex(pointer_of(adapter)->address),
-                    ", has been freed: its memory may be another's by now");
+    throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(adapter)), ", at ", Hex(pointer_of(adapter)->address),
+                is_device_array(adapter) ? ", has been freed" : ", is of a DeviceArray that has been freed",
+                ": its memory may be another's by now");
 }
 
 void make_ready(PyObject *adapter) {
-    if (!is_device_array(adapter)) [[likely]]
-        return;
     check_not_freed(adapter);
-    give_address_its_turn(adapter);
+    if (is_device_array(adapter)) [[unlikely]]
+        give_address_its_turn(adapter);
 }
 
 }  // namespace entrepot::python

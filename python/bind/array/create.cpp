@@ -7,6 +7,7 @@
 #include "../errors.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
+#include "../guarded.hpp"
 #include "../owner.hpp"
 #include "../parameters.hpp"
 #include "../placement.hpp"
@@ -51,62 +52,72 @@ Array new_array(PyObject *shape, PyObject *dtype, PyObject *device, PyObject *ki
     return Array(std::move(memory), data, type, std::move(layout), false, std::move(where.queue));
 }
 
-Array new_array(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
-    return new_array(shape.ptr(), dtype.ptr(), device.ptr(), kind.ptr(), queue.ptr());
-}
-
 std::span<const std::byte> bytes_of(const Scalar &item) { return std::span(item.bytes).first(item.size); }
 
-nb::object filled(Array array, const Scalar &item) {
-    {
-        const ReleaseGil released;
-        fill(array, bytes_of(item));
-    }
-    return nb::steal(wrap(std::move(array)));
+PyObject *filled(Array array, const Scalar &item) {
+    without_gil([&] { fill(array, bytes_of(item)); });
+    return wrap(std::move(array));
 }
 
 const Parameters of_empty("empty", 2, 2, {"shape", "dtype", "device", "kind", "queue"});
 
 PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    try {
+    return guarded([&] {
         const auto [shape, dtype, device, kind, queue] = of_empty.read(args, nargs, kwnames);
         return wrap(new_array(shape, dtype, device, kind, queue));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
-nb::object zeros(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
-    Array array = new_array(shape, dtype, device, kind, queue);
-    {
-        const ReleaseGil released;
-        const Array bytes(array.memory(), array.data(), dtypes::uint8, Layout(std::array{array.nbytes()}), false, array.queue());
-        fill(bytes, std::array{std::byte{0}});
-    }
-    return nb::steal(wrap(std::move(array)));
+const Parameters of_zeros("zeros", 2, 2, {"shape", "dtype", "device", "kind", "queue"});
+
+PyObject *zeros(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [shape, dtype, device, kind, queue] = of_zeros.read(args, nargs, kwnames);
+        Array array = new_array(shape, dtype, device, kind, queue);
+        without_gil([&] {
+            const Array bytes(array.memory(), array.data(), dtypes::uint8, Layout(std::array{array.nbytes()}), false,
+                              array.queue());
+            fill(bytes, std::array{std::byte{0}});
+        });
+        return wrap(std::move(array));
+    });
 }
 
-nb::object full(nb::handle shape, nb::handle value, nb::handle dtype, nb::handle device, nb::handle kind, nb::handle queue) {
-    const Scalar item = scalar_from(value.ptr(), dtype_from(dtype.ptr()));
-    return filled(new_array(shape, dtype, device, kind, queue), item);
+const Parameters of_full("full", 3, 3, {"shape", "value", "dtype", "device", "kind", "queue"});
+
+PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [shape, value, dtype, device, kind, queue] = of_full.read(args, nargs, kwnames);
+        const Scalar item = scalar_from(value, dtype_from(dtype));
+        return filled(new_array(shape, dtype, device, kind, queue), item);
+    });
 }
 
-Queue queue_or_none(nb::handle queue) { return queue.is_none() ? Queue{} : queue_from(queue.ptr()); }
+Queue queue_or_none(PyObject *queue) { return unless_none(queue) ? queue_from(queue) : Queue{}; }
 
-Event fill_array(nb::handle array, nb::handle value, nb::handle queue) {
-    const Array to = import_operand(array.ptr());
-    const Scalar item = scalar_from(value.ptr(), to.dtype());
-    const Queue where = queue_or_none(queue);
-    const ReleaseGil released;
-    return fill(to, bytes_of(item), where).event();
+PyObject *as_object(const Event &event) { return nb::cast(event).release().ptr(); }
+
+const Parameters of_fill("fill", 2, 2, {"array", "value", "queue"});
+
+PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [array, value, queue] = of_fill.read(args, nargs, kwnames);
+        const Array to = import_operand(array);
+        const Scalar item = scalar_from(value, to.dtype());
+        const Queue where = queue_or_none(queue);
+        return as_object(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
+    });
 }
 
-Event copy_arrays(nb::handle to, nb::handle from, nb::handle queue) {
-    const Array destination = import_operand(to.ptr()), source = import_operand(from.ptr());
-    const Queue where = queue_or_none(queue);
-    const ReleaseGil released;
-    return copy(destination, source, where).event();
+const Parameters of_copy("copy", 3, 2, {"dst", "src", "queue"});
+
+PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [to, from, queue] = of_copy.read(args, nargs, kwnames);
+        const Array destination = import_operand(to), source = import_operand(from);
+        const Queue where = queue_or_none(queue);
+        return as_object(without_gil([&] { return copy(destination, source, where).event(); }));
+    });
 }
 
 constexpr const char *placement_doc =
@@ -132,26 +143,30 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
 }
 
 void init_create(nb::module_ &m) {
-    using namespace nb::literals;
-    const std::string place = placement_doc;
-    static const std::string empty_doc = "empty($module, shape, dtype, *, device=None, kind=None, queue=None)\n--\n\n"
-                                         "An Array of new, uninitialised memory, C-contiguous." +
-                                         place;
-    static PyMethodDef functions[] = {{"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()}, {}};
+    const std::string place = placement_doc, by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
+    static const std::string empty_doc =
+        "empty($module, shape, dtype" + by_place + "An Array of new, uninitialised memory, C-contiguous." + place;
+    static const std::string zeros_doc =
+        "zeros($module, shape, dtype" + by_place + "An Array of new memory, all bits zero." + place;
+    static const std::string full_doc =
+        "full($module, shape, value, dtype" + by_place + "An Array of new memory, every element ``value``." + place;
+    static PyMethodDef functions[] = {
+        {"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()},
+        {"zeros", with_keywords(zeros), METH_FASTCALL | METH_KEYWORDS, zeros_doc.c_str()},
+        {"full", with_keywords(full), METH_FASTCALL | METH_KEYWORDS, full_doc.c_str()},
+        {"fill", with_keywords(fill_array), METH_FASTCALL | METH_KEYWORDS,
+         "fill($module, array, value, *, queue=None)\n--\n\n"
+         "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.\n\n"
+         "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold."},
+        {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
+         "copy($module, dst, src, queue=None)\n--\n\n"
+         "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all "
+         "elements.\n\n"
+         "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.\n"
+         "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap."},
+        {}};
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)
         nb::raise_python_error();
-    m.def("zeros", &zeros, "shape"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
-          "queue"_a = nb::none(), ("An Array of new memory, all bits zero." + place).c_str());
-    m.def("full", &full, "shape"_a, "value"_a, "dtype"_a, nb::kw_only(), "device"_a = nb::none(), "kind"_a = nb::none(),
-          "queue"_a = nb::none(), ("An Array of new memory, every element ``value``." + place).c_str());
-    m.def("fill", &fill_array, "array"_a, "value"_a, nb::kw_only(), "queue"_a = nb::none(),
-          "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.\n\n"
-          "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.");
-    m.def("copy", &copy_arrays, "dst"_a, "src"_a, "queue"_a = nb::none(),
-          "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all "
-          "elements.\n\n"
-          "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.\n"
-          "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.");
 }
 
 }  // namespace entrepot::python

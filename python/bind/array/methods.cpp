@@ -141,20 +141,6 @@ PyObject *numpy(PyObject *self, PyObject *) {
 
 const Parameters of_array("__array__", 2, 0, {"dtype", "copy"});
 
-// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
-// objects, with this Array as its only one.
-PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    return method(self, [&](const Array &array) {
-        const auto [dtype, copy] = of_array.read(args, nargs, kwnames);
-        const nb::object view = as_numpy(self, array);
-        if (!unless_none(dtype) && copy != Py_True)
-            return nb::object(view).release().ptr();
-        const nb::object make = nb::module_::import_("numpy").attr("array");
-        const auto or_none = [](PyObject *value) { return nb::handle(value ? value : Py_None); };
-        return make(view, "dtype"_a = or_none(dtype), "copy"_a = or_none(copy)).release().ptr();
-    });
-}
-
 const Parameters of_share("share", 0, 0, {"fabric"});
 
 PyObject *share(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -169,6 +155,20 @@ PyObject *broadcast_to(PyObject *self, PyObject *args) {
 }
 
 }  // namespace
+
+// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
+// objects, with this Array as its only one.
+PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return method(self, [&](const Array &array) {
+        const auto [dtype, copy] = of_array.read(args, nargs, kwnames);
+        const nb::object view = as_numpy(self, array);
+        if (!unless_none(dtype) && copy != Py_True)
+            return nb::object(view).release().ptr();
+        const nb::object make = nb::module_::import_("numpy").attr("array");
+        const auto or_none = [](PyObject *value) { return nb::handle(value ? value : Py_None); };
+        return make(view, "dtype"_a = or_none(dtype), "copy"_a = or_none(copy)).release().ptr();
+    });
+}
 
 PyObject *array_float(PyObject *self) {
     return method(self, [](const Array &array) { return PyNumber_Float(number_of(array).get()); });
@@ -203,7 +203,7 @@ PyMethodDef array_methods[] = {
      "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, not waited for.\n\n"
      "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
     {"host", host, METH_NOARGS,
-     "host($self, /)\n--\n\nThe same memory seen as the host's, without a copy. Raises ValueError for device memory."},
+     "host($self, /)\n--\n\nThe same memory seen as the host's, without a copy. Raises ExchangeError for device memory."},
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nA numpy.ndarray over the same memory, after waiting for work that writes it.\n\n"
      "bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach."},

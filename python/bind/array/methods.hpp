@@ -8,6 +8,7 @@ namespace entrepot::python {
 
 // methods.cpp
 extern PyMethodDef array_methods[];
+PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);  // __array__
 PyObject *array_float(PyObject *self);
 PyObject *array_int(PyObject *self);
 int array_bool(PyObject *self);

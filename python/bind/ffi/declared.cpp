@@ -1,4 +1,4 @@
-// The metaclass of records and pointers to functions: an attribute of a class that no look-up is needed for.
+// The metaclass of records, handles and pointers to functions: an attribute of a class that no look-up is needed for.
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"

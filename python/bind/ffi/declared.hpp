@@ -1,5 +1,5 @@
-// Declared: classes that are made from declarations of C, records and pointers to functions, and what their metaclass knows of
-// each.
+// Declared: classes that are made from declarations of C (records, handles, pointers to functions), and what their metaclass
+// knows of each.
 #pragma once
 #include <Python.h>
 
@@ -80,6 +80,11 @@ Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
 // A new record of zeros and defaults.
 Reference new_record(PyTypeObject *type, std::size_t count = 1);
 bool init_record(PyObject *module);
+
+// ---------------------------------------------------------------- handles
+
+bool is_handle_class(PyTypeObject *type) noexcept;
+bool init_handle(PyObject *module);
 
 // ---------------------------------------------------------------- pointers to functions
 

@@ -5,6 +5,7 @@
 #include "../adapters/adapters.hpp"
 #include "../element.hpp"
 #include "../errors.hpp"
+#include "../exchange/interface_dict.hpp"
 #include "../interned.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -28,30 +29,11 @@ constexpr HowRow how_table[] = {
     {"record", How::record}, {"pointed", How::pointed},  {"array", How::array},
 };
 
-struct KindRow {
-    const char *name;
-    ffi::Kind kind;
-};
-constexpr KindRow kind_table[] = {
-    {"none", ffi::Kind::none},       {"bool", ffi::Kind::boolean},    {"int8", ffi::Kind::int8},
-    {"uint8", ffi::Kind::uint8},     {"int16", ffi::Kind::int16},     {"uint16", ffi::Kind::uint16},
-    {"int32", ffi::Kind::int32},     {"uint32", ffi::Kind::uint32},   {"int64", ffi::Kind::int64},
-    {"uint64", ffi::Kind::uint64},   {"float32", ffi::Kind::float32}, {"float64", ffi::Kind::float64},
-    {"pointer", ffi::Kind::pointer}, {"record", ffi::Kind::record},
-};
-
 template <class Table> const auto &row_named(const Table &table, const char *what, std::string_view name) {
     for (const auto &row : table)
         if (row.name == name)
             return row;
     throw Error(ErrorKind::value, "Form(): no ", what, " is called '", name, "'");
-}
-
-const char *kind_name(ffi::Kind kind) {
-    for (const KindRow &row : kind_table)
-        if (row.kind == kind)
-            return row.name;
-    return "?";
 }
 
 // ---------------------------------------------------------------- numbers
@@ -62,9 +44,7 @@ void put_integer(ffi::Kind kind, std::uint64_t bits, void *to) {
     std::memcpy(to, &bits, ffi::size_of(kind));  // little-endian: the low bytes come first
 }
 
-bool is_signed(ffi::Kind kind) {
-    return kind == ffi::Kind::int8 || kind == ffi::Kind::int16 || kind == ffi::Kind::int32 || kind == ffi::Kind::int64;
-}
+bool is_signed(ffi::Kind kind) { return ffi::row_of(kind).is_signed; }
 
 // The two's complement of an int, where it lies in the kind's range.
 std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &subject) {
@@ -90,7 +70,7 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
     }
     const Reference text = checked(PyObject_Repr(value));
     const char *const shown = PyUnicode_AsUTF8(text.get());
-    throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", kind_name(kind));
+    throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", ffi::row_of(kind).name);
 }
 
 // Before a refusal of ours: what else was raised (KeyboardInterrupt, MemoryError) is the caller's to see.
@@ -176,13 +156,37 @@ Reference load_enumeration(const FormObject &form, const void *from) {
 
 // ---------------------------------------------------------------- addresses
 
+const Interned handle_name("handle");
+
+// The handle that an object of Python's keeps, as entrepot.hip.Stream does; without one, empty.
+Reference handle_kept_by(PyObject *value) {
+    if (value == Py_None || PyLong_Check(value) || is_adapter(value))
+        return {};
+    Reference found = find_attribute(value, handle_name);
+    return found && is_adapter(found.get()) ? std::move(found) : Reference();
+}
+
+// A handle is of one type. Addresses of no type are taken as what is asked for: ints, ctypes' pointers, adapters.
+void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subject) {
+    const Declared *const expected = declared_of(asked), *const given = declared_of(found);
+    if (!expected || !given || expected == given || (!is_handle_class(asked) && !is_handle_class(found))) [[likely]]
+        return;
+    if (expected->name != given->name)  // two modules may declare the same
+        throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ", given->name,
+                    "; Pointer(…) of it is taken as it is, where that is meant");
+}
+
 void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
+    const Reference handle = type && is_handle_class(type) ? handle_kept_by(value) : Reference();
+    if (handle)
+        value = handle.get();
     if (!type)
         throw Error(ErrorKind::type, subject, ": the record that it points to is still being made");
     if (callback_of(form.type) && PyCallable_Check(value) && !is_adapter(value))
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
+    check_handle(type, Py_TYPE(value), subject);
     // What the class itself would take for fields' values is, as an argument, what Pointer takes.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, access,
                               subject.owner, subject.name);
@@ -293,7 +297,7 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         return nullptr;
     try {
         const How chosen_how = row_named(how_table, "how", how).how;
-        const ffi::Kind chosen_kind = row_named(kind_table, "kind", kind).kind;
+        const ffi::Kind chosen_kind = static_cast<ffi::Kind>(&row_named(ffi::kind_table, "kind", kind) - ffi::kind_table.data());
         const FormObject *inner = element == Py_None ? nullptr : &form_of(element);
         if (chosen_how == How::array && (!inner || count < 0))
             throw Error(ErrorKind::value, "Form(): an array has an element, and a count that is not negative");

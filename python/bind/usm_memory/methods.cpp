@@ -1,6 +1,8 @@
 // The attributes and methods of entrepot.memory.Memory, under the names that users of dpctl.memory know.
 #include "usm_memory.hpp"
 
+#include "../array/array.hpp"
+#include "../array/methods.hpp"
 #include "../array_handle.hpp"
 #include "../convert.hpp"
 #include "../device.hpp"
@@ -273,6 +275,17 @@ PyObject *share(PyObject *self, PyObject *) {
     return method(self, [](const UsmMemory &memory) { return share_array(bytes_of(memory), false); });
 }
 
+// NumPy comes here when there is no buffer: without an answer it would make an array of objects, with this one as its only one.
+PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return method(self, [&](const UsmMemory &memory) {
+        if (!is_host_accessible(memory.kind))
+            throw Error(ErrorKind::exchange, "NumPy: this is ", memory.kind, " memory of ", memory.memory.device(),
+                        ", which the host cannot reach; copy it with memory.copy_to_host()");
+        const Reference array = checked(wrap(bytes_of(memory)));
+        return numpy_asks(array.get(), args, nargs, kwnames);
+    });
+}
+
 }  // namespace
 
 PyGetSetDef usm_memory_attributes[] = {
@@ -292,6 +305,9 @@ PyGetSetDef usm_memory_attributes[] = {
 };
 
 PyMethodDef usm_memory_methods[] = {
+    {"__array__", with_keywords(numpy_asks_for), METH_FASTCALL | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\nNumPy's array of the bytes. Raises ExchangeError for memory that the host "
+     "cannot reach."},
     {"get_usm_type", with_keywords(get_usm_type), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type($self, syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a "
      "context or a "

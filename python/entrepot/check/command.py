@@ -45,16 +45,16 @@ def main(chosen: argparse.Namespace) -> int:
         print("entrepot check: TARGET is missing: module:attribute or module:expression, or --list", file=sys.stderr)
         return 2
     sys.path.insert(0, os.getcwd())  # the installed script has its own folder there
-    request = Request(
-        chosen.target,
-        SIDES.get(chosen.side),
-        chosen.device,
-        tuple(chosen.protocol),
-        tuple(chosen.only) or ("*",),
-        tuple(chosen.skip),
-        chosen.copies,
-    )
     try:
+        request = Request(
+            chosen.target,
+            SIDES.get(chosen.side),
+            chosen.device,
+            tuple(chosen.protocol),
+            tuple(chosen.only) or ("*",),
+            tuple(chosen.skip),
+            chosen.copies,
+        )
         result = check(request)
     except TargetError as error:
         print(f"entrepot check: {error}", file=sys.stderr)
@@ -63,7 +63,7 @@ def main(chosen: argparse.Namespace) -> int:
         print(json.dumps(report.to_dict(result), indent=2, ensure_ascii=False))
     else:
         report.show(result)
-    if not any(outcome.status != "not applicable" for outcome in result.outcomes):
-        print(f"entrepot check: {chosen.target} speaks no protocol, or no clause was chosen", file=sys.stderr)
+    if result.why_nothing:
+        print(f"entrepot check: {result.why_nothing}", file=sys.stderr)
         return 2
     return 1 if result.failed else 0

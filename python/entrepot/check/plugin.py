@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from .clauses import EXPORT, FAILED, NOT_APPLICABLE, Clause, Outcome
+from .clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, Clause, Outcome
 from .protocols import PROTOCOLS, spoken
 from .runner import Request, Result, check, check_here
-from .targets import Target, resolve, target_of
+from .targets import Target, TargetError, resolve, target_of
 
 
 class Conformance:
@@ -44,11 +44,20 @@ class Conformance:
         self._named = named
 
     def clauses(self) -> list[Clause]:
+        """Raises TargetError where there are none: a test without clauses would pass."""
         protocols = self.request.protocols
         if not protocols:
             protocols = tuple(spoken(self.target.call()) if self.target.side == EXPORT else PROTOCOLS)
+        if not protocols:
+            raise TargetError(f"{self.request.target} speaks no protocol; there are {', '.join(PROTOCOLS)}")
         found = [clause for name in protocols for clause in PROTOCOLS[name].clauses(self.target.side)]
-        return [clause for clause in found if self.request.wants(clause)]
+        wanted = [clause for clause in found if self.request.wants(clause)]
+        if not wanted:
+            raise TargetError(
+                f"{self.request.target}: only={self.request.only} and skip={self.request.skip} leave no clause of "
+                f"{', '.join(protocols)}, as an {self.target.side}er"
+            )
+        return wanted
 
     @cached_property
     def result(self) -> Result:
@@ -76,6 +85,9 @@ class Question:
             words = f"{outcome.says} ({outcome.source})\nasked: {outcome.asked}\nfound: {outcome.found}"
             pytest.fail(words, pytrace=False)
         if outcome.status == NOT_APPLICABLE:
+            result = self.conformance.result
+            if result.side == IMPORT and result.why_nothing:
+                pytest.fail(result.why_nothing, pytrace=False)
             pytest.skip(outcome.found)
 
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import IO, Any
 
@@ -35,6 +36,19 @@ class Request:
     skip: tuple[str, ...] = ()
     copies: bool = False  # an importer that promises a copy
 
+    def __post_init__(self) -> None:
+        """Raises TargetError for what names nothing: what is misspelt would be asked of nobody, and pass."""
+        for protocol in self.protocols:
+            if protocol not in PROTOCOLS:
+                raise TargetError(f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}")
+        names = [clause.id for clause in every_clause()]
+        for pattern in (*self.only, *self.skip):
+            if not any(fnmatchcase(name, pattern) for name in names):
+                short = {name.rpartition(".")[2] for name in names}
+                close = get_close_matches(pattern, names, 1) or get_close_matches(pattern.rpartition(".")[2], short, 1)
+                like = f"; {close[0]!r} is like it" if close else ""
+                raise TargetError(f"no clause is called {pattern!r}{like}: entrepot check --list prints them all")
+
     def wants(self, clause: Clause) -> bool:
         return any(fnmatchcase(clause.id, p) for p in self.only) and not any(fnmatchcase(clause.id, p) for p in self.skip)
 
@@ -51,6 +65,20 @@ class Result:
     @property
     def failed(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status == FAILED]
+
+    @property
+    def why_nothing(self) -> str:
+        """A sentence where no clause was applicable, so that nobody takes that for success; else empty."""
+        if any(outcome.status != NOT_APPLICABLE for outcome in self.outcomes):
+            return ""
+        name = self.request.target
+        if self.side == EXPORT or not self.outcomes:
+            return f"{name} speaks no protocol, or no clause was chosen"
+        seen = "" if self.request.side else ", for which it was taken because a call without arguments gives nothing of the kind"
+        return (
+            f"{name} takes no object of any protocol, so it is no importer{seen}; to check what it returns, write the call, as "
+            f"in {name}(3)"
+        )
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Protocol → status → number of clauses."""

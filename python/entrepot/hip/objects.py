@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from .. import hip
 from .._core import DeviceError
 
 TYPE_CHECKING = False
@@ -19,28 +22,39 @@ class HipError(DeviceError, RuntimeError):
 
     def __init__(self, status: Any) -> None:
         self.status = status
-        super().__init__(f"{status.name}: {_words_of(status)}" if hasattr(status, "name") else f"status {status}")
+        words = _words_of(status)
+        super().__init__(f"{_name_of(status)}: {words}" if words else _name_of(status))
 
     def __reduce__(self) -> Any:
         return type(self), (self.status,)
 
 
-def _words_of(status: Any) -> str:
-    """AMD's text for a status; its name again where the library that knows it is not there."""
-    from .. import hip, hiprtc
+def _name_of(status: Any) -> str:
+    return f"{status.name} ({int(status)})" if hasattr(status, "name") else f"status {status}"
 
+
+# The function that knows the words for an enum's statuses, of the module that declares both.
+_SPEAKERS = {"hipError_t": "hipGetErrorString", "hiprtcResult": "hiprtcGetErrorString"}
+
+
+def _words_of(status: Any) -> str:
+    """AMD's text for a status; empty where there is none: older libraries have the names alone."""
+    enum = type(status)
+    if enum.__name__ not in _SPEAKERS:
+        return ""
     try:
-        if isinstance(status, hip.hipError_t):
-            return str(hip.hipGetErrorString(status)[1])
-        if isinstance(status, hiprtc.hiprtcResult):
-            return str(hiprtc.hiprtcGetErrorString(status)[1])
+        words = str(getattr(sys.modules[enum.__module__], _SPEAKERS[enum.__name__])(status)[1])
     except ImportError:
-        pass
-    return f"{type(status).__name__} {int(status)}"
+        return ""
+    return "" if words in enum.__members__ else words
 
 
 def hip_check(call_result: Any) -> Any:
     """What a call returned besides its status: nothing, one value, or a tuple. Raises HipError where the status says so."""
+    if not isinstance(call_result, tuple) or not call_result or not isinstance(call_result[0], int):
+        raise TypeError(
+            f"hip_check: what a call of hip or hiprtc returned was expected, a tuple that begins with its status, not {call_result!r}"
+        )
     status, *values = call_result
     if status != 0:
         raise HipError(status)
@@ -71,8 +85,6 @@ class _Owned:
 
     def close(self) -> None:
         """Destroys the handle; again, nothing happens. What was submitted to it is still done."""
-        from .. import hip
-
         if self._handle is not None:
             handle, self._handle = self._handle, None
             hip_check(getattr(hip, self._destroy)(handle))
@@ -93,26 +105,18 @@ class Stream(_Owned):
     _destroy = "hipStreamDestroy"
 
     def __init__(self, flags: int = 0) -> None:
-        from .. import hip
-
         super().__init__(hip_check(hip.hipStreamCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
         """Waits until all that was submitted is done."""
-        from .. import hip
-
         hip_check(hip.hipStreamSynchronize(self.handle))
 
     def wait(self, event: Event) -> None:
         """What is submitted from now on begins when the event has happened."""
-        from .. import hip
-
         hip_check(hip.hipStreamWaitEvent(self.handle, event.handle, 0))
 
     def record(self, event: Event) -> Event:
         """The event happens when all that was submitted is done; returns it."""
-        from .. import hip
-
         hip_check(hip.hipEventRecord(event.handle, self.handle))
         return event
 
@@ -123,18 +127,12 @@ class Event(_Owned):
     _destroy = "hipEventDestroy"
 
     def __init__(self, flags: int = 0) -> None:
-        from .. import hip
-
         super().__init__(hip_check(hip.hipEventCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
         """Waits until the event has happened."""
-        from .. import hip
-
         hip_check(hip.hipEventSynchronize(self.handle))
 
     def milliseconds_since(self, start: Event) -> float:
         """The time from another event to this one; both have happened."""
-        from .. import hip
-
         return float(hip_check(hip.hipEventElapsedTime(start.handle, self.handle)))

@@ -1,6 +1,6 @@
 #include "backends/gpu/compiler.hpp"
 
-#include "backends/gpu/cache.hpp"
+#include "backends/cache.hpp"
 
 #include <algorithm>
 
@@ -15,15 +15,10 @@ bool depends_on_files(const Words &options) {
     });
 }
 
-// Each part with its length before it, so that no two requests have the same key.
 std::string key_of(const Rtc &rtc, const Request &request, const Words &options) {
-    std::string key;
-    const auto add = [&](const std::string &part) { key += std::to_string(part.size()) + ':' + part; };
-    add(rtc.name());
-    add(request.source);
-    add(request.expression);
+    std::string key = cache_key(rtc.name(), request.source, request.expression);
     for (const std::string &option : options)
-        add(option);
+        key += cache_key(option);
     return key;
 }
 
@@ -104,10 +99,10 @@ Code compile(const Request &request, std::string &log) {
     if (depends_on_files(request.options))
         return compile_now(rtc, request, options, log);
     const std::string key = key_of(rtc, request, options);
-    if (const std::optional<std::string> known = cached(key))
+    if (const std::optional<std::string> known = cached(selector_word, key))
         return unpacked(*known);
     const Code code = compile_now(rtc, request, options, log);
-    keep_cached(key, packed(code));
+    keep_cached(selector_word, key, packed(code));
     return code;
 }
 

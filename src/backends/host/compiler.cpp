@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 extern char **environ;
 
@@ -146,6 +152,40 @@ std::optional<Words> find_compiler() {
         }
     }
     return std::nullopt;
+}
+
+std::string compiler_identity(const Words &command) {
+    std::string identity;
+    for (const std::string &word : command) {  // "ccache g++": each program counts
+        const std::optional<std::string> program = word.starts_with("-") ? std::nullopt : find_program(word);
+        struct stat status{};
+        if (program && stat(program->c_str(), &status) == 0)
+            identity += *program + ' ' + std::to_string(status.st_ino) + ' ' + std::to_string(status.st_size) + ' ' +
+                        std::to_string(status.st_mtim.tv_sec) + '.' + std::to_string(status.st_mtim.tv_nsec) + '\n';
+    }
+    for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
+        identity += environment(name, "") + '\n';
+    return identity;
+}
+
+std::string processor_identity() {
+    std::string identity;
+#if defined(__x86_64__)
+    for (const unsigned leaf : {0u, 1u, 7u, 0x80000001u, 0x80000002u, 0x80000003u, 0x80000004u}) {
+        unsigned words[4] = {};
+        if (__get_cpuid_count(leaf, 0, &words[0], &words[1], &words[2], &words[3]) == 0)
+            continue;
+        if (leaf == 1)
+            words[1] &= 0xff;  // the rest says which of the cores this is
+        identity.append(reinterpret_cast<const char *>(words), sizeof words);
+    }
+#else
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line) && !line.empty();)
+        if (!line.starts_with("BogoMIPS"))
+            identity += line + '\n';
+#endif
+    return identity;
 }
 
 std::string no_compiler() {

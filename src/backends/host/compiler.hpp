@@ -18,6 +18,11 @@ Words split_words(std::string_view line);
 // first of c++, g++ and clang++ in the PATH. Looked up each time, because people set CXX and try again.
 std::optional<Words> find_compiler();
 
+// What of the compiler its code depends on: which file it is, and of what day.
+std::string compiler_identity(const Words &command);
+// What of the processor code for this very one depends on.
+std::string processor_identity();
+
 // A sentence for people without a compiler: what was looked for, and what to do.
 std::string no_compiler();
 

@@ -32,6 +32,7 @@
 // A kernel remembers what its launches have cost for each work-item. A launch that by this takes less than `quick_ns`, on a
 // queue with nothing before it, is run at once; telling another thread would cost more. One that takes longer, or whose kernel
 // has not run yet, is spread over the executor's threads, and the launch returns.
+#include "backends/cache.hpp"
 #include "backends/host/compiler.hpp"
 #include "backends/host/native.hpp"
 
@@ -43,6 +44,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <span>
@@ -137,11 +139,30 @@ const Words &fixed_options() {
     return options;
 }
 
-void write_source(const std::string &path, std::string_view source) {
+void write_file(const std::string &path, std::string_view content) {
     std::ofstream file(path, std::ios::binary);
-    file << "#line 1 \"kernel.cpp\"\n" << source << '\n';
+    file << content;
     if (!file.flush())
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
+}
+
+// What the code depends on: the processor stands for -march=native. Empty: on files that nobody has named to us.
+std::string key_of(const Words &command, std::string_view source) {
+    if (source.find("#include \"") != source.npos)
+        return {};
+    std::string key = cache_key(compiler_identity(command), processor_identity(), source);
+    for (const std::string &word : command) {
+        for (const char *const names_a_file : {"-I", "-i", "-L", "-l", "-B", "@", "--sysroot", "-fplugin"})
+            if (word.starts_with(names_a_file))
+                return {};
+        key += cache_key(word);
+    }
+    return key;
+}
+
+std::string read_library(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Program *load(const std::string &path) {
@@ -158,6 +179,22 @@ Program *load(const std::string &path) {
         dlclose(library);
         throw;
     }
+}
+
+// Whether the compiler had nothing to say.
+bool compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
+    const std::string library = directory.file("kernel.so");
+    write_file(directory.file("kernel.cpp"), "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
+    command.insert(command.end(), {"-o", library, directory.file("kernel.cpp")});
+    bool silent = true;
+    const bool compiled = run_command(command, [&](std::string_view text) {
+        silent = false;
+        if (log != nullptr && log->write != nullptr)
+            log->write(log->user, text.data(), text.size());
+    });
+    if (!compiled || access(library.c_str(), R_OK) != 0)
+        refuse(EP_BUILD_FAILED, command[0], " refused the program in C++, the dialect of the host: its build log says why");
+    return silent;
 }
 
 ep_status program_dialects(ep_device device, std::uint32_t *mask) {
@@ -179,20 +216,19 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         if (!command)
             refuse(EP_UNAVAILABLE, no_compiler());
 
-        const TemporaryDirectory directory;
-        const std::string library = directory.file("kernel.so");
-        write_source(directory.file("kernel.cpp"), {source, length});
         command->insert(command->end(), fixed_options().begin(), fixed_options().end());
         for (std::string &word : split_words(options == nullptr ? "" : options))
             command->push_back(std::move(word));
-        command->insert(command->end(), {"-o", library, directory.file("kernel.cpp")});
-        const bool compiled = run_command(*command, [&](std::string_view text) {
-            if (log != nullptr && log->write != nullptr)
-                log->write(log->user, text.data(), text.size());
-        });
-        if (!compiled || access(library.c_str(), R_OK) != 0)
-            refuse(EP_BUILD_FAILED, (*command)[0],
-                   " refused the program in C++, the dialect of the host: its build log says why");
+
+        const TemporaryDirectory directory;
+        const std::string library = directory.file("kernel.so"), key = key_of(*command, {source, length});
+        if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
+            write_file(library, *known);
+        } else {
+            // What it warned of is compiled each time: the cache keeps no logs.
+            if (compile(*std::move(command), directory, {source, length}, log) && !key.empty())
+                keep_cached("host", key, read_library(library));
+        }
         *program = handle(load(library));
     });
 }
@@ -301,6 +337,7 @@ private:
         std::size_t offset;  // in the values or the block
         void *pointer;       // of the caller
     };
+    static std::size_t room_for_values(std::span<const ep_argument> given) noexcept;
     void add_value(const ep_argument &argument, const char *kernel);
     void add_block(std::size_t bytes);
 
@@ -313,6 +350,7 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
     if (kernel.info.argument_count >= 0 && count != static_cast<std::size_t>(kernel.info.argument_count))
         refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ", count, " were given");
     slots_.reserve(count + 1);
+    values_.reserve(room_for_values({given, count}));
     for (const ep_argument &argument : std::span(given, count)) {
         switch (argument.kind) {
         case EP_ARG_POINTER:
@@ -338,6 +376,13 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
                    " for each group");
         add_block(kernel.info.private_memory * group);
     }
+}
+
+std::size_t Arguments::room_for_values(std::span<const ep_argument> given) noexcept {
+    std::size_t bytes = 0;
+    for (const ep_argument &argument : given)
+        bytes += argument.kind == EP_ARG_BYTES ? aligned(argument.size, alignof(std::max_align_t)) : 0;
+    return bytes;
 }
 
 void Arguments::add_value(const ep_argument &argument, const char *kernel) {

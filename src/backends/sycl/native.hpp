@@ -56,6 +56,7 @@ struct OpenCl {
     decltype(&::clGetExtensionFunctionAddressForPlatform) extension_function = nullptr;
     decltype(&::clReleaseContext) release_context = nullptr;
     decltype(&::clCreateProgramWithSource) create_program_with_source = nullptr;
+    decltype(&::clCreateProgramWithBinary) create_program_with_binary = nullptr;
     decltype(&::clBuildProgram) build_program = nullptr;
     decltype(&::clGetProgramInfo) program_info = nullptr;
     decltype(&::clGetProgramBuildInfo) program_build_info = nullptr;

@@ -7,9 +7,12 @@
 // parameter of type work_group_memory<T[]>: a local_accessor, which counts elements, cannot be given a number of bytes.
 #include "native.hpp"
 
+#include "backends/cache.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 namespace entrepot::backends::sycl {
@@ -79,7 +82,39 @@ std::string kernel_names(cl_program program) {
     return names;
 }
 
-void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+std::string key_of(ep_program program, std::string_view source, const char *options) {
+    const ep_device_info &info = program->device->info;
+    return cache_key(info.name, info.vendor, info.driver, options ? options : "", source);
+}
+
+// The program's machine code; empty where the driver gives none.
+std::string binary_of(cl_program program) {
+    std::size_t size = 0;
+    if (opencl().program_info(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
+        return {};
+    std::string binary(size, '\0');
+    auto *bytes = reinterpret_cast<unsigned char *>(binary.data());
+    return opencl().program_info(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS ? binary : "";
+}
+
+// Whether the driver still takes what it once gave. Where it does not, the source is compiled again.
+bool build_binary(ep_program program, const std::string &binary, const char *options) {
+    const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
+    const std::size_t size = binary.size();
+    cl_int code = CL_SUCCESS, taken = CL_SUCCESS;
+    const cl_program made =
+        opencl().create_program_with_binary(program->context->cl, 1, &program->device->cl, &size, &bytes, &taken, &code);
+    if (code == CL_SUCCESS && taken == CL_SUCCESS &&
+        opencl().build_program(made, 1, &program->device->cl, options, nullptr, nullptr) == CL_SUCCESS) {
+        program->cl = made;
+        return true;
+    }
+    if (made)
+        opencl().release_program(made);
+    return false;
+}
+
+void build_source(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
     cl_int code = CL_SUCCESS;
     const char *text = source.data();
     const std::size_t length = source.size();
@@ -93,6 +128,18 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     if (code == CL_INVALID_BUILD_OPTIONS)
         refuse(EP_INVALID, "the OpenCL compiler does not know the options \"", options, "\"");
     check(code, "clBuildProgram");
+}
+
+// A context of several devices, and source that includes files, are compiled each time.
+void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+    const bool is_kept = source.find("#include") == source.npos && !(options && std::strstr(options, "-I"));
+    const std::string key = is_kept ? key_of(program, source, options) : "";
+    const std::optional<std::string> known = is_kept ? cached("opencl", key) : std::nullopt;
+    if (known && build_binary(program, *known, options))
+        return;
+    build_source(program, source, options, log);
+    if (const std::string binary = is_kept ? binary_of(program->cl) : ""; !binary.empty())
+        keep_cached("opencl", key, binary);
 }
 
 ::sycl::kernel opencl_kernel(ep_program program, const char *name) {

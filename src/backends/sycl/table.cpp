@@ -33,6 +33,7 @@ const OpenCl &opencl() {
         look_up(functions->extension_function, "clGetExtensionFunctionAddressForPlatform");
         look_up(functions->release_context, "clReleaseContext");
         look_up(functions->create_program_with_source, "clCreateProgramWithSource");
+        look_up(functions->create_program_with_binary, "clCreateProgramWithBinary");
         look_up(functions->build_program, "clBuildProgram");
         look_up(functions->program_info, "clGetProgramInfo");
         look_up(functions->program_build_info, "clGetProgramBuildInfo");

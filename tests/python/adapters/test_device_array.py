@@ -449,6 +449,31 @@ class TestFreed:
         with pytest.raises(ValueError, match="has been freed"):
             Pointer(of_part)
 
+    def test_it_is_freed_with_an_element_of_a_list(self):
+        array, other = allocated(24), allocated(24)
+        pointers = ListOfPointer([other, array])
+        cells = (ctypes.c_size_t * 2).from_address(int(pointers))
+        cells[0], cells[1] = int(array) + 8, int(array)
+        _mark_freed(pointers[1])
+        assert array.is_freed and not other.is_freed
+
+    def test_it_is_found_where_c_has_moved_it_in_the_list(self):
+        array = allocated(24)
+        pointers = ListOfPointer([5, array])
+        cells = (ctypes.c_size_t * 2).from_address(int(pointers))
+        cells[0], cells[1] = cells[1], cells[0]
+        _mark_freed(pointers[0])
+        assert array.is_freed
+
+    def test_what_stands_for_it_is_refused_with_it(self):
+        array = allocated(24)
+        pointers = ListOfPointer([array])
+        others = [Pointer(array), Pointer(array)[8], pointers[0]]
+        _mark_freed(pointers[0])
+        for other in others:
+            with pytest.raises(ValueError, match=r"this Pointer, at 0x100[08], is of a DeviceArray that has been freed"):
+                Pointer(other)
+
     def test_it_is_freed_with_the_part_that_begins_where_it_does(self):
         array = allocated(24)
         _mark_freed(array[:])
@@ -548,3 +573,30 @@ class TestOnADevice:
         array = _device_array(numbers.data_ptr, 16).configure(shape=1 << 40, _force=True)
         with pytest.raises(ep.ExchangeError):
             ep.asarray(array)
+
+
+@pytest.mark.numpy
+class TestNumpy:
+    """NumPy would make an array of objects of what gives it no answer."""
+
+    def test_memory_of_the_host_is_the_array(self):
+        import numpy as np
+
+        array = DeviceArray(ep.asarray(bytearray(b"goods")))
+        view = np.asarray(array)
+        assert view.dtype == "uint8" and view.ctypes.data == int(array) and bytes(view) == b"goods"
+        assert np.asarray(array, dtype="float64").tolist() == list(b"goods")
+
+    def test_memory_that_nobody_knows_is_refused(self):
+        import numpy as np
+
+        with pytest.raises(ep.ExchangeError):
+            np.asarray(allocated(24))
+
+    @pytest.mark.sycl
+    def test_memory_that_the_host_does_not_reach_is_refused_with_what_to_do(self):
+        import numpy as np
+
+        array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="device"))
+        with pytest.raises(ep.ExchangeError, match=r"device memory of opencl.*entrepot.asarray\(array\).copy_to_host\(\)"):
+            np.asarray(array)

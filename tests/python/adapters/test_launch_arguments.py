@@ -207,11 +207,30 @@ class TestEntries:
             HipModuleLaunchKernel_extra([-1])
 
     @pytest.mark.numpy
-    def test_a_number_of_numpy_is_refused(self):
+    def test_numbers_of_numpy_are_values(self):
         import numpy as np
 
-        with pytest.raises(TypeError, match=r"argument 0: a numpy.int32 may be an address"):
-            HipModuleLaunchKernel_extra([np.int32(1)])
+        numbers = [np.int8(-1), np.float32(1.5), np.float16(2), np.float64(3), np.bool_(True), np.uint64(4), np.complex64(1 + 2j)]
+        whole = np.zeros((), np.dtype([(f"f{i}", number.dtype) for i, number in enumerate(numbers)], align=True))
+        for i, number in enumerate(numbers):
+            whole[f"f{i}"] = number
+        assert arguments_in(HipModuleLaunchKernel_extra(numbers)) == whole.tobytes()
+
+    @pytest.mark.ml_dtypes
+    def test_numbers_of_ml_dtypes_are_values(self):
+        import ml_dtypes
+
+        assert arguments_in(HipModuleLaunchKernel_extra([ml_dtypes.bfloat16(1)])) == b"\x80\x3f"
+
+    def test_a_number_that_states_its_type_is_a_value(self):
+        assert arguments_in(HipModuleLaunchKernel_extra([ep.Scalar(5, "int16"), ep.Scalar(6, "int32")])) == b"\5\0\0\0\6\0\0\0"
+
+    @pytest.mark.numpy
+    def test_a_date_is_no_number(self):
+        import numpy as np
+
+        with pytest.raises(ep.ExchangeError, match="argument 0: "):
+            HipModuleLaunchKernel_extra([np.datetime64("2020-01-01")])
 
     def test_everything_in_it_is_kept(self):
         goods = bytearray(8)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.objects import bytes_at
+import entrepot as ep
+from adapters.objects import Cai, bytes_at
 from entrepot import adapters
 from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
 
@@ -100,6 +101,37 @@ class TestNumbers:
         with pytest.raises(ValueError, match=rf"ListOfInt: the elements of a array.array have {numbers.itemsize} bytes"):
             ListOfInt(numbers)
         assert int(ListOfInt(Pointer(numbers))) == numbers.buffer_info()[0]
+
+    @pytest.mark.parametrize(
+        ("kind", "typestr", "is_taken"),
+        [
+            (ListOfInt, "<i4", True),
+            (ListOfInt, "<u4", True),
+            (ListOfInt, "|u1", True),
+            (ListOfInt, "<i8", False),
+            (ListOfInt, "<f4", False),
+            (ListOfUInt64, "<u8", True),
+            (ListOfUInt64, "<f8", False),
+            (ListOfPointer, "<u8", True),
+            (ListOfPointer, "<i4", False),
+        ],
+    )
+    def test_elements_of_an_interface_as_those_of_a_buffer(self, kind, typestr, is_taken):
+        source = Cai(typestr=typestr)
+        if is_taken:
+            assert int(kind(source)) == 0x1000
+        else:
+            with pytest.raises(
+                ValueError, match=rf"{kind.__name__}: the elements of a Cai have . bytes and the typestr '{typestr}'"
+            ):
+                kind(source)
+        assert int(kind(Pointer(source))) == int(kind(Cai(shape=(0,), typestr=typestr))) == 0x1000
+
+    def test_elements_of_arrays_as_those_of_a_buffer(self):
+        assert ListOfInt(ep.zeros(2, "int32")).to_list() == [0, 0]
+        for dtype in ("int64", "float32", "bfloat16"):
+            with pytest.raises(ValueError, match=f"and the dtype {dtype}, those of a ListOfInt are int of 4 bytes"):
+                ListOfInt(ep.zeros(2, dtype))
 
     def test_elements_that_are_no_pointers(self):
         with pytest.raises(ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"):

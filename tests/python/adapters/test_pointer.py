@@ -254,6 +254,17 @@ class TestRefusals:
 
         with pytest.raises(TypeError, match=r"numpy.int64 may be an address, or memory.*int\(x\)"):
             Pointer(np.int64(5))
+        for number in (np.float32(5), np.float64(5), np.complex128(5), np.bool_(True)):
+            with pytest.raises(TypeError, match=rf"a numpy.{type(number).__name__} is a number, and no address: numpy.array"):
+                Pointer(number)
+
+    @pytest.mark.numpy
+    def test_text_and_records_of_numpy_are_memory(self):
+        import numpy as np
+
+        assert str(CStr(np.bytes_(b"text"))) == "text"
+        records = np.zeros(2, [("x", "i4"), ("y", "i4")])
+        assert int(Pointer(records[1])) - records.ctypes.data == 8
 
     def test_strided_arrays(self):
         with pytest.raises(ValueError, match=r"the memory is strided.*array\.to\("):

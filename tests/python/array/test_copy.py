@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import entrepot as ep
@@ -103,8 +105,38 @@ class TestRefusals:
             ep.full(3, value, dtype)
 
     def test_a_float_for_integers(self) -> None:
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"a float was given for an element of int32; pass an int, as int\(value\)"):
             ep.full(3, 1.5, "int32")
+        with pytest.raises(TypeError, match="a str was given for an element of float32; pass a float or an int"):
+            ep.fill(ep.zeros(3, "float32"), "1.5")
+        with pytest.raises(TypeError, match="a NoneType was given for an element of complex64; pass a number"):
+            ep.full(3, None, "complex64")
+
+    def test_an_error_of_the_value_s_own(self) -> None:
+        class Number:
+            def __index__(self) -> int:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ep.full(3, Number(), "int32")
+
+    @pytest.mark.parametrize(
+        ("call", "words"),
+        [
+            (lambda: ep.zeros(3), r"zeros\(\) is missing its argument 'dtype'; it takes shape, dtype, device, kind, queue"),
+            (lambda: ep.full(3, 1), r"full\(\) is missing its argument 'dtype'"),
+            (lambda: ep.fill(ep.zeros(3, "int8")), r"fill\(\) is missing its argument 'value'; it takes array, value, queue"),
+            (lambda: ep.copy(ep.zeros(3, "int8")), r"copy\(\) is missing its argument 'src'"),
+            (
+                lambda: ep.zeros(3, "int8", "host"),
+                r"zeros\(\) takes 2 positional arguments but 3 were given; by name it takes device",
+            ),
+            (lambda: ep.zeros(3, dtyp="int8"), r"unexpected keyword argument 'dtyp'; it takes shape, dtype"),
+        ],
+    )
+    def test_wrong_arguments_are_refused_in_words(self, call: Callable[[], object], words: str) -> None:
+        with pytest.raises(TypeError, match=words):
+            call()
 
     @pytest.mark.parametrize("shape", [-1, (2, -3)])
     def test_negative_extents(self, shape: object) -> None:

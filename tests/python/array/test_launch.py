@@ -101,6 +101,14 @@ class TestArguments:
         assert x.flat[0] == 16, "the kernel writes to the array itself"
 
 
+def test_a_kernel_without_a_range_is_no_launch(program: ep.Program) -> None:
+    out = ep.zeros(2, "int32", device="opencl:cpu")
+    with pytest.raises(
+        TypeError, match=r"launch: the kernel slow was called without a range, .*: kernel\[global, local\]\(arguments"
+    ):
+        program.kernel("slow")(out, ep.Scalar(1, "int64"))
+
+
 class TestOrder:
     def test_a_reader_on_another_queue_waits(self, program: ep.Program) -> None:
         device = ep.device("opencl:cpu")

@@ -89,6 +89,12 @@ def test_the_side_can_be_said() -> None:
         ((), "TARGET is missing"),
         (("builtins:int()",), "speaks no protocol"),
         (("builtins",), "is no target"),
+        (
+            ("math:sqrt", "--only", "*.plain"),
+            "math:sqrt takes no object of any protocol, so it is no importer, for which it was taken",
+        ),
+        (("math:sqrt", "--only", "*.plain"), "to check what it returns, write the call, as in math:sqrt(3)"),
+        (("builtins:bytes(8)", "--only", "*.lenght"), "no clause is called '*.lenght'; 'length' is like it"),
         (("builtins:bytes()", "--protocol", "pigeon"), "invalid choice"),
         (("builtins:bytes()", "--as", "harbour"), "invalid choice"),
     ],

@@ -73,3 +73,35 @@ def test_a_target_that_is_not_there_is_an_error_with_its_reason(pytester: pytest
     done = run(pytester, '\n@pytest.mark.conformance("no_such:thing")\ndef test_it(clause):\n    clause.check()\n')
     assert done.ret != 0
     done.stdout.fnmatch_lines(["*module 'no_such' cannot be imported*"])
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ('"builtins:int()"', "builtins:int() speaks no protocol; there are dlpack, *"),
+        ("5", "int speaks no protocol; there are dlpack, *"),
+        (
+            '"builtins:bytes(8)", only="*.lenght"',
+            "no clause is called '[*].lenght'; 'length' is like it: entrepot check --list *",
+        ),
+        ('"builtins:bytes(8)", skip=["buffer.exprt.length"]', "*'buffer.exprt.length'; 'buffer.export.length' is like it*"),
+        ('"builtins:bytes(8)", protocols="bufer"', "no protocol is called 'bufer'; there are dlpack, *"),
+        (
+            '"builtins:bytes(8)", only="dlpack.*"',
+            "builtins:bytes(8): only=('dlpack.[*]',) and skip=() leave no clause of buffer*",
+        ),
+    ],
+)
+def test_a_mark_that_asks_nothing_is_an_error(pytester: pytest.Pytester, mark: str, words: str) -> None:
+    done = run(pytester, f"\n@pytest.mark.conformance({mark})\ndef test_it(clause):\n    clause.check()\n")
+    assert done.ret != 0
+    done.stdout.fnmatch_lines([f"*{words}"])
+
+
+@pytest.mark.parametrize("target", ['"builtins:len"', "len"])
+def test_an_importer_that_takes_nothing_fails(pytester: pytest.Pytester, target: str) -> None:
+    done = run(pytester, f"\n@pytest.mark.conformance({target}, protocols='cai')\ndef test_it(clause):\n    clause.check()\n")
+    assert "failed" in done.parseoutcomes() and "passed" not in done.parseoutcomes()
+    done = run(pytester, f"\n@pytest.mark.conformance({target}, only='*.plain')\ndef test_it(clause):\n    clause.check()\n")
+    assert done.parseoutcomes().keys() == {"failed"}
+    done.stdout.fnmatch_lines(["*len takes no object of any protocol, so it is no importer*"])

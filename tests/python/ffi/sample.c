@@ -78,6 +78,16 @@ static void at_exit(void) {
         kept(1, 2);
 }
 void call_at_exit(void) { atexit(at_exit); }
+typedef struct door_s *door;
+typedef struct key_s *key;
+door open_door(int number) { return (door)(intptr_t)number; }
+key cut_key(int number) { return (key)(intptr_t)number; }
+int number_of(door it) { return (int)(intptr_t)it; }
+typedef struct {
+    const char *bytes;
+    int32_t count;
+} span;
+int look_at(span it, binary function) { return function(it.bytes[0], it.count); }
 static int multiply(int a, int b) { return a * b; }
 binary multiplier(void) { return multiply; }
 void visit(visitor function, void *context, point *points, int64_t count) {

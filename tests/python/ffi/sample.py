@@ -94,6 +94,28 @@ class record:
     numbers: Pointer @ 48
 
 
+@_library.struct(size=16, alignment=8)
+class span:
+    bytes: Pointer @ 0
+    count: c_int32 @ 8
+
+
+@_library.opaque
+class door:
+    """What only C knows."""
+
+
+@_library.opaque
+class key:
+    """Something else that only C knows."""
+
+
+@_library.struct(size=16, alignment=8)
+class house:
+    front: door @ 0
+    back: door @ 8
+
+
 @_library.callback
 def binary(a: c_int, b: c_int) -> c_int:
     """Of two numbers one."""
@@ -186,6 +208,22 @@ def call_kept(a: c_int, b: c_int) -> c_int: ...
 
 @_library.function
 def call_at_exit() -> None: ...
+
+
+@_library.function
+def look_at(it: span, function: Sync[binary]) -> c_int: ...
+
+
+@_library.function
+def open_door(number: c_int) -> door: ...
+
+
+@_library.function
+def cut_key(number: c_int) -> key: ...
+
+
+@_library.function
+def number_of(it: door) -> c_int: ...
 
 
 @_library.function

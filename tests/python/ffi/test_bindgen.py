@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 BINDGEN = ROOT / "build/bindgen/bindgen"
 
-pytestmark = pytest.mark.skipif(not BINDGEN.exists(), reason="bindgen is not built: make bindings")
+pytestmark = pytest.mark.bindgen
 
 HEADER = """
 #pragma once
@@ -25,7 +25,8 @@ HEADER = """
 #define LATER_first first
 enum { NAMELESS = 7 };
 /** Colours of goods. */
-typedef enum { RED = -1, /**< as a rose */ BLUE = 5 } colour;
+typedef enum { RED = -1, /**< as a rose */ BLUE = 5, /**< of the sky at noon in the middle of June where it is seen from
+ a hill that is high enough to be above the clouds */ } colour;
 typedef struct box_s *box;
 /** A crate. */
 typedef struct crate {
@@ -36,12 +37,24 @@ typedef struct crate {
     const struct crate *next;
     void (*opened)(int times);
 } crate_t;
-/** The first.
+/** @} */
+/**---------------------------
+ * ---------------------------
+ * @defgroup Words Words of goods
+ * @{
+ * This section describes words.
+ */
+/**
+ * @brief The first.
  * @param [in] text  What is read.
  * @param[out] length Its length.
  * @return zero */
 int first(const char *text, size_t *length);
+/** * Whose box it is.
+ * @} */
 int make(box *out);
+int split(int whole, int *quotient, float *remainder);
+void draw(colour shade, unsigned char times);
 int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names);
 int unknown(int *what);
 int written(void *to, size_t bytes);
@@ -64,7 +77,9 @@ title = "Goods."
 headers = ["goods.h"]
 files = ["/goods.h"]
 sonames = ["{folder}/libgoods.so"]
+advice = "Goods are found where goods are kept, and are kept where goods are found: look there, and look again, then elsewhere."
 [parameters]
+split = {{ quotient = "returned", remainder = "returned" }}
 written = {{ to = "out" }}
 """
 
@@ -115,6 +130,67 @@ def goods(folder):
 )
 def test_the_module_reads_like_the_header(folder, line):
     assert line in (folder / "goods.py").read_text().splitlines()
+
+
+STUB = """
+class box_s(Handle): ...
+class colour(enum.IntEnum):
+    opened: crate_opened
+    def __init__(self, *, whole: int = ..., real: float = ...) -> None: ...
+    def __init__(self, shade: colour | int = ...) -> None: ...
+@overload
+def first(text: object) -> tuple[int, int]: ...
+def first(text: object, *, length: object) -> int: ...
+def first(text: object, length: object, /) -> int: ...
+def split(whole: int) -> tuple[int, int, float]: ...
+def split(whole: int, *, quotient: object = ..., remainder: object = ...) -> Any: ...
+def split(whole: int, quotient: object, remainder: object, /) -> int: ...
+def draw(shade: colour | int, times: int) -> None: ...
+"""
+
+
+@pytest.mark.parametrize("line", STUB.strip().splitlines())
+def test_the_stub_says_what_callers_give(folder, line):
+    assert line in (folder / "goods.pyi").read_text().splitlines()
+
+
+def test_the_stub_names_every_field(folder):
+    text = (folder / "goods.pyi").read_text()
+    record = text[text.index("class crate(Record):") :].partition("\nclass ")[0]
+    assert record.splitlines()[1:-1] == [
+        "    label: bytes",
+        "    a: int",
+        "    b: int",
+        "    union_0: crate_union_0",
+        "    whole: int",
+        "    real: float",
+        "    paint: tuple[crate_struct_0, ...]",
+        "    next: crate",
+        "    opened: crate_opened",
+        "    def __init__(",
+        "        self,",
+        "        label: object = ...,",
+        "        a: int = ...,",
+        "        b: int = ...,",
+        "        union_0: object = ...,",
+        "        paint: object = ...,",
+        "        next: object = ...,",
+        "        opened: object = ...,",
+        "        *,",
+        "        whole: int = ...,",
+        "        real: float = ...,",
+        "    ) -> None: ...",
+    ]
+
+
+def test_words_of_a_group_are_no_declaration_s(goods):
+    assert goods.first.__doc__.startswith("The first.\n\n    Args:")
+    assert goods.make.__doc__.startswith("Whose box it is.\n\n    ")
+
+
+def test_no_line_is_too_long(folder):
+    for suffix in ("py", "pyi"):
+        assert max(map(len, (folder / f"goods.{suffix}").read_text().splitlines())) <= 120
 
 
 def test_what_no_rule_knows_is_reported(folder):

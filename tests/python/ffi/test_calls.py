@@ -125,6 +125,50 @@ class TestRefusals:
         assert form.size == 4
 
 
+class TestHandles:
+    def test_go_where_they_are_asked_for(self):
+        assert sample.number_of(sample.open_door(7)) == 7
+        assert sample.number_of(type("Own", (sample.door,), {})(8)) == 8
+
+    def test_of_no_type_are_taken_as_they_are(self):
+        for given in (7, ctypes.c_void_p(7), Pointer(7), Pointer(sample.cut_key(7)), type("Own", (Pointer,), {})(7)):
+            assert sample.number_of(given) == 7
+        assert sample.number_of(None) == 0
+
+    def test_of_a_module_that_declares_the_same(self):
+        twin = sample._library.opaque(type("door", (), {"__doc__": "The same."})).made()
+        assert twin is not sample.door
+        assert sample.number_of(twin(9)) == 9
+
+    def test_of_an_object_that_keeps_one(self):
+        class Kept:
+            def __init__(self, handle):
+                self.handle = handle
+
+        assert sample.number_of(Kept(sample.open_door(7))) == 7
+        with pytest.raises(TypeError, match="a door was expected, not a key"):
+            sample.number_of(Kept(sample.cut_key(7)))
+
+    @pytest.mark.parametrize("other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()])
+    def test_of_another_type_are_refused(self, other):
+        words = r"number_of\(\) argument 'it': a door was expected, not a \w+; Pointer\(…\) of it is taken as it is"
+        with pytest.raises(TypeError, match=words):
+            sample.number_of(other())
+
+    def test_in_records(self):
+        house = sample.house(front=sample.open_door(1))
+        with pytest.raises(TypeError, match=r"house\.back: a door was expected, not a key"):
+            house.back = sample.cut_key(2)
+        assert (int(house.front), house.back) == (1, None)
+
+    def test_are_no_records_and_no_functions(self):
+        with pytest.raises(TypeError, match="a point was expected, not a key"):
+            sample.visit(lambda *_: None, None, sample.cut_key(64), 0)
+        with pytest.raises(TypeError, match="a binary was expected, not a key"):
+            sample.keep(sample.cut_key(64))
+        assert sample.total(sample.cut_key(64), 0) == 0, "an address of numbers is any address"
+
+
 class TestLifetimes:
     def test_what_a_call_holds_is_let_go_when_it_returns(self):
         class Numbers(array.array):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from entrepot import EntrepotError, LibraryError
+from entrepot import EntrepotError, LibraryError, hip
 from entrepot.ffi import Library, c_int
 from ffi import sample
 
@@ -116,3 +116,10 @@ class TestZlib:
         assert blocks
         assert bindings.deflateEnd(stream) == bindings.Z_OK
         assert not blocks
+
+
+def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
+    with pytest.raises(AttributeError, match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'"):
+        hip.hipMaloc  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
+        hip.quite_another  # noqa: B018

@@ -102,6 +102,22 @@ class TestRecordsByValue:
         assert is_gone(gone[0])
         assert is_gone(gone[1])
 
+    @pytest.mark.parametrize("make", [lambda *fields: fields, lambda *fields: sample.span(*fields)], ids=["tuple", "record"])
+    def test_what_an_argument_points_to_is_held_until_the_call_returns(self, make):
+        goods = bytearray(b"goods")
+        refused = []
+
+        def look(first, count):
+            try:
+                goods.extend(bytes(1 << 20))
+            except BufferError as error:
+                refused.append(error)
+            return first + count
+
+        assert sample.look_at(make(goods, 5), look) == ord("g") + 5
+        assert len(refused) == 1, "the memory stays where it is while C has its address"
+        goods.append(1)
+
     def test_a_record_assigned_to_itself_keeps_it(self):
         memory = Held(b"memory")
         gone = weakref.ref(memory)
@@ -164,6 +180,20 @@ class TestDeclarations:
         length.__annotations__ = {"text": annotation, "return": c_int}
         with pytest.raises(TypeError, match="C passes no arrays"):
             _library.function(length)(list(range(8)))
+
+    @pytest.mark.parametrize("declare", [_library.function, _library.function_or("later"), _library.callback])
+    def test_every_parameter_says_its_type(self, declare):
+        def length(text: ffi.In[CStr], most) -> c_int: ...
+
+        def any_number(first: c_int, *rest: c_int) -> c_int: ...
+
+        def by_name(first: c_int, *, second: c_int) -> c_int: ...
+
+        with pytest.raises(TypeError, match="length, most: no type is said; annotate it, as most: c_int"):
+            declare(length)
+        for declaration in (any_number, by_name):
+            with pytest.raises(TypeError, match=rf"{declaration.__name__}: C has neither \*args nor keyword-only"):
+                declare(declaration)
 
     def test_a_name_with_two_underscores(self):
         assert named("padded").PROPERTIES() == ["first", "__pad"]

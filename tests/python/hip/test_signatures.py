@@ -1,10 +1,14 @@
-"""Functions whose C is not what its documentation, or a rule, makes of it: how their parameters are passed."""
+"""The generated modules: functions whose C is not what its documentation, or a rule, makes of it, and how the files read."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from entrepot import hip
+
+ROOT = Path(__file__).resolve().parents[3]
 
 GRAPH_COPIES = [
     f"hipGraph{verb}{what}"
@@ -33,3 +37,11 @@ TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayT
 )
 def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
     assert getattr(hip, function).declaration.__annotations__[parameter] == passed
+
+
+@pytest.mark.parametrize("path", ["python/entrepot/hip/__init__.py", "python/entrepot/hiprtc.py", "python/entrepot/hiprand.py"])
+def test_what_is_committed_reads_well(path):
+    for suffix in ("", "i"):
+        lines = (ROOT / (path + suffix)).read_text().splitlines()
+        assert [line for line in lines if len(line) > 120] == []
+        assert [line for line in lines if line.strip().removeprefix('"""').startswith(("@ ", "@{", "@}", "----"))] == []

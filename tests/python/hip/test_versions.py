@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from entrepot import hip
 from robustness.processes import run
+
+LAID_OUT_ANEW = [
+    "HIP_MEMCPY3D",
+    "hipMemAllocationProp",
+    "hipExternalSemaphoreSignalParams",
+    "hipExternalSemaphoreWaitParams",
+]
 
 
 @pytest.mark.hip_library
@@ -15,6 +25,35 @@ def test_by_the_library():
     assert hip.hipMemoryType.hipMemoryTypeHost == (1 if is_later else 0)
     assert hip.hipPointerAttribute_t().type == 0
     assert isinstance(hip.hipPointerAttribute_t().type, hip.hipMemoryType)
+
+
+@pytest.mark.hip_library
+@pytest.mark.parametrize("name", LAID_OUT_ANEW)
+def test_structs_by_the_library(name):
+    is_later = hip._library.has("hipGetDevicePropertiesR0600")
+    record = getattr(hip, name)
+    assert record.__name__.endswith("R0000") != is_later
+    if name.endswith("Params"):
+        assert getattr(hip, f"{name}_st") is record
+
+
+@pytest.mark.parametrize("name", LAID_OUT_ANEW)
+def test_structs_of_hip_5_as_its_own_headers_have_them(tmp_path, name):
+    """Debian's headers are 5.2's."""
+    headers = Path("/usr/include/hip")
+    if not (headers / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (headers / "hip_version.h").read_text():
+        pytest.skip("HIP 5's headers are not here: apt-get install libamdhip64-dev")
+    record = getattr(hip, f"{name}R0000")
+    places = "".join(f'printf("%zu ", offsetof({name}, {field}));' for field in record.PROPERTIES())
+    program = tmp_path / "layout.c"
+    program.write_text(
+        f"#include <hip/hip_runtime_api.h>\n#include <stddef.h>\n#include <stdio.h>\n"
+        f'int main(void) {{ {places} printf("%zu", sizeof({name})); return 0; }}\n'
+    )
+    subprocess.run(["cc", "-w", "-D__HIP_PLATFORM_AMD__", "-o", tmp_path / "layout", program], check=True)
+    found = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
+    expected = [vars(record)[field].offset for field in record.PROPERTIES()]
+    assert [int(each) for each in found] == [*expected, record.c_sizeof()]
 
 
 def test_without_a_library_as_the_headers_have_it():
@@ -35,8 +74,6 @@ def test_without_a_library_as_the_headers_have_it():
 
 def test_a_library_that_answers_as_hip_6_does(tmp_path):
     """A stand-in with the later symbol: the later struct and enum."""
-    import subprocess
-
     source = tmp_path / "hip.c"
     source.write_text(
         "int hipGetDevicePropertiesR0600(char *prop, int device) { prop[0] = 'x'; return 0; }\n"
@@ -80,8 +117,6 @@ def test_names_of_the_module():
 @pytest.mark.hip_python
 def test_the_files_are_a_fifth_of_hip_pythons():
     """Our modules with their stubs, against the extensions alone."""
-    from pathlib import Path
-
     import rocm.bindings.hip
 
     own, peer = Path(hip.__file__).parent, Path(rocm.bindings.hip.__file__).parent

@@ -287,6 +287,18 @@ class TestBuffer:
             memoryview(MemoryUSMDevice(8))
 
 
+@pytest.mark.numpy
+def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
+    """It would make an array of objects of what gives it no answer."""
+    import numpy as np
+
+    memory = MemoryUSMDevice(8)
+    with pytest.raises(ep.ExchangeError, match=r"NumPy: this is device memory of \S+, .*copy it with memory.copy_to_host\(\)"):
+        np.asarray(memory)
+    shared = MemoryUSMShared(8)
+    assert np.asarray(shared).ctypes.data == np.asarray(shared.__array__()).ctypes.data == shared._pointer
+
+
 @every_class
 class TestWrapping:
     def test_memory_of_ours_is_shared(self, cls: type[Memory]) -> None:

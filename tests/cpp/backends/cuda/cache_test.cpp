@@ -1,5 +1,5 @@
 // The cache on disk: what was kept is found, what was damaged is not, and writers at the same time do not meet.
-#include "backends/gpu/cache.hpp"
+#include "backends/cache.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path place() { return fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / selector_word; }
+fs::path place() { return fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda"; }
 
 // Points the cache somewhere else while it lives.
 struct Variable {
@@ -34,16 +34,16 @@ struct Variable {
 
 TEST_CASE("what was kept is found by its key alone") {
     const std::string content("a\0b\nc", 5);
-    CHECK_FALSE(cached("some key"));
-    keep_cached("some key", content);
-    CHECK(cached("some key") == content);
-    CHECK_FALSE(cached("some other key"));
-    keep_cached("some key", "newer");
-    CHECK(cached("some key") == "newer");
+    CHECK_FALSE(cached("cuda", "some key"));
+    keep_cached("cuda", "some key", content);
+    CHECK(cached("cuda", "some key") == content);
+    CHECK_FALSE(cached("cuda", "some other key"));
+    keep_cached("cuda", "some key", "newer");
+    CHECK(cached("cuda", "some key") == "newer");
 }
 
 TEST_CASE("a file that was cut short or changed is as if it were not there") {
-    keep_cached("damaged", std::string(1000, 'x'));
+    keep_cached("cuda", "damaged", std::string(1000, 'x'));
     for (const fs::directory_entry &entry : fs::directory_iterator(place())) {
         std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
         const std::string all{std::istreambuf_iterator<char>(file), {}};
@@ -53,14 +53,14 @@ TEST_CASE("a file that was cut short or changed is as if it were not there") {
         file.seekp(-5, std::ios::end);
         file.put('y');
         file.close();
-        CHECK_FALSE(cached("damaged"));
+        CHECK_FALSE(cached("cuda", "damaged"));
         for (const std::size_t size : {all.size() - 1, all.size() / 2, std::size_t{3}, std::size_t{0}}) {
             std::ofstream(entry.path(), std::ios::binary) << all.substr(0, size);
-            CHECK_FALSE(cached("damaged"));
+            CHECK_FALSE(cached("cuda", "damaged"));
         }
     }
-    keep_cached("damaged", "whole again");
-    CHECK(cached("damaged") == "whole again");
+    keep_cached("cuda", "damaged", "whole again");
+    CHECK(cached("cuda", "damaged") == "whole again");
 }
 
 TEST_CASE("writers of one key at the same time leave one whole file, and readers see none that is not") {
@@ -70,8 +70,8 @@ TEST_CASE("writers of one key at the same time leave one whole file, and readers
         threads.emplace_back([&, number] {
             const std::string mine(100'000, static_cast<char>('a' + number));
             for (int round = 0; round < 50; ++round) {
-                keep_cached("contended", mine);
-                const auto seen = cached("contended");
+                keep_cached("cuda", "contended", mine);
+                const auto seen = cached("cuda", "contended");
                 wrong += !seen || seen->size() != 100'000 || seen->find_first_not_of(seen->front()) != seen->npos;
             }
         });
@@ -86,24 +86,24 @@ TEST_CASE("the place follows the variables, and may be none") {
     const std::string base = std::getenv("ENTREPOT_CACHE_DIR");
     {
         const Variable off("ENTREPOT_CACHE_DIR", "");
-        keep_cached("nowhere", "x");
-        CHECK_FALSE(cached("nowhere"));
+        keep_cached("cuda", "nowhere", "x");
+        CHECK_FALSE(cached("cuda", "nowhere"));
     }
     {
         const Variable unset("ENTREPOT_CACHE_DIR", nullptr);
         const std::string xdg = base + "/xdg";
         const Variable moved("XDG_CACHE_HOME", xdg.c_str());
-        keep_cached("moved", "x");
-        CHECK(fs::exists(fs::path(xdg) / "entrepot" / selector_word));
+        keep_cached("cuda", "moved", "x");
+        CHECK(fs::exists(xdg + "/entrepot/cuda"));
         const Variable relative("XDG_CACHE_HOME", "relative"), home("HOME", (base + "/home").c_str());
-        keep_cached("at home", "x");
-        CHECK(fs::exists(fs::path(base) / "home/.cache/entrepot" / selector_word));
+        keep_cached("cuda", "at home", "x");
+        CHECK(fs::exists(base + "/home/.cache/entrepot/cuda"));
     }
     {
         const Variable forbidden("ENTREPOT_CACHE_DIR", "/proc/no/such/place");
-        keep_cached("forbidden", "x");
-        CHECK_FALSE(cached("forbidden"));
+        keep_cached("cuda", "forbidden", "x");
+        CHECK_FALSE(cached("cuda", "forbidden"));
     }
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends

@@ -1,5 +1,6 @@
-#include "backends/gpu/cache.hpp"
+#include "backends/cache.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends {
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,14 +22,19 @@ std::string variable(const char *name) {
 }
 
 // Empty: there is no place.
-fs::path directory() {
+fs::path root() {
     if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
-        return *chosen == '\0' ? fs::path() : fs::path(chosen) / selector_word;
+        return *chosen == '\0' ? fs::path() : fs::path(chosen);
     const fs::path base = variable("XDG_CACHE_HOME");
     if (base.is_absolute())  // the specification ignores any other
-        return base / "entrepot" / selector_word;
+        return base / "entrepot";
     const fs::path home = variable("HOME");
-    return home.empty() ? fs::path() : home / ".cache" / "entrepot" / selector_word;
+    return home.empty() ? fs::path() : home / ".cache" / "entrepot";
+}
+
+fs::path directory(std::string_view kind) {
+    const fs::path place = root();
+    return place.empty() ? place : place / kind;
 }
 
 // FNV-1a. The key itself stands in the file, so two keys of one hash share a name and never a content.
@@ -54,13 +60,15 @@ std::string header(std::string_view key, std::string_view content) {
            std::to_string(hash(content)) + '\n';
 }
 
-}  // namespace
+// Code is run as it is found, so the folder has to be this user's, and nobody else may write there.
+bool is_own(const fs::path &place) noexcept {
+    struct stat status{};
+    return stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
-std::optional<std::string> cached(std::string_view key) {
-    const fs::path place = directory();
-    if (place.empty())
-        return std::nullopt;
-    std::ifstream file(path_of(place, key), std::ios::binary);
+std::optional<std::string> read(const fs::path &path, std::string_view key) {
+    std::ifstream file(path, std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
     const std::size_t end_of_mark = mark.size(), end_of_header = all.find('\n', end_of_mark);
     if (!all.starts_with(mark) || end_of_header == all.npos)
@@ -74,12 +82,26 @@ std::optional<std::string> cached(std::string_view key) {
     return std::string(content);
 }
 
-void keep_cached(std::string_view key, std::string_view content) noexcept {
+}  // namespace
+
+std::optional<std::string> cached(std::string_view kind, std::string_view key) {
     try {
-        const fs::path place = directory();
+        const fs::path place = directory(kind);
+        return place.empty() || !is_own(place) ? std::nullopt : read(path_of(place, key), key);
+    } catch (...) {  // what cannot be read is as if it were not there
+        return std::nullopt;
+    }
+}
+
+void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept {
+    try {
+        const fs::path place = directory(kind);
         if (place.empty())
             return;
-        fs::create_directories(place);
+        fs::create_directories(place.parent_path());
+        mkdir(place.c_str(), S_IRWXU);
+        if (!is_own(place))
+            return;
         const fs::path path = path_of(place, key);
         std::string own = path.string() + ".XXXXXX";
         const int descriptor = mkstemp(own.data());
@@ -97,4 +119,4 @@ void keep_cached(std::string_view key, std::string_view content) noexcept {
     }
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends

@@ -1,0 +1,179 @@
+// The typed structured form of a kernel, between the checks and the dialects: every expression has its type, every conversion
+// is written, every array is a root with an offset, and control flow is that of the source.
+//
+// An array parameter of a device function is several parameters: a root, and behind it int64 scalars for its offset, and, where
+// its type does not tell them, its extents and strides. `extent` and `stride` are asked of a kernel's own parameters only.
+//
+// Invariants (verify() throws std::logic_error where one is broken: a fault of ours):
+//  - Operands of arithmetic, comparison, select and assignment have the same type; `convert` is the only change of type.
+//  - Python's meaning of operators is written out by the front: `//` and `%` floor by their own operations, `/` is of floats,
+//    a chain of comparisons is a conjunction whose middle terms are variables, `and`, `or` and conditionals are lazy.
+//  - Arrays have been taken apart: `load` and `store` name a root and an offset in elements, int64. A sub-array's offset,
+//    extents and strides are variables.
+//  - What has an effect beyond its value stands at once in `assign`, `unpack` or `evaluate`, never inside of an expression:
+//    atomics, group functions, calls of functions that write memory.
+//  - A barrier stands only in uniform control flow: all work-items of a group reach it or none.
+//  - Every variable is assigned before it is read on every path.
+#pragma once
+#include <entrepot/kernel/compiler/syntax.hpp>
+#include <entrepot/kernel/compiler/types.hpp>
+
+#include <complex>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace entrepot::kernel::ir {
+
+using VariableId = std::uint32_t;  // in Function::variables
+using RootId = std::uint32_t;      // in Function::roots
+
+enum class Op : std::uint8_t {
+    constant,  // value
+    variable,  // id
+    extent,    // id: a root that is a parameter; number: the dimension. int64
+    stride,    // id: likewise, in elements. int64
+    index,     // text: "global_id", "local_id", "group_id", "num_groups", "global_size", "local_size", "sub_group_id",
+               //       "sub_group_local_id", "sub_group_size", "num_sub_groups"; number: the dimension (0 is the slowest, as in
+               //       ep_range), or "work_dim". int64
+    negate,
+    add,
+    subtract,
+    multiply,
+    divide,  // of floats and complex
+    floor_divide,
+    floor_modulo,  // Python's; of integers with a divisor of 0: 0
+    truncate_divide,
+    truncate_modulo,  // C's; the divisor is known not to be 0
+    power,            // both of one type; integers with a negative exponent: 0, but for ±1
+    shift_left,
+    shift_right,
+    bit_and,
+    bit_or,
+    bit_xor,
+    bit_not,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    equal,
+    not_equal,  // bool
+    logic_and,
+    logic_or,
+    logic_not,  // of bool; the first two are lazy
+    select,     // operands: condition (bool), then, otherwise; lazy
+    convert,    // operands: one; to `type`, as C converts; to bool: != 0
+    bit_cast,   // operands: one; the same bits as `type`, of the same size
+    math,       // text: a row of functions.hpp ("sqrt", "atan2", "fma", "min", "isnan", "real", "make_complex"); operands: its
+                // arguments
+    load,       // id: root; operands: offset
+    call,       // id: in Module::functions; operands: values of its scalar parameters; roots: for its array parameters; both in
+                // the order of their places
+    atomic,  // text: "add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange", "load", "store"; id: root;
+             // operands: offset, value (, desired of compare_exchange: operands are offset, expected, desired).
+             // order, scope. The value: the old one
+    group,   // text: "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle", "shuffle_xor", "shuffle_up",
+             // "shuffle_down",
+             //       "any", "all"; scope: work_group or sub_group; names which: operation ("add", "min", "max", "mul", "and",
+             //       "or", "xor");
+             // operands: value (, index). Uniform control flow
+    bound_check,  // operands: index, extent; debug builds: the index, or 0 after a report if it is not in [0, extent)
+};
+
+enum class Scope : std::uint8_t { work_item, sub_group, work_group, device, system };
+enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+
+struct Expression {
+    Op op = Op::constant;
+    Type type;
+    Position at;
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string> value;
+    std::string text;
+    std::string operation;  // of group
+    std::uint32_t id = 0;
+    std::uint32_t number = 0;
+    Scope scope = Scope::device;
+    Order order = Order::relaxed;
+    std::vector<Expression> operands;
+    std::vector<RootId> roots;  // of call
+};
+
+enum class Act : std::uint8_t {
+    assign,  // id: variable; expressions: value
+    unpack,  // ids: variables, one for each item; expressions: a call that returns a tuple
+    store,   // id: root; expressions: offset, value
+    if_,     // expressions: condition; body, otherwise
+    while_,  // expressions: condition; body
+    for_,    // id: variable, int64 or another integer type; expressions: start, stop, step, all evaluated once, step known
+             // not to be 0; body. Inside, the variable is the loop's: an assignment to it in the body goes to another one
+    break_,
+    continue_,
+    return_,   // expressions: none, the value of a device function, or the items of the tuple that it returns
+    evaluate,  // expressions: a call or an atomic whose value is dropped
+    barrier,   // scope: work_group or sub_group; fences: of ir::Fence
+    fence,     // scope, order, fences
+    print,     // text: the format, "{}" for each of the expressions; no newline at its end is added
+};
+enum Fence : std::uint8_t { local_fence = 1, global_fence = 2 };
+
+struct Statement {
+    Act act = Act::evaluate;
+    Position at;
+    std::uint32_t id = 0;
+    std::vector<VariableId> ids;
+    std::vector<Expression> expressions;
+    std::vector<Statement> body, otherwise;
+    Scope scope = Scope::work_group;
+    Order order = Order::seq_cst;
+    std::uint8_t fences = local_fence | global_fence;
+    std::string text;
+};
+
+// A scalar of a function. Names are the source's, made unique by a number where two meet.
+struct Variable {
+    std::string name;
+    Type type;                               // a scalar
+    Position at;                             // where it is first assigned
+    std::optional<std::uint32_t> parameter;  // a scalar parameter: its place among the function's parameters
+};
+
+// An array that exists by itself: a parameter, or one that the function makes.
+struct Root {
+    std::string name;
+    Type type;  // an array
+    Position at;
+    std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local memory sized at launch is one
+    std::shared_ptr<const syntax::ConstantArray> values;  // of Space::constant
+    bool read = false, written = false;                   // by loads, stores and atomics; of parameters, those of callees too
+    bool restrict_ = false;  // no other root of the function reaches its elements: set by who compiles for known arguments
+};
+
+struct Function {
+    std::string name;
+    Type returns;  // nothing, a scalar or a tuple of scalars
+    std::uint32_t parameter_count = 0;
+    std::vector<Variable> variables;
+    std::vector<Root> roots;
+    std::vector<Statement> body;
+    std::shared_ptr<const syntax::Function> source;
+};
+
+// A kernel and the device functions that it calls, each before its callers; the kernel is the last.
+struct Module {
+    std::vector<Function> functions;
+    bool uses_groups =
+        false;  // anything that tells work-groups apart: local ids, group ids, barriers, local memory, group functions
+    bool has_barriers = false;
+    bool prints = false;
+    bool checks_bounds = false;
+    Function &kernel() { return functions.back(); }
+    const Function &kernel() const { return functions.back(); }
+};
+
+void verify(const Module &module);
+// For tests and for people: one line a statement.
+std::string text_of(const Module &module);
+
+}  // namespace entrepot::kernel::ir

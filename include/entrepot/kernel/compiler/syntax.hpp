@@ -1,0 +1,105 @@
+// Syntax: a Python function as the compiler reads it. The tree follows Python's ast; names of the function's surroundings are
+// resolved by who makes it, since only Python knows them: here they are constants, dtypes, functions of ours or device functions.
+#pragma once
+#include <entrepot/core/dtype.hpp>
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// Where in the file something stands: lines from 1, columns from 0 in bytes of UTF-8, as Python's ast counts.
+struct Position {
+    std::int32_t line = 0, column = 0, end_line = 0, end_column = 0;
+};
+
+namespace syntax {
+
+struct Function;
+
+// A value that is known when a kernel is compiled: captured from Python, or a literal.
+struct Constant;
+using ConstantTuple = std::vector<Constant>;
+// A NumPy array that was captured: its elements in row-major order, as bytes.
+struct ConstantArray {
+    Dtype dtype;
+    std::vector<std::int64_t> shape;
+    std::vector<std::byte> bytes;
+};
+// An integer of Python's that fits no int64 but a uint64 is stored as that; a greater one is refused by who makes the tree.
+struct Constant {
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string, Dtype,
+                 ConstantTuple,
+                 std::shared_ptr<const ConstantArray>>
+        value;           // monostate: None
+    bool typed = false;  // a NumPy scalar: its type is `dtype` and is as strong as a variable's
+    Dtype dtype{};       // where typed
+};
+
+// What stands in a place of the tree; each with the operands, names and numbers that are listed. `…` is any number.
+enum class Kind : std::uint8_t {
+    // Expressions
+    constant,     // value
+    name,         // text: a parameter or variable of this function
+    builtin,      // text: the canonical name of one of ours, a row of functions.hpp: "get_global_id", "math.sqrt", "min",
+                  // "atomic.add"
+    function,     // callee: a device function
+    attribute,    // operands: object; text: "shape", "size", "dtype", "real" …
+    subscript,    // operands: object, index (an expression, a slice, an ellipsis, or a tuple of them)
+    slice,        // operands: start, stop, step; each may be null
+    ellipsis,     //
+    tuple,        // operands: items …
+    unary,        // text: "-", "+", "~", "not"; operands: one
+    binary,       // text: "+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "@"; operands: two
+    compare,      // names: the operators "<" … "is not", one fewer than operands: Python's chain
+    boolean,      // text: "and", "or"; operands: two or more
+    conditional,  // operands: condition, then, otherwise
+    call,         // operands: callee, positional arguments …; names: one for each operand after the callee, "" where positional
+    // Statements
+    assign,     // operands: value, targets … (a = b = value); a target is a name, a subscript or a tuple of targets
+    augment,    // text: the binary operator; operands: target, value
+    annotate,   // operands: target, annotation, value or null
+    evaluate,   // operands: an expression whose value is dropped
+    if_,        // operands: condition; body, otherwise
+    while_,     // operands: condition; body, otherwise (Python's else of loops)
+    for_,       // operands: target, iterable; body, otherwise
+    break_,     //
+    continue_,  //
+    return_,    // operands: a value or null
+    pass,       //
+    // Anything else that Python has: text is its name in Python's ast. Refused where it is met.
+    unsupported,
+};
+
+struct Node {
+    Kind kind = Kind::pass;
+    Position at;
+    std::string text;
+    std::vector<std::string> names;
+    std::vector<std::shared_ptr<const Node>> operands;
+    std::vector<std::shared_ptr<const Node>> body, otherwise;
+    Constant value;
+    std::shared_ptr<const Function> callee;
+};
+using NodePtr = std::shared_ptr<const Node>;
+
+struct Parameter {
+    std::string name;
+    Position at;
+};
+
+struct Function {
+    std::string name;
+    std::string file;    // as messages name it
+    std::string source;  // the text of the lines first_line …, for messages
+    std::int32_t first_line = 1;
+    std::vector<Parameter> parameters;
+    std::vector<NodePtr> body;
+};
+
+}  // namespace syntax
+}  // namespace entrepot::kernel

@@ -1,0 +1,94 @@
+// Specialisation: a kernel compiled for the types of a launch's arguments and for a device, found again by a small key.
+#pragma once
+#include <entrepot/device/program.hpp>
+#include <entrepot/kernel/runtime/argument.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// What is the same for all launches of a kernel.
+struct Options {
+    bool debug = false;      // bounds are checked, and a launch is waited for
+    bool fast_math = false;  // as compilers have it
+    std::optional<ep_dialect> dialect;
+};
+
+// The row of a dialect that kernels are written in. Throws ValueError for one that they are not.
+Dialect dialect_of(ep_dialect dialect);
+// The dialect that a device's kernels are written in unless another one is asked for; nullopt where it builds none of them.
+std::optional<ep_dialect> usual_dialect(const Device &device);
+// The one that is asked for, else the usual one. Throws DeviceError where the device builds none, saying what it would need.
+ep_dialect dialect_for(const Device &device, const Options &options);
+Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options);
+
+// The source that a launch would run. Throws CompileError.
+Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
+                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options);
+
+struct Specialisation {
+    std::vector<std::uint64_t> key;
+    std::vector<ArgumentType> types;
+    std::uint32_t dimensions = 1;  // of the launches
+    Compiled compiled;
+    Kernel kernel;
+};
+
+// By what a launch finds its code: the arguments' keys, the range's dimensions, device and context. On the stack, unless the
+// arguments are many.
+class Key {
+public:
+    Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context);
+    std::span<const std::uint64_t> words() const noexcept { return {many_.empty() ? few_.data() : many_.data(), count_}; }
+
+private:
+    static constexpr std::size_t usual = 19;
+    std::size_t count_;
+    std::array<std::uint64_t, usual> few_;
+    std::vector<std::uint64_t> many_;
+};
+
+// All specialisations of one function: they are added, and never taken away while it lives. Any thread may look and add.
+class Specialisations {
+public:
+    Specialisations(std::shared_ptr<const syntax::Function> function, Options options)
+        : function_(std::move(function)), options_(options) {}
+    ~Specialisations();
+    Specialisations(const Specialisations &) = delete;
+    Specialisations &operator=(const Specialisations &) = delete;
+
+    const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
+    const Options &options() const noexcept { return options_; }
+
+    // nullptr where there is none yet.
+    const Specialisation *find(const Key &key) const noexcept;
+    // Compiles, unless another thread just has; blocks. Throws CompileError where the kernel is refused, KernelError where its
+    // device refuses it.
+    const Specialisation &make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
+                               const Device &device, const Context &context);
+    // The one that was made last; nullptr where there is none.
+    const Specialisation *newest() const noexcept;
+    std::size_t size() const noexcept;
+
+private:
+    struct Node {
+        Specialisation made;
+        Node *next;
+    };
+
+    std::shared_ptr<const syntax::Function> function_;
+    Options options_;
+    std::atomic<Node *> first_{nullptr};
+    std::mutex making_;  // so that threads that need the same code compile it once
+};
+
+}  // namespace entrepot::kernel

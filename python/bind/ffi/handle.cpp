@@ -1,0 +1,54 @@
+// Handles: pointers to what only their library knows, told apart by their types.
+#include "declared.hpp"
+
+#include "../adapters/adapters.hpp"
+#include "../guarded.hpp"
+
+#include <memory>
+
+namespace entrepot::python {
+namespace {
+
+DeclaredBase handle_base{};
+PyTypeObject *const handle_type = reinterpret_cast<PyTypeObject *>(&handle_base);
+
+constexpr const char *handle_doc =
+    "A pointer to a struct that only its library knows; the base of the classes that bindings have.\n\n"
+    "A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no "
+    "class\n"
+    "as they are: ``Pointer(handle)`` is one.";
+
+// make_handle(name, dict)
+PyObject *make_handle(PyObject *, PyObject *args) {
+    PyObject *name = nullptr, *dict = nullptr;
+    if (!PyArg_ParseTuple(args, "UO!", &name, &PyDict_Type, &dict))
+        return nullptr;
+    return guarded([&] {
+        auto made = std::make_unique<Declared>();
+        made->name = PyUnicode_AsUTF8(name);
+        Reference type = make_declared(handle_base, made.get(), name, dict);
+        (void)made.release();  // the class's
+        return type.release();
+    });
+}
+
+PyMethodDef functions[] = {
+    {"make_handle", make_handle, METH_VARARGS, "The class of a handle. For entrepot.ffi."},
+    {},
+};
+
+}  // namespace
+
+bool is_handle_class(PyTypeObject *type) noexcept { return PyType_IsSubtype(type, handle_type); }
+
+bool init_handle(PyObject *module) {
+    handle_type->tp_name = "entrepot._core.Handle";
+    handle_type->tp_basicsize = sizeof(entrepot_pointer);
+    handle_type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+    handle_type->tp_doc = handle_doc;
+    return ready_declared_base(handle_base, adapter_type("Pointer")) &&
+           PyModule_AddObjectRef(module, "Handle", reinterpret_cast<PyObject *>(handle_type)) == 0 &&
+           PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace entrepot::python

@@ -1,0 +1,336 @@
+#include "arguments.hpp"
+
+#include "../array/array.hpp"
+#include "../array/create.hpp"
+#include "../bound.hpp"
+#include "../convert.hpp"
+#include "../dtype.hpp"
+#include "../errors.hpp"
+#include "../exchange/routes.hpp"
+#include "../gil.hpp"
+#include "../interned.hpp"
+#include "../reference.hpp"
+#include "../scalar.hpp"
+
+#include <entrepot/array/copy.hpp>
+#include <entrepot/array/reach.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace entrepot::python {
+namespace {
+
+using kernel::Argument;
+
+constexpr Dtype bool_dtype{TypeCode::boolean, 8}, complex128{TypeCode::complex, 128}, complex64{TypeCode::complex, 64};
+
+struct KindRow {
+    std::string_view name;
+    Argument::Kind kind;
+};
+constexpr KindRow kinds[] = {
+    {"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
+
+// The type that a Python number has as an argument; nullopt where the object is none, or a number of NumPy's, some of which are
+// floats too.
+std::optional<Dtype> dtype_of_number(PyObject *object) {
+    if (PyLong_CheckExact(object))
+        return dtypes::int64;
+    if (PyFloat_CheckExact(object))
+        return dtypes::float64;
+    if (PyBool_Check(object))
+        return bool_dtype;
+    if (PyComplex_CheckExact(object))
+        return complex128;
+    return std::nullopt;
+}
+
+// The same of classes that are derived from Python's numbers, such as those of enumerations.
+std::optional<Dtype> dtype_of_derived(PyObject *object) {
+    if (PyLong_Check(object))
+        return dtypes::int64;
+    if (PyFloat_Check(object))
+        return dtypes::float64;
+    return PyComplex_Check(object) ? std::optional(complex128) : std::nullopt;
+}
+
+template <class T> T value_in(const Scalar &scalar) {
+    T value;
+    std::memcpy(&value, scalar.bytes.data(), sizeof value);
+    return value;
+}
+
+template <class T> Scalar scalar_of(const T &value) {
+    Scalar scalar;
+    std::memcpy(scalar.bytes.data(), &value, sizeof value);
+    scalar.size = sizeof value;
+    return scalar;
+}
+
+// For devices without float64.
+Argument narrowed(const Argument &wide) {
+    if (wide.dtype == dtypes::float64)
+        return Argument::of(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
+    const auto parts = value_in<std::array<double, 2>>(wide.scalar);
+    return Argument::of(complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
+}
+
+bool fits(const Declared &declared, const Array &array) {
+    return declared.kind == Argument::Kind::array && declared.dtype == array.dtype() && declared.ndim == array.ndim() &&
+           (!declared.contiguous || array.layout().is_c_contiguous());
+}
+
+std::string text_of(const Array &array) {
+    return text_of(Signature{
+        {Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()), array.layout().is_c_contiguous()}});
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------ signatures
+
+Signature signature_from(PyObject *entries) {
+    Signature signature;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries); ++i) {
+        const char *kind = nullptr;
+        PyObject *dtype = nullptr;
+        unsigned int ndim = 0;
+        int contiguous = 0;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(entries, i), "sOIp", &kind, &dtype, &ndim, &contiguous))
+            throw PythonError{};
+        const auto *const row = std::ranges::find(kinds, std::string_view(kind), &KindRow::name);
+        if (row == std::end(kinds))
+            throw Error(ErrorKind::value, "a parameter is 'array', 'scalar' or 'local', not '", kind, "'");
+        signature.push_back({row->kind, dtype_from(dtype), ndim, contiguous != 0});
+    }
+    return signature;
+}
+
+std::string text_of(const Signature &signature) {
+    std::string text;
+    for (const Declared &each : signature) {
+        text += (text.empty() ? "" : ", ") + name_of(each.dtype);
+        if (each.kind == Argument::Kind::scalar)
+            continue;
+        text += "[";
+        for (std::uint32_t axis = 0; axis < each.ndim; ++axis)
+            text += axis == 0 ? ":" : ", :";
+        text += each.contiguous && each.ndim != 0 ? ":1]" : "]";
+        if (each.kind == Argument::Kind::local)
+            text += " in local memory";
+    }
+    return text;
+}
+
+std::vector<Argument> arguments_of(const Signature &signature) {
+    std::vector<Argument> arguments;
+    for (const Declared &each : signature) {
+        Argument argument = Argument::of(each.dtype, Scalar());
+        argument.kind = each.kind;
+        argument.ndim = each.ndim;
+        argument.contiguous = each.contiguous || each.kind == Argument::Kind::local;
+        argument.apart = each.kind != Argument::Kind::scalar;
+        arguments.push_back(argument);
+    }
+    return arguments;
+}
+
+std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
+    std::vector<kernel::ArgumentType> types;
+    for (const Argument &argument : arguments_of(signature))
+        types.push_back(argument.type());
+    return types;
+}
+
+// -------------------------------------------------------------------- arguments
+
+CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
+                             std::span<const Signature> signatures)
+    : function_(function) {
+    if (given.size() != function.parameters.size()) [[unlikely]] {
+        std::string names;
+        for (const kernel::syntax::Parameter &parameter : function.parameters)
+            names += (names.empty() ? " (" : ", ") + parameter.name;
+        throw Error(ErrorKind::type, "kernel '", function.name, "' takes ", function.parameters.size(), " arguments", names,
+                    names.empty() ? "" : ")", ", and ", given.size(), " were given");
+    }
+    all_.reserve(given.size());
+    const Signature *const signature = chosen(given, signatures);
+    for (std::size_t i = 0; i < given.size(); ++i)
+        add(given[i], signature ? &(*signature)[i] : nullptr);
+    kernel::find_overlaps(all_);
+}
+
+// The first signature whose arrays are those of the call; the first of all, which then says what does not fit, where none is.
+const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const {
+    if (signatures.empty()) [[likely]]
+        return nullptr;
+    for (const Signature &signature : signatures) {
+        bool fit = signature.size() == given.size();
+        for (std::size_t i = 0; fit && i < given.size(); ++i) {
+            if (is_array(given[i]))
+                fit = fits(signature[i], array_of(given[i]));
+            else if (ours<LocalAccessor>(given[i]))
+                fit = signature[i].kind == Argument::Kind::local;
+            else if (signature[i].kind == Argument::Kind::array && signatures.size() > 1)
+                fit = !dtype_of_number(given[i]) && fits(signature[i], import_operand(given[i]));
+        }
+        if (fit)
+            return &signature;
+    }
+    if (signatures.front().size() != given.size())
+        throw Error(ErrorKind::type, "kernel '", function_.name, "' has the signature (", text_of(signatures.front()), "), and ",
+                    given.size(), " arguments were given");
+    return &signatures.front();
+}
+
+void CallArguments::refuse(PyObject *object, const Declared &declared) const {
+    const std::size_t position = all_.size();
+    throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name,
+                ") is ", is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
+                ", and the signature says ", text_of(Signature{declared}));
+}
+
+void CallArguments::add(PyObject *object, const Declared *declared) {
+    if (is_array(object)) {
+        if (declared && !fits(*declared, array_of(object))) [[unlikely]]
+            refuse(object, *declared);
+        all_.push_back(Argument::of(array_of(object)));
+        return;
+    }
+    if (declared && declared->kind == Argument::Kind::scalar) {
+        const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
+        if (typed && typed->dtype == declared->dtype)
+            all_.push_back(Argument::of(declared->dtype, typed->scalar));
+        else
+            all_.push_back(Argument::of(declared->dtype, scalar_from(object, declared->dtype)));
+        return;
+    }
+    if (const std::optional<Dtype> dtype = dtype_of_number(object)) {
+        if (declared)
+            refuse(object, *declared);
+        add_number(object, *dtype);
+    } else if (const auto *const local = ours<LocalAccessor>(object)) {
+        if (declared && (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
+            refuse(object, *declared);
+        all_.push_back(Argument::local(local->dtype, local->shape));
+    } else if (const std::optional<TypedScalar> typed = typed_scalar_from(object)) {
+        if (declared)
+            refuse(object, *declared);
+        all_.push_back(Argument::of(typed->dtype, typed->scalar));
+    } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
+        add_number(object, *of_base);
+    } else {
+        add_imported(object, declared);
+    }
+}
+
+void CallArguments::add_number(PyObject *object, Dtype dtype) {
+    int overflow = 0;
+    if (dtype == dtypes::int64)
+        PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0)
+        throw Error(ErrorKind::overflow, "kernel '", function_.name, "': argument ", all_.size(), " (",
+                    function_.parameters[all_.size()].name,
+                    ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
+    has_floats_ |= dtype == dtypes::float64 || dtype == complex128;
+    all_.push_back(Argument::of(dtype, scalar_from(object, dtype)));
+}
+
+// What the object's protocol says of it, with the argument's name.
+Array CallArguments::imported(PyObject *object) const {
+    try {
+        return import_operand(object);
+    } catch (const Error &error) {
+        throw Error(error.kind(), "kernel '", function_.name, "': argument ", all_.size(), " (",
+                    function_.parameters[all_.size()].name, "): ", error.what());
+    }
+}
+
+void CallArguments::add_imported(PyObject *object, const Declared *declared) {
+    if (ours<LocalMemory>(object))
+        throw Error(
+            ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
+            " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
+            "dtype)");
+    imported_.push_back(std::make_unique<Array>(imported(object)));
+    const Array &array = *imported_.back();
+    if (declared && !fits(*declared, array))
+        throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " is ", text_of(array),
+                    ", and the signature says ", text_of(Signature{*declared}));
+    watched_ |= array.is_host_accessible();
+    all_.push_back(Argument::of(array));
+}
+
+// ------------------------------------------------------------------------ place
+
+Queue CallArguments::queue() const {
+    const Argument *first = nullptr;
+    for (const Argument &argument : all_) {
+        if (argument.kind != Argument::Kind::array || argument.array->device().backend().is_host())
+            continue;
+        if (!first) {
+            first = &argument;
+        } else if (argument.array->device() != first->array->device() || argument.array->context() != first->array->context()) {
+            const auto shown = [&](const Argument &each) {
+                const auto position = static_cast<std::size_t>(&each - all_.data());
+                return sentence_of("argument ", position, " (", function_.parameters[position].name, ") is in ",
+                                   each.array->context(), " on ", each.array->device());
+            };
+            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first), ", and ", shown(argument),
+                        ": compute follows data, so all arrays have to be on one device; move one with .to(device), or name the "
+                        "queue with queue=");
+        }
+    }
+    return first ? first->array->queue() : registry::current_queue();
+}
+
+void CallArguments::bring_to(const Queue &queue) {
+    if (has_floats_ && !queue.device().has(EP_FP64)) [[unlikely]]
+        for (Argument &argument : all_)
+            if (argument.kind == Argument::Kind::scalar && (argument.dtype == dtypes::float64 || argument.dtype == complex128))
+                argument = narrowed(argument);
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+        Argument &argument = all_[i];
+        if (argument.kind != Argument::Kind::array || !argument.array->device().backend().is_host() ||
+            argument.array->size() == 0 || reaches(queue, *argument.array)) [[likely]]
+            continue;
+        const Array &host = *argument.array;
+        if (!argument.apart && bring_with_another(argument))
+            continue;
+        auto there = std::make_unique<Array>(without_gil([&] { return copy_to(host, UsmKind::device, queue); }));
+        const bool read_only = argument.read_only, apart = argument.apart;
+        argument = Argument::of(*there);
+        argument.read_only = read_only;
+        argument.apart = apart;
+        copies_.push_back({i, &host, std::move(there)});
+    }
+}
+
+// The same array given twice is copied once. Two that overlap in another way could not both be copied back.
+bool CallArguments::bring_with_another(Argument &argument) {
+    const Array &host = *argument.array;
+    for (const Copy &each : copies_) {
+        if (each.host->data() == host.data() && each.host->layout() == host.layout() && each.host->dtype() == host.dtype()) {
+            argument.array = each.there.get();
+            argument.contiguous = true;
+            return true;
+        }
+    }
+    const auto overlaps = [&](const Copy &each) { return kernel::overlap(*each.host, host); };
+    if (std::ranges::any_of(copies_, overlaps))
+        throw Error(ErrorKind::kernel, "launch of '", function_.name,
+                    "': two arrays in the host's memory share elements and would be copied to the device apart from each other; "
+                    "copy the whole there with to_device(), and give parts of that");
+    return false;
+}
+
+void CallArguments::bring_back(const kernel::Compiled &compiled, const Queue &queue) const {
+    for (const Copy &each : copies_)
+        if (compiled.written[each.position])
+            copy(*each.host, *each.there, queue);
+}
+
+}  // namespace entrepot::python

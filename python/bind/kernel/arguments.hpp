@@ -1,0 +1,87 @@
+// Arguments: what a kernel is called with, as its launch takes it; signatures; and the host's memory brought to a device and
+// back.
+#pragma once
+#include <Python.h>
+
+#include <entrepot/kernel/runtime/launch.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace entrepot::python {
+
+// What a signature says of a parameter.
+struct Declared {
+    kernel::Argument::Kind kind = kernel::Argument::Kind::scalar;
+    Dtype dtype{};
+    std::uint32_t ndim = 0;
+    bool contiguous = false;
+};
+using Signature = std::vector<Declared>;
+
+// Of a tuple of tuples (kind, dtype, ndim, contiguous), kind being "array", "scalar" or "local".
+Signature signature_from(PyObject *entries);
+std::string text_of(const Signature &signature);
+// As a launch would have them: arrays that share no element, and are not there.
+std::vector<kernel::Argument> arguments_of(const Signature &signature);
+std::vector<kernel::ArgumentType> types_of(const Signature &signature);
+
+// Local memory of a size that is known at launch; an argument of kernels.
+struct LocalAccessor {
+    std::vector<std::int64_t> shape;
+    Dtype dtype{};
+};
+
+class CallArguments {
+public:
+    // Throws TypeError for another number of arguments than the function has parameters, for objects that hold no memory, and
+    // where no signature fits.
+    CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
+                  std::span<const Signature> signatures);
+    CallArguments(const CallArguments &) = delete;
+    CallArguments &operator=(const CallArguments &) = delete;
+
+    std::span<const kernel::Argument> all() const noexcept { return all_; }
+    // Whether the caller may look at memory of an argument without asking us whether it is done.
+    bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
+
+    // Where it runs: on the device of the arrays, and if there is none, on the current one. Throws KernelError where they are on
+    // several.
+    Queue queue() const;
+    // Copies what lies in the host's memory, and the queue's device does not read, to memory of its own. Blocks.
+    void bring_to(const Queue &queue);
+    // Copies back what the kernel has written of it.
+    void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
+
+private:
+    void add(PyObject *object, const Declared *declared);
+    void add_array(const Array &array, const Declared *declared);
+    void add_imported(PyObject *object, const Declared *declared);
+    void add_number(PyObject *object, Dtype dtype);
+    Array imported(PyObject *object) const;
+    bool bring_with_another(kernel::Argument &argument);
+    [[noreturn]] void refuse(PyObject *object, const Declared &declared) const;
+    const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
+
+    struct Copy {
+        std::size_t position;
+        const Array *host;
+        std::unique_ptr<Array> there;
+    };
+
+    const kernel::syntax::Function &function_;
+    std::array<std::byte, 10 * sizeof(kernel::Argument)> room_;
+    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
+    std::pmr::vector<kernel::Argument> all_{&scratch_};
+    std::vector<std::unique_ptr<Array>> imported_;
+    std::vector<Copy> copies_;
+    bool watched_ = false, has_floats_ = false;
+};
+
+}  // namespace entrepot::python

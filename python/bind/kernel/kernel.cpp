@@ -1,0 +1,376 @@
+#include "kernel.hpp"
+
+#include "../array/create.hpp"
+#include "../bound.hpp"
+#include "../convert.hpp"
+#include "../dtype.hpp"
+#include "../gil.hpp"
+#include "../guarded.hpp"
+#include "../init.hpp"
+#include "../interned.hpp"
+#include "../parameters.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <optional>
+
+namespace nb = nanobind;
+
+namespace entrepot::python {
+
+PyTypeObject *python_kernel_type = nullptr;
+
+// Of values that were captured: who launches with ever new ones has them compiled ever again, and not all of it is kept.
+constexpr std::size_t most_versions = 64;
+
+VersionPtr current_version(PythonKernel *kernel) {
+    const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
+    std::vector<VersionPtr> &versions = kernel->versions;
+    if (const VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
+        return last;
+    if (!kernel->function)  // the collector has been here, and others of its garbage still launch
+        throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
+    Translated read = translate(kernel->function);
+    const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
+    auto code = known != versions.end() ? (*known)->code
+                                        : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
+    auto current = std::make_shared<const Version>(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
+    VersionPtr dropped;  // let go of when the list is whole again
+    if (known != versions.end() || versions.size() == most_versions) {
+        const auto place = known != versions.end() ? known : versions.begin();
+        dropped = std::move(*place);
+        versions.erase(place);
+    }
+    versions.push_back(current);
+    return current;
+}
+
+const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
+                                                 std::uint32_t dimensions, const Queue &queue) {
+    const kernel::Key key(arguments, dimensions, queue.device(), queue.context());
+    if (const kernel::Specialisation *made = version.code->find(key)) [[likely]]
+        return *made;
+    const ReleaseGil released;
+    return version.code->make(key, arguments, dimensions, queue.device(), queue.context());
+}
+
+namespace {
+
+PythonKernel *kernel_of(PyObject *self) { return reinterpret_cast<PythonKernel *>(self); }
+
+const Interned simulated_name = "_simulated";
+
+// ------------------------------------------------------------------------ life
+
+std::optional<ep_dialect> dialect_from(PyObject *name) {
+    if (!name)
+        return std::nullopt;
+    const char *const text = PyUnicode_AsUTF8(name);
+    if (!text)
+        throw PythonError{};
+    std::string known;
+    for (const DialectRow &row : dialect_table) {
+        if (row.dialect == EP_SPIRV || row.dialect == EP_PTX || row.dialect == EP_CUBIN)
+            continue;
+        if (std::string_view(row.name) == text)
+            return row.dialect;
+        known += (known.empty() ? "'" : ", '") + std::string(row.name) + "'";
+    }
+    throw Error(ErrorKind::value, "dialect: one of ", known, " was expected, not '", text, "'");
+}
+
+std::vector<Signature> signatures_from(PyObject *tuple) {
+    std::vector<Signature> signatures;
+    for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); ++i)
+        signatures.push_back(signature_from(PyTuple_GET_ITEM(tuple, i)));
+    return signatures;
+}
+
+const Parameters of_new("PythonKernel", 1, 1, {"function", "signatures", "debug", "fast_math", "dialect"});
+
+PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    return guarded([&] {
+        const auto [function, signatures, debug, fast_math, dialect] = of_new.read(args, kwargs);
+        if (!PyFunction_Check(function))
+            throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ", Py_TYPE(function)->tp_name);
+        const kernel::Options options{is_true(debug), is_true(fast_math), dialect_from(unless_none(dialect))};
+        std::vector<Signature> given = signatures_from(unless_none(signatures));
+        PyObject *const self = type->tp_alloc(type, 0);
+        if (!self)
+            throw PythonError{};
+        PythonKernel *const made = kernel_of(self);
+        made->function = Py_NewRef(function);
+        made->options = options;
+        new (&made->signatures) std::vector<Signature>(std::move(given));
+        new (&made->versions) std::vector<VersionPtr>();
+        return self;
+    });
+}
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(kernel_of(self)->function);
+    for (const auto &version : kernel_of(self)->versions)
+        if (const int stopped = version->guards.traverse(visit, arg))
+            return stopped;
+    return 0;
+}
+
+int clear(PyObject *self) {
+    kernel_of(self)->versions.clear();
+    Py_CLEAR(kernel_of(self)->function);
+    return 0;
+}
+
+void dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    PythonKernel *const kernel = kernel_of(self);
+    PyTypeObject *const type = Py_TYPE(self);
+    clear(self);
+    kernel->versions.~vector();
+    kernel->signatures.~vector();
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// --------------------------------------------------------------------- launching
+
+bool is_simulated() {
+    const char *const asked = std::getenv("ENTREPOT_SIMULATE");
+    return asked && *asked && std::string_view(asked) != "0";
+}
+
+PyObject *subscript(PyObject *self, PyObject *index) {
+    return guarded([&] {
+        if (!is_simulated()) [[likely]]
+            return launcher_for(self, index);
+        const Reference simulated = checked(PyObject_GetAttr(self, simulated_name));
+        return checked(PyObject_GetItem(simulated.get(), index)).release();
+    });
+}
+
+// ------------------------------------------------------- what was, or would be, compiled
+
+// For a signature, a device and a number of dimensions; without a signature, what the last launch was specialised by.
+struct Request {
+    std::vector<kernel::ArgumentType> types;
+    std::uint32_t dimensions = 1;
+    Device device;
+    std::optional<ep_dialect> dialect;
+};
+
+std::uint32_t dimensions_from(PyObject *object) {
+    const long count = PyLong_AsLong(object);
+    if (count == -1 && PyErr_Occurred())
+        throw PythonError{};
+    if (count < 1 || count > 3)
+        throw Error(ErrorKind::value, "dimensions: a launch has 1 to 3, not ", count);
+    return static_cast<std::uint32_t>(count);
+}
+
+Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
+                     PyObject *dialect) {
+    Request request;
+    request.dialect = dialect_from(unless_none(dialect));
+    request.device = unless_none(device) ? device_from(device) : registry::current_device();
+    const kernel::Specialisation *const newest = version.code->newest();
+    if (unless_none(signature)) {
+        request.types = types_of(signature_from(signature));
+    } else if (newest) {
+        request.types = newest->types;
+        request.dimensions = newest->dimensions;
+        if (!unless_none(device))
+            request.device = newest->kernel.program().device();
+    } else if (!kernel->signatures.empty()) {
+        request.types = types_of(kernel->signatures.front());
+    } else {
+        throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
+                    "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
+    }
+    if (unless_none(dimensions))
+        request.dimensions = dimensions_from(dimensions);
+    if (request.types.size() != version.code->function()->parameters.size())
+        throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
+                    version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
+    if (!request.dialect)
+        request.dialect = kernel::dialect_for(request.device, kernel->options);
+    return request;
+}
+
+using What = kernel::CompiledParameter::What;
+constexpr std::pair<What, const char *> whats[] = {
+    {What::pointer, "pointer"}, {What::value, "value"},     {What::extent, "extent"},           {What::stride, "stride"},
+    {What::local, "local"},     {What::scratch, "scratch"}, {What::global_size, "global_size"}, {What::report, "report"},
+};
+
+nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
+    nb::list parameters, written, names;
+    for (const kernel::CompiledParameter &each : compiled.parameters)
+        parameters.append(nb::make_tuple(std::ranges::find(whats, each.what, &std::pair<What, const char *>::first)->second,
+                                         each.argument, each.dimension, nb::steal(wrap_dtype(each.dtype))));
+    for (const bool each : compiled.written)
+        written.append(each);
+    for (const kernel::syntax::Parameter &each : function.parameters)
+        names.append(nb::str(each.name.c_str()));
+    nb::dict made;
+    made["source"] = nb::str(compiled.source.c_str(), compiled.source.size());
+    made["name"] = nb::str(compiled.name.c_str());
+    made["options"] = nb::str(compiled.options.c_str());
+    made["arguments"] = nb::tuple(names);
+    made["parameters"] = nb::tuple(parameters);
+    made["written"] = nb::tuple(written);
+    made["dimensions"] = dimensions;
+    made["uses_groups"] = compiled.uses_groups;
+    made["local_bytes"] = compiled.local_bytes;
+    return made;
+}
+
+const Parameters of_translate("_translate", 4, 0, {"dialect", "signature", "device", "dimensions"});
+
+PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [dialect, signature, device, dimensions] = of_translate.read(args, nargs, kwnames);
+        PythonKernel *const kernel = kernel_of(self);
+        const VersionPtr version = current_version(kernel);
+        const Request request = request_from(kernel, *version, signature, dimensions, device, dialect);
+        const kernel::Compiled compiled = without_gil([&] {
+            return kernel::translate(version->code->function(), request.types, request.dimensions, request.device,
+                                     *request.dialect, kernel->options);
+        });
+        return dict_of(compiled, *version->code->function(), request.dimensions).release().ptr();
+    });
+}
+
+// The type of the variable in the kernel, compiled for the signature.
+PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    return guarded([&] {
+        if (nargs != 2 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
+            throw Error(ErrorKind::type, "_type_of() takes a variable's name and a signature");
+        const std::string_view name = PyUnicode_AsUTF8(args[0]);
+        PythonKernel *const kernel = kernel_of(self);
+        const VersionPtr version = current_version(kernel);
+        const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
+        const Device device = registry::current_device();
+        const kernel::ir::Module module = without_gil([&] {
+            return kernel::lower(version->code->function(), types,
+                                 kernel::target_for(device, kernel::usual_dialect(device).value_or(EP_CPP), 1, kernel->options));
+        });
+        for (const kernel::ir::Variable &variable : module.kernel().variables)
+            if (variable.name == name)
+                return wrap_dtype(variable.type.dtype);
+        throw Error(ErrorKind::type, "the function returns nothing");
+    });
+}
+
+const Parameters of_specialise("_specialise", 2, 0, {"device", "dimensions"});
+
+// Compiles for the signatures, before anybody launches.
+PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    return guarded([&] {
+        const auto [device, dimensions] = of_specialise.read(args, nargs, kwnames);
+        PythonKernel *const kernel = kernel_of(self);
+        const Queue queue = unless_none(device) ? queue_from(device) : registry::current_queue();
+        const std::uint32_t count = unless_none(dimensions) ? dimensions_from(dimensions) : 1;
+        const VersionPtr version = current_version(kernel);
+        for (const Signature &signature : kernel->signatures) {
+            if (signature.size() != version->code->function()->parameters.size())
+                throw Error(ErrorKind::type, "kernel '", version->code->function()->name, "' has ",
+                            version->code->function()->parameters.size(), " parameters, and its signature (", text_of(signature),
+                            ") has ", signature.size());
+            const std::vector<kernel::Argument> arguments = arguments_of(signature);
+            specialisation_for(*version, arguments, count, queue);
+        }
+        return Py_NewRef(Py_None);
+    });
+}
+
+PyObject *compiled_count(PyObject *self, void *) {
+    return guarded([&] {
+        std::size_t count = 0;
+        for (const auto &version : kernel_of(self)->versions)
+            count += version->code->size();
+        return checked(PyLong_FromSize_t(count)).release();
+    });
+}
+
+// -------------------------------------------------------------------- the type
+
+PyMethodDef methods[] = {
+    {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
+     "_translate($self, dialect=None, signature=None, device=None, dimensions=None)\n--\n\n"
+     "The source of the kernel and how it is called, without building it."},
+    {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
+     "_type_of($self, variable, signature, /)\n--\n\nThe type of a variable of the kernel, for that signature."},
+    {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
+     "_specialise($self, device=None, dimensions=None)\n--\n\nCompile for the signatures."},
+    {},
+};
+
+PyMemberDef members[] = {
+    {"function", T_OBJECT, offsetof(PythonKernel, function), READONLY, "The Python function, as it was written."},
+    {},
+};
+
+PyGetSetDef attributes[] = {
+    {"specialisations", compiled_count, nullptr, "How often the kernel has been compiled in this process.", nullptr},
+    {},
+};
+
+constexpr const char *type_doc =
+    "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n--\n\n"
+    "A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``.";
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char *>(type_doc)},
+    {Py_tp_new, reinterpret_cast<void *>(create)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(clear)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, attributes},
+    {Py_mp_subscript, reinterpret_cast<void *>(subscript)},
+    {},
+};
+
+PyType_Spec spec = {"entrepot._core.PythonKernel", sizeof(PythonKernel), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+LocalAccessor local_accessor(nb::handle shape, nb::handle dtype) { return {extents_from(shape.ptr()), dtype_from(dtype.ptr())}; }
+
+}  // namespace
+
+void init_kernel(nb::module_ &m) {
+    using namespace nb::literals;
+    python_kernel_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+    if (!python_kernel_type || !init_launcher_type(m.ptr()) ||
+        PyModule_AddObjectRef(m.ptr(), "PythonKernel", reinterpret_cast<PyObject *>(python_kernel_type)) < 0)
+        nb::raise_python_error();
+    nb::class_<LocalAccessor>(m, "LocalAccessor",
+                              "An argument of a kernel: an array in local memory, of a shape that is given at launch.")
+        .def(
+            "__init__",
+            [](LocalAccessor *self, nb::handle shape, nb::handle dtype) {
+                new (self) LocalAccessor(local_accessor(shape, dtype));
+            },
+            "shape"_a, "dtype"_a, "``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.")
+        .def_prop_ro(
+            "shape",
+            [](const LocalAccessor &self) {
+                nb::list shape;
+                for (const std::int64_t extent : self.shape)
+                    shape.append(extent);
+                return nb::tuple(shape);
+            },
+            nb::sig("def shape(self) -> tuple[int, ...]"), "Extents, in elements.")
+        .def_prop_ro(
+            "dtype", [](const LocalAccessor &self) { return nb::steal(wrap_dtype(self.dtype)); },
+            nb::sig("def dtype(self) -> Dtype"), "The type of an element.");
+}
+
+}  // namespace entrepot::python

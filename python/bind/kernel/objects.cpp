@@ -1,0 +1,89 @@
+#include "objects.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace entrepot::python {
+namespace {
+
+constexpr Objects::Method of_items[] = {
+    {"get_id", "get_global_id", nullptr},
+    {"get_linear_id", "get_global_id", "get_global_size"},
+    {"get_range", "get_global_size", nullptr},
+    {"get_linear_range", "get_global_size", "get_global_size"},
+    {"get_global_id", "get_global_id", nullptr},
+    {"get_global_linear_id", "get_global_id", "get_global_size"},
+    {"get_global_range", "get_global_size", nullptr},
+    {"get_global_linear_range", "get_global_size", "get_global_size"},
+    {"get_local_id", "get_local_id", nullptr},
+    {"get_local_linear_id", "get_local_id", "get_local_size"},
+    {"get_local_range", "get_local_size", nullptr},
+    {"get_local_linear_range", "get_local_size", "get_local_size"},
+};
+
+constexpr Objects::Method of_groups[] = {
+    {"get_group_id", "get_group_id", nullptr},      {"get_group_linear_id", "get_group_id", "get_num_groups"},
+    {"get_group_range", "get_num_groups", nullptr}, {"get_group_linear_range", "get_num_groups", "get_num_groups"},
+    {"get_local_range", "get_local_size", nullptr}, {"get_local_linear_range", "get_local_size", "get_local_size"},
+};
+
+struct AtomicRow {
+    std::string_view method;
+    const char *function;
+};
+constexpr AtomicRow of_atomics[] = {
+    {"fetch_add", "atomic.add"},
+    {"fetch_sub", "atomic.sub"},
+    {"fetch_min", "atomic.min"},
+    {"fetch_max", "atomic.max"},
+    {"fetch_and", "atomic.and"},
+    {"fetch_or", "atomic.or"},
+    {"fetch_xor", "atomic.xor"},
+    {"exchange", "atomic.exchange"},
+    {"load", "atomic.load"},
+    {"store", "atomic.store"},
+    {"compare_exchange", "atomic.compare_exchange"},
+};
+
+}  // namespace
+
+const char *Objects::what(const std::string &name) const {
+    switch (classes_.at(name)) {
+    case Class::item:
+        return "a work-item";
+    case Class::group:
+        return "a work-group";
+    default:
+        return "an atomic reference";
+    }
+}
+
+const Objects::Method *Objects::group_method(std::string_view method) {
+    const Method *const found = std::ranges::find(of_groups, method, &Method::name);
+    return found == std::end(of_groups) ? nullptr : found;
+}
+
+const Objects::Method *Objects::method(const std::string &name, std::string_view method) const {
+    if (classes_.at(name) != Class::item)
+        return group_method(method);
+    const Method *const found = std::ranges::find(of_items, method, &Method::name);
+    return found == std::end(of_items) ? nullptr : found;
+}
+
+bool Objects::is_item_method(std::string_view method) {
+    return names_group(method) || std::ranges::find(of_items, method, &Method::name) != std::end(of_items);
+}
+
+const Objects::Atomic *Objects::atomic(const std::string &name) const {
+    const auto found = atomics_.find(name);
+    return found == atomics_.end() ? nullptr : &found->second;
+}
+
+const char *Objects::atomic_function(std::string_view method) {
+    for (const AtomicRow &row : of_atomics)
+        if (row.method == method)
+            return row.function;
+    return nullptr;
+}
+
+}  // namespace entrepot::python

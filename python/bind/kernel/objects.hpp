@@ -1,0 +1,58 @@
+// Objects: names in a kernel that stand for numba-dpex's work-items, groups and atomic references, which take no place at run
+// time.
+#pragma once
+#include <entrepot/kernel/compiler/syntax.hpp>
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace entrepot::python {
+
+class Objects {
+public:
+    // A method as a function of the language. Where linear_sizes is given: the number that the function's three dimensions make
+    // with the sizes that it names.
+    struct Method {
+        std::string_view name;
+        const char *builtin;
+        const char *linear_sizes;
+    };
+    struct Atomic {
+        kernel::syntax::NodePtr array;
+        std::string index;                     // the variable that holds it
+        kernel::syntax::NodePtr order, scope;  // nullptr: the language's own
+    };
+
+    void add_item(const std::string &name) { classes_[name] = Class::item; }
+    void add_group(const std::string &name) { classes_[name] = Class::group; }
+    void add_atomic(const std::string &name, kernel::syntax::NodePtr array, std::string index, kernel::syntax::NodePtr order,
+                    kernel::syntax::NodePtr scope) {
+        classes_[name] = Class::atomic;
+        atomics_[name] = {std::move(array), std::move(index), std::move(order), std::move(scope)};
+    }
+
+    bool has(const std::string &name) const { return classes_.contains(name); }
+    bool is_group(const std::string &name) const {
+        const auto found = classes_.find(name);
+        return found != classes_.end() && found->second == Class::group;
+    }
+    const char *what(const std::string &name) const;
+    const Method *method(const std::string &name, std::string_view method) const;  // nullptr: there is none
+    static const Method *group_method(std::string_view method);                    // nullptr: there is none
+    const Atomic *atomic(const std::string &name) const;                           // nullptr: it is another object
+
+    // Whether the item's method of that name gives its group.
+    static bool names_group(std::string_view method) { return method == "get_group"; }
+    static bool is_item_method(std::string_view method);
+    // The function that a method of an atomic reference is; nullptr where there is none.
+    static const char *atomic_function(std::string_view method);
+
+private:
+    enum class Class { item, group, atomic };
+    std::unordered_map<std::string, Class> classes_;
+    std::unordered_map<std::string, Atomic> atomics_;
+};
+
+}  // namespace entrepot::python

@@ -1,0 +1,776 @@
+#include "walker.hpp"
+
+#include "../errors.hpp"
+#include "../interned.hpp"
+#include "constant.hpp"
+#include "language.hpp"
+#include "objects.hpp"
+#include "surroundings.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace entrepot::python {
+namespace {
+
+using kernel::CompileError;
+using kernel::Position;
+using namespace kernel::syntax;
+
+const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_name = "kwonlyargs", vararg_name = "vararg",
+               kwarg_name = "kwarg", defaults_name = "defaults", arg_name = "arg", annotation_name = "annotation",
+               body_name = "body", orelse_name = "orelse", test_name = "test", target_name = "target", targets_name = "targets",
+               value_name = "value", values_name = "values", iter_name = "iter", func_name = "func", keywords_name = "keywords",
+               operand_name = "operand", op_name = "op", left_name = "left", right_name = "right", ops_name = "ops",
+               comparators_name = "comparators", slice_name = "slice", lower_name = "lower", upper_name = "upper",
+               step_name = "step", elts_name = "elts", attr_name = "attr", id_name = "id", ctx_name = "ctx", name_name = "name",
+               conversion_name = "conversion", format_spec_name = "format_spec", lineno_name = "lineno",
+               col_offset_name = "col_offset", end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
+               function_name = "function", fields_name = "_fields", own_name = "__name__";
+
+std::string_view kind_of(PyObject *node) {
+    const std::string_view name = Py_TYPE(node)->tp_name;
+    return name.substr(name.rfind('.') + 1);
+}
+
+std::string text_of_name(PyObject *text) {
+    const char *const bytes = PyUnicode_AsUTF8(text);
+    if (!bytes)
+        throw PythonError{};
+    return bytes;
+}
+
+bool is_node(PyObject *object) { return PyObject_HasAttr(object, fields_name); }
+
+Reference child(PyObject *node, PyObject *name) { return checked(PyObject_GetAttr(node, name)); }
+
+// The nodes of a list that the node has under that name.
+std::vector<Reference> children(PyObject *node, PyObject *name) {
+    const Reference items = items_of(child(node, name).get());
+    std::vector<Reference> found;
+    for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i)
+        found.push_back(Reference::borrow(PyTuple_GET_ITEM(items.get(), i)));
+    return found;
+}
+
+// `visit` for the node and all below it.
+template <class Visit> void for_each_node(PyObject *node, Visit &&visit) {
+    visit(node);
+    const Reference fields = child(node, fields_name);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i) {
+        const Reference field(PyObject_GetAttr(node, PyTuple_GET_ITEM(fields.get(), i)));
+        PyErr_Clear();  // optional fields may be absent
+        if (!field)
+            continue;
+        if (PyList_Check(field.get())) {
+            const Reference items = items_of(field.get());
+            for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(items.get()); ++j)
+                if (is_node(PyTuple_GET_ITEM(items.get(), j)))
+                    for_each_node(PyTuple_GET_ITEM(items.get(), j), visit);
+        } else if (is_node(field.get())) {
+            for_each_node(field.get(), visit);
+        }
+    }
+}
+
+// Whether one of numba-dpex's methods of work-items is called on the name.
+bool is_used_as_item(PyObject *function, const std::string &name) {
+    bool found = false;
+    for_each_node(function, [&](PyObject *each) {
+        if (kind_of(each) != "Attribute")
+            return;
+        const Reference value = child(each, value_name);
+        found |= kind_of(value.get()) == "Name" && text_of_name(child(value.get(), id_name).get()) == name &&
+                 Objects::is_item_method(text_of_name(child(each, attr_name).get()));
+    });
+    return found;
+}
+
+std::int32_t number_at(PyObject *node, PyObject *name) {
+    const Reference number(PyObject_GetAttr(node, name));
+    const long value = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : 0;
+    PyErr_Clear();
+    return static_cast<std::int32_t>(value);
+}
+
+Position position_of(PyObject *node) {
+    return {number_at(node, lineno_name), number_at(node, col_offset_name), number_at(node, end_lineno_name),
+            number_at(node, end_col_offset_name)};
+}
+
+struct OperatorRow {
+    std::string_view of_ast, text;
+};
+constexpr OperatorRow operators[] = {
+    {"Add", "+"},        {"Sub", "-"},     {"Mult", "*"},       {"Div", "/"},    {"FloorDiv", "//"}, {"Mod", "%"},
+    {"Pow", "**"},       {"LShift", "<<"}, {"RShift", ">>"},    {"BitAnd", "&"}, {"BitOr", "|"},     {"BitXor", "^"},
+    {"MatMult", "@"},    {"USub", "-"},    {"UAdd", "+"},       {"Invert", "~"}, {"Not", "not"},     {"Lt", "<"},
+    {"LtE", "<="},       {"Gt", ">"},      {"GtE", ">="},       {"Eq", "=="},    {"NotEq", "!="},    {"Is", "is"},
+    {"IsNot", "is not"}, {"In", "in"},     {"NotIn", "not in"}, {"And", "and"},  {"Or", "or"},
+};
+
+std::string operator_of(PyObject *op) {
+    for (const OperatorRow &row : operators)
+        if (row.of_ast == kind_of(op))
+            return std::string(row.text);
+    return std::string(kind_of(op));
+}
+
+// What is common to a kernel and the device functions that it calls.
+struct Translation {
+    Translated made;
+    std::vector<PyObject *> path;  // functions that are being translated, each called by the one before it
+    std::vector<std::pair<Reference, std::shared_ptr<const Function>>> done;
+};
+
+std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function);
+
+class Walker {
+public:
+    Walker(Translation &translation, PyObject *function, const Function &described, PyObject *node)
+        : translation_(translation), surroundings_(function, translation.made.guards), function_(described) {
+        for (const Parameter &parameter : parameters_of(node))
+            own_.insert(parameter.name);
+        find_own_names(node);
+    }
+
+    std::vector<Parameter> parameters_of(PyObject *node) const;
+    std::vector<NodePtr> body_of(PyObject *node);
+    void drop_item(PyObject *node, std::vector<Parameter> &parameters);
+
+private:
+    using Method = NodePtr (Walker::*)(PyObject *);
+    static const std::unordered_map<std::string_view, Method> &methods();
+
+    [[noreturn]] void refuse(PyObject *node, const std::string &message) const {
+        throw CompileError(function_, position_of(node), message);
+    }
+    void find_own_names(PyObject *node);
+    bool is_own(PyObject *name) const { return own_.contains(text_of_name(name)); }
+
+    Reference object_of(PyObject *expression);
+    NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
+    NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
+    std::string cycle_to(PyObject *function) const;
+
+    NodePtr walk(PyObject *node);
+    NodePtr walk_if_any(PyObject *node) { return node == Py_None ? nullptr : walk(node); }
+    std::vector<NodePtr> walk_all(const std::vector<Reference> &nodes);
+
+    static std::shared_ptr<Node> make(Kind kind, PyObject *at, std::string text = {}) {
+        auto node = std::make_shared<Node>();
+        node->kind = kind;
+        node->at = position_of(at);
+        node->text = std::move(text);
+        return node;
+    }
+    NodePtr unsupported(PyObject *node) { return make(Kind::unsupported, node, std::string(kind_of(node))); }
+    NodePtr number(PyObject *at, std::int64_t value);
+    std::shared_ptr<Node> builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments);
+
+    NodePtr constant(PyObject *node);
+    NodePtr name(PyObject *node);
+    NodePtr attribute(PyObject *node);
+    NodePtr subscript(PyObject *node);
+    NodePtr slice(PyObject *node);
+    NodePtr tuple(PyObject *node);
+    NodePtr list(PyObject *node);
+    NodePtr starred(PyObject *node);
+    NodePtr unary(PyObject *node);
+    NodePtr binary(PyObject *node);
+    NodePtr compare(PyObject *node);
+    NodePtr boolean(PyObject *node);
+    NodePtr conditional(PyObject *node);
+    NodePtr call(PyObject *node);
+    NodePtr joined_text(PyObject *node);
+    NodePtr formatted_value(PyObject *node);
+    NodePtr assign(PyObject *node);
+    NodePtr assign_object(PyObject *node, PyObject *target, PyObject *call);
+    NodePtr assign_atomic(PyObject *node, PyObject *target, PyObject *call);
+    NodePtr augment(PyObject *node);
+    NodePtr annotate(PyObject *node);
+    NodePtr evaluate(PyObject *node);
+    NodePtr branch(PyObject *node) { return conditional_block(node, Kind::if_); }
+    NodePtr loop_while(PyObject *node) { return conditional_block(node, Kind::while_); }
+    NodePtr conditional_block(PyObject *node, Kind kind);
+    NodePtr loop_for(PyObject *node);
+    NodePtr returned(PyObject *node);
+    template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
+
+    NodePtr call_of_object(PyObject *node, PyObject *callee);
+    NodePtr call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
+                           std::vector<NodePtr> arguments);
+    NodePtr linear(PyObject *node, const Objects::Method &method);
+    bool is_object(PyObject *expression) const;
+    bool is_group(PyObject *expression) const;
+
+    Translation &translation_;
+    Surroundings surroundings_;
+    const Function &function_;
+    std::unordered_set<std::string> own_;  // parameters and variables
+    Objects objects_;                      // names that stand for objects of numba-dpex's, which take no place at run time
+};
+
+const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
+    static const std::unordered_map<std::string_view, Method> table{
+        {"Constant", &Walker::constant},
+        {"Name", &Walker::name},
+        {"Attribute", &Walker::attribute},
+        {"Subscript", &Walker::subscript},
+        {"Slice", &Walker::slice},
+        {"Tuple", &Walker::tuple},
+        {"List", &Walker::list},
+        {"Starred", &Walker::starred},
+        {"UnaryOp", &Walker::unary},
+        {"BinOp", &Walker::binary},
+        {"Compare", &Walker::compare},
+        {"BoolOp", &Walker::boolean},
+        {"IfExp", &Walker::conditional},
+        {"Call", &Walker::call},
+        {"JoinedStr", &Walker::joined_text},
+        {"FormattedValue", &Walker::formatted_value},
+        {"Assign", &Walker::assign},
+        {"AugAssign", &Walker::augment},
+        {"AnnAssign", &Walker::annotate},
+        {"Expr", &Walker::evaluate},
+        {"If", &Walker::branch},
+        {"While", &Walker::loop_while},
+        {"For", &Walker::loop_for},
+        {"Return", &Walker::returned},
+        {"Break", &Walker::word<Kind::break_>},
+        {"Continue", &Walker::word<Kind::continue_>},
+        {"Pass", &Walker::word<Kind::pass>},
+    };
+    return table;
+}
+
+NodePtr Walker::walk(PyObject *node) {
+    const auto found = methods().find(kind_of(node));
+    return found == methods().end() ? unsupported(node) : (this->*found->second)(node);
+}
+
+std::vector<NodePtr> Walker::walk_all(const std::vector<Reference> &nodes) {
+    std::vector<NodePtr> walked;
+    for (const Reference &node : nodes)
+        walked.push_back(walk(node.get()));
+    return walked;
+}
+
+// ----------------------------------------------------------------- functions
+
+std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
+    const Reference arguments = child(node, args_name);
+    const auto refuse_if_any = [&](PyObject *name, const char *what) {
+        const Reference found = child(arguments.get(), name);
+        if (found.get() == Py_None || (PyList_Check(found.get()) && PyList_GET_SIZE(found.get()) == 0))
+            return;
+        const Reference at =
+            PyList_Check(found.get()) ? Reference(PySequence_GetItem(found.get(), 0)) : Reference::borrow(found.get());
+        refuse(at.get(), sentence_of("a kernel has no ", what, ": name each argument, and give all of them at the launch"));
+    };
+    refuse_if_any(vararg_name, "*args");
+    refuse_if_any(kwarg_name, "**kwargs");
+    refuse_if_any(kwonlyargs_name, "parameters that are given by name only");
+    refuse_if_any(defaults_name, "default values of parameters");
+    std::vector<Parameter> parameters;
+    for (PyObject *list : {static_cast<PyObject *>(posonlyargs_name), static_cast<PyObject *>(args_name)})
+        for (const Reference &argument : children(arguments.get(), list))
+            parameters.push_back({text_of_name(child(argument.get(), arg_name).get()), position_of(argument.get())});
+    return parameters;
+}
+
+std::vector<NodePtr> Walker::body_of(PyObject *node) {
+    if (kind_of(node) == "Lambda") {
+        const Reference value = child(node, body_name);
+        auto returned = make(Kind::return_, value.get());
+        returned->operands.push_back(walk(value.get()));
+        return {returned};
+    }
+    std::vector<Reference> body = children(node, body_name);
+    const auto is_docstring = [](PyObject *statement) {
+        if (kind_of(statement) != "Expr")
+            return false;
+        const Reference value = child(statement, value_name);
+        return kind_of(value.get()) == "Constant" && PyUnicode_Check(child(value.get(), value_name).get());
+    };
+    if (!body.empty() && is_docstring(body.front().get()))
+        body.erase(body.begin());
+    return walk_all(body);
+}
+
+// A first parameter that is annotated with Item or NdItem, or whose methods are called as a work-item's, is no argument.
+void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
+    const std::vector<Reference> arguments = children(child(node, args_name).get(), args_name);
+    if (arguments.empty() || parameters.empty())
+        return;
+    const std::string name = parameters.front().name;
+    const Reference annotation = child(arguments.front().get(), annotation_name);
+    const Reference object = annotation.get() == Py_None ? Reference() : object_of(annotation.get());
+    if (object.get() != language().item && !is_used_as_item(node, name))
+        return;
+    objects_.add_item(name);
+    own_.erase(name);
+    parameters.erase(parameters.begin());
+}
+
+// Names that are assigned anywhere in the function are its own, as in Python.
+void Walker::find_own_names(PyObject *node) {
+    for_each_node(node, [&](PyObject *each) {
+        const std::string_view kind = kind_of(each);
+        if (kind == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
+            own_.insert(text_of_name(child(each, id_name).get()));
+        if ((kind == "FunctionDef" || kind == "ClassDef" || kind == "alias") && each != node)  // refused at their own place
+            own_.insert(text_of_name(child(each, name_name).get()));
+    });
+}
+
+// --------------------------------------------------------------- surroundings
+
+// The Python object that a name or a chain of attributes means; empty for what is the function's own.
+Reference Walker::object_of(PyObject *expression) {
+    const std::string_view kind = kind_of(expression);
+    if (kind == "Name") {
+        const Reference id = child(expression, id_name);
+        return is_own(id.get()) || objects_.has(text_of_name(id.get())) ? Reference() : surroundings_.find(id.get());
+    }
+    if (kind != "Attribute")
+        return {};
+    const Reference value = child(expression, value_name), attribute = child(expression, attr_name);
+    const Reference object = object_of(value.get());
+    if (!object)
+        return {};
+    Reference found = surroundings_.attribute_of(object.get(), attribute.get());
+    if (!found)
+        refuse(expression,
+               sentence_of(Py_TYPE(object.get())->tp_name, " object has no attribute '", text_of_name(attribute.get()), "'"));
+    return found;
+}
+
+NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &text) {
+    if (NodePtr function = captured_function(node, object, text))
+        return function;
+    std::optional<Constant> value;
+    try {
+        value = constant_from(object);
+    } catch (const Error &error) {
+        refuse(node, sentence_of("'", text, "' cannot be captured: ", error.what()));
+    }
+    if (!value)
+        refuse(node, sentence_of("'", text, "' is a ", Py_TYPE(object)->tp_name,
+                                 ", which a kernel cannot capture: it takes numbers, strings, tuples, dtypes and NumPy arrays as "
+                                 "constants; give anything else as an argument"));
+    auto made = make(Kind::constant, node, text);
+    made->value = *std::move(value);
+    translation_.made.captured += sentence_of("\n", text, "=", text_of(made->value));
+    return made;
+}
+
+// "`ping` calls `pong` calls `ping`", of a function that is being translated.
+std::string Walker::cycle_to(PyObject *function) const {
+    std::string cycle;
+    const auto add = [&](PyObject *each) {
+        const Reference name = checked(PyObject_GetAttr(each, own_name));
+        cycle += (cycle.empty() ? "`" : " calls `") + text_of_name(name.get()) + "`";
+    };
+    for (auto each = std::ranges::find(translation_.path, function); each != translation_.path.end(); ++each)
+        add(*each);
+    add(function);
+    return cycle;
+}
+
+// nullptr: the object is no function.
+NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text) {
+    const int is_device_function = PyObject_IsInstance(object, language().device_function);
+    if (is_device_function < 0)
+        throw PythonError{};
+    if (is_device_function) {
+        const Reference inner = checked(PyObject_GetAttr(object, function_name));
+        if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
+            refuse(node, cycle_to(inner.get()) + ": recursion needs a stack, which devices have not; write a loop");
+        auto made = make(Kind::function, node, text);
+        made->callee = translate_into(translation_, inner.get());
+        return made;
+    }
+    if (const std::optional<std::string> name = builtin_name_of(object)) {
+        translation_.made.captured += sentence_of("\n", text, "=", *name);
+        return make(Kind::builtin, node, *name);
+    }
+    if (PyFunction_Check(object))
+        refuse(node,
+               sentence_of("'", text, "' is a Python function: put @entrepot.kernel.func before its def, and kernels call it"));
+    return nullptr;
+}
+
+// ----------------------------------------------------------------- expressions
+
+NodePtr Walker::constant(PyObject *node) {
+    const Reference value = child(node, value_name);
+    if (value.get() == Py_Ellipsis)
+        return make(Kind::ellipsis, node);
+    auto made = make(Kind::constant, node);
+    std::optional<Constant> known;
+    try {
+        known = constant_from(value.get());
+    } catch (const Error &error) {
+        refuse(node, sentence_of("this is ", error.what(), ": a kernel's integers have up to 64"));
+    }
+    if (!known)
+        return unsupported(node);
+    made->value = *std::move(known);
+    return made;
+}
+
+NodePtr Walker::name(PyObject *node) {
+    const Reference id = child(node, id_name);
+    const std::string text = text_of_name(id.get());
+    if (objects_.has(text))
+        refuse(node, sentence_of("'", text, "' stands for ", objects_.what(text), ": only its methods can be used"));
+    if (is_own(id.get()))
+        return make(Kind::name, node, text);
+    const Reference object = surroundings_.find(id.get());
+    if (!object)
+        refuse(node, sentence_of("the name '", text, "' is not defined: it is no variable or parameter of ", function_.name,
+                                 ", and no global"));
+    return captured(node, object.get(), text);
+}
+
+NodePtr Walker::attribute(PyObject *node) {
+    const Reference value = child(node, value_name), attribute = child(node, attr_name);
+    const std::string text = text_of_name(attribute.get());
+    if (const Reference object = object_of(node))
+        return captured(node, object.get(), text);
+    auto made = make(Kind::attribute, node, text);
+    made->operands.push_back(walk(value.get()));
+    return made;
+}
+
+NodePtr Walker::subscript(PyObject *node) {
+    auto made = make(Kind::subscript, node);
+    made->operands = {walk(child(node, value_name).get()), walk(child(node, slice_name).get())};
+    return made;
+}
+
+NodePtr Walker::slice(PyObject *node) {
+    auto made = make(Kind::slice, node);
+    for (PyObject *part :
+         {static_cast<PyObject *>(lower_name), static_cast<PyObject *>(upper_name), static_cast<PyObject *>(step_name)})
+        made->operands.push_back(walk_if_any(child(node, part).get()));
+    return made;
+}
+
+NodePtr Walker::tuple(PyObject *node) {
+    auto made = make(Kind::tuple, node);
+    made->operands = walk_all(children(node, elts_name));
+    return made;
+}
+
+// Allowed as a shape or as values, by who walks those.
+NodePtr Walker::list(PyObject *node) {
+    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() for what is written to");
+}
+
+NodePtr Walker::starred(PyObject *node) { refuse(node, "a kernel has no starred names and values: write each of them"); }
+
+NodePtr Walker::unary(PyObject *node) {
+    auto made = make(Kind::unary, node, operator_of(child(node, op_name).get()));
+    made->operands = {walk(child(node, operand_name).get())};
+    return made;
+}
+
+NodePtr Walker::binary(PyObject *node) {
+    auto made = make(Kind::binary, node, operator_of(child(node, op_name).get()));
+    made->operands = {walk(child(node, left_name).get()), walk(child(node, right_name).get())};
+    return made;
+}
+
+NodePtr Walker::compare(PyObject *node) {
+    auto made = make(Kind::compare, node);
+    made->operands.push_back(walk(child(node, left_name).get()));
+    for (const Reference &op : children(node, ops_name))
+        made->names.push_back(operator_of(op.get()));
+    for (const Reference &operand : children(node, comparators_name))
+        made->operands.push_back(walk(operand.get()));
+    return made;
+}
+
+NodePtr Walker::boolean(PyObject *node) {
+    auto made = make(Kind::boolean, node, operator_of(child(node, op_name).get()));
+    made->operands = walk_all(children(node, values_name));
+    return made;
+}
+
+NodePtr Walker::conditional(PyObject *node) {
+    auto made = make(Kind::conditional, node);
+    made->operands = {walk(child(node, test_name).get()), walk(child(node, body_name).get()),
+                      walk(child(node, orelse_name).get())};
+    return made;
+}
+
+NodePtr Walker::call(PyObject *node) {
+    const Reference callee = child(node, func_name);
+    if (is_object(callee.get()))
+        return call_of_object(node, callee.get());
+    auto made = make(Kind::call, node);
+    made->operands.push_back(walk(callee.get()));
+    const bool makes_array = made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
+    const auto argument_of = [&](PyObject *each) { return makes_array && kind_of(each) == "List" ? tuple(each) : walk(each); };
+    for (const Reference &argument : children(node, args_name)) {
+        if (kind_of(argument.get()) == "Starred")
+            refuse(argument.get(), "a call in a kernel has no *arguments: write each of them");
+        if (is_group(argument.get()))
+            continue;
+        made->operands.push_back(argument_of(argument.get()));
+        made->names.emplace_back();
+    }
+    for (const Reference &keyword : children(node, keywords_name)) {
+        const Reference name = child(keyword.get(), arg_name);
+        if (name.get() == Py_None)
+            refuse(keyword.get(), "a call in a kernel has no **arguments: write each of them");
+        made->operands.push_back(argument_of(child(keyword.get(), value_name).get()));
+        made->names.push_back(text_of_name(name.get()));
+    }
+    return made;
+}
+
+// f"…": a call of `format` with the pieces in their order.
+NodePtr Walker::joined_text(PyObject *node) {
+    auto made = make(Kind::call, node);
+    made->operands.push_back(make(Kind::builtin, node, "format"));
+    for (const Reference &piece : children(node, values_name)) {
+        made->operands.push_back(walk(piece.get()));
+        made->names.emplace_back();
+    }
+    return made;
+}
+
+NodePtr Walker::formatted_value(PyObject *node) {
+    if (child(node, format_spec_name).get() != Py_None || number_at(node, conversion_name) > 0)
+        refuse(node, "text in kernels has no format specifications or conversions: write {value} alone");
+    return walk(child(node, value_name).get());
+}
+
+// ------------------------------------------------------------------ statements
+
+NodePtr Walker::assign(PyObject *node) {
+    const Reference value = child(node, value_name);
+    const std::vector<Reference> targets = children(node, targets_name);
+    if (kind_of(value.get()) == "Call" && targets.size() == 1 && kind_of(targets.front().get()) == "Name")
+        if (NodePtr made = assign_object(node, targets.front().get(), value.get()))
+            return made;
+    auto made = make(Kind::assign, node);
+    made->operands.push_back(walk(value.get()));
+    for (const Reference &target : targets)
+        made->operands.push_back(walk(target.get()));
+    return made;
+}
+
+// A name for an object of numba-dpex's; nullptr: the call makes none.
+NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) {
+    const std::string name = text_of_name(child(target, id_name).get());
+    if (is_group(call)) {
+        objects_.add_group(name);
+        return make(Kind::pass, node);
+    }
+    const Reference object = object_of(child(call, func_name).get());
+    return object && builtin_name_of(object.get()) == "AtomicRef" ? assign_atomic(node, target, call) : nullptr;
+}
+
+// The index is evaluated here, once, and kept in a variable.
+NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
+    const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
+    const NodePtr walked = walk(call);
+    const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
+        for (std::size_t i = 0; i < walked->names.size(); ++i)
+            if (walked->names[i] == keyword || (walked->names[i].empty() && i == position))
+                return walked->operands[i + 1];
+        return nullptr;
+    };
+    const NodePtr array = given("ref", 0), index = given("index", 1);
+    if (!array)
+        refuse(call, "AtomicRef(ref, index=0) needs its array");
+    own_.insert(variable);
+    objects_.add_atomic(name, array, variable, given("memory_order", 2), given("memory_scope", 3));
+    auto made = make(Kind::assign, node);
+    made->operands = {index ? index : number(call, 0), make(Kind::name, target, variable)};
+    return made;
+}
+
+NodePtr Walker::augment(PyObject *node) {
+    auto made = make(Kind::augment, node, operator_of(child(node, op_name).get()));
+    made->operands = {walk(child(node, target_name).get()), walk(child(node, value_name).get())};
+    return made;
+}
+
+NodePtr Walker::annotate(PyObject *node) {
+    auto made = make(Kind::annotate, node);
+    made->operands = {walk(child(node, target_name).get()), walk(child(node, annotation_name).get()),
+                      walk_if_any(child(node, value_name).get())};
+    return made;
+}
+
+NodePtr Walker::evaluate(PyObject *node) {
+    auto made = make(Kind::evaluate, node);
+    made->operands = {walk(child(node, value_name).get())};
+    return made;
+}
+
+NodePtr Walker::conditional_block(PyObject *node, Kind kind) {
+    auto made = make(kind, node);
+    made->operands = {walk(child(node, test_name).get())};
+    made->body = walk_all(children(node, body_name));
+    made->otherwise = walk_all(children(node, orelse_name));
+    return made;
+}
+
+NodePtr Walker::loop_for(PyObject *node) {
+    auto made = make(Kind::for_, node);
+    made->operands = {walk(child(node, target_name).get()), walk(child(node, iter_name).get())};
+    made->body = walk_all(children(node, body_name));
+    made->otherwise = walk_all(children(node, orelse_name));
+    return made;
+}
+
+NodePtr Walker::returned(PyObject *node) {
+    auto made = make(Kind::return_, node);
+    made->operands = {walk_if_any(child(node, value_name).get())};
+    return made;
+}
+
+// --------------------------------------------- objects of numba-dpex's kernel API
+
+NodePtr Walker::number(PyObject *at, std::int64_t value) {
+    auto made = make(Kind::constant, at);
+    made->value.value = value;
+    return made;
+}
+
+std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments) {
+    auto made = make(Kind::call, at);
+    made->operands.push_back(make(Kind::builtin, at, name));
+    for (NodePtr &argument : arguments) {
+        made->operands.push_back(std::move(argument));
+        made->names.emplace_back();
+    }
+    return made;
+}
+
+// A work-group given to a function: barriers and group functions mean it anyway.
+bool Walker::is_group(PyObject *expression) const {
+    if (kind_of(expression) == "Name")
+        return objects_.is_group(text_of_name(child(expression, id_name).get()));
+    if (kind_of(expression) != "Call")
+        return false;
+    const Reference callee = child(expression, func_name);
+    return is_object(callee.get()) && Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
+}
+
+// `item.method`, where item is a name of objects_ or a call that gives a work-group.
+bool Walker::is_object(PyObject *expression) const {
+    if (kind_of(expression) != "Attribute")
+        return false;
+    const Reference value = child(expression, value_name);
+    return is_group(value.get()) ||
+           (kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get())));
+}
+
+NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
+    const Reference value = child(callee, value_name);
+    const std::string method = text_of_name(child(callee, attr_name).get());
+    const bool is_group_call = kind_of(value.get()) == "Call";
+    const std::string object = is_group_call ? "" : text_of_name(child(value.get(), id_name).get());
+    std::vector<NodePtr> arguments = walk_all(children(node, args_name));
+    if (const Objects::Atomic *atomic = objects_.atomic(object))
+        return call_of_atomic(node, *atomic, method, std::move(arguments));
+    const Objects::Method *const found = is_group_call ? Objects::group_method(method) : objects_.method(object, method);
+    if (!found)
+        refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object), " has no method '", method, "'"));
+    return found->linear_sizes ? linear(node, *found) : builtin_call(node, found->builtin, std::move(arguments));
+}
+
+NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
+                               std::vector<NodePtr> arguments) {
+    const char *const name = Objects::atomic_function(method);
+    if (!name)
+        refuse(node, sentence_of("an AtomicRef has no method '", method, "'"));
+    arguments.insert(arguments.begin(), {atomic.array, make(Kind::name, node, atomic.index)});
+    const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
+    const auto add_named = [&](const char *keyword, const NodePtr &given) {
+        if (!given)
+            return;
+        made->operands.push_back(given);
+        made->names.emplace_back(keyword);
+    };
+    add_named("order", atomic.order);
+    add_named("scope", atomic.scope);
+    return made;
+}
+
+// (id(0) * size(1) + id(1)) * size(2) + id(2); where the sizes' own product is meant, without the ids.
+NodePtr Walker::linear(PyObject *node, const Objects::Method &method) {
+    const auto at = [&](const char *name, std::int64_t dimension) { return builtin_call(node, name, {number(node, dimension)}); };
+    const auto combine = [&](const char *op, NodePtr left, NodePtr right) {
+        auto made = make(Kind::binary, node, op);
+        made->operands = {std::move(left), std::move(right)};
+        return made;
+    };
+    NodePtr made = at(method.builtin, 0);
+    for (const std::int64_t dimension : {1, 2}) {
+        made = combine("*", made, at(method.linear_sizes, dimension));
+        if (std::string_view(method.builtin) != method.linear_sizes)
+            made = combine("+", made, at(method.builtin, dimension));
+    }
+    return made;
+}
+
+// -------------------------------------------------------------------- the whole
+
+struct Source {
+    Reference node;
+    std::string file, text;
+    std::int32_t first_line;
+};
+
+Source source_of(PyObject *function) {
+    const Reference found = checked(PyObject_CallOneArg(language().find_source, function));
+    PyObject *node, *file, *text;
+    int first_line;
+    if (!PyArg_ParseTuple(found.get(), "OUUi", &node, &file, &text, &first_line))
+        throw PythonError{};
+    return {Reference::borrow(node), text_of_name(file), text_of_name(text), first_line};
+}
+
+std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function) {
+    for (const auto &[known, made] : translation.done)
+        if (known.get() == function)
+            return made;
+    const Source source = source_of(function);
+    auto made = std::make_shared<Function>();
+    made->name = kind_of(source.node.get()) == "Lambda" ? "lambda" : text_of_name(child(source.node.get(), name_name).get());
+    made->file = source.file;
+    made->source = source.text;
+    made->first_line = source.first_line;
+    translation.made.captured += sentence_of("\n", source.file, ":", source.first_line, "\n", source.text);
+    translation.path.push_back(function);
+    Walker walker(translation, function, *made, source.node.get());
+    made->parameters = walker.parameters_of(source.node.get());
+    walker.drop_item(source.node.get(), made->parameters);
+    made->body = walker.body_of(source.node.get());
+    translation.path.pop_back();
+    translation.done.emplace_back(Reference::borrow(function), made);
+    return made;
+}
+
+}  // namespace
+
+Translated translate(PyObject *function) {
+    Translation translation;
+    translation.made.function = translate_into(translation, function);
+    return std::move(translation.made);
+}
+
+}  // namespace entrepot::python

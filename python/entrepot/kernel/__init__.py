@@ -1,0 +1,160 @@
+"""Kernels written in Python, compiled for the host, SYCL, CUDA and HIP, on memory from anywhere.
+
+    import entrepot.kernel as dppy   # was: import numba_dppy as dppy
+
+    @dppy.kernel
+    def axpy(a, x, y):
+        i = dppy.get_global_id(0)
+        y[i] += a * x[i]
+
+    axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y)
+
+The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are.
+"""
+
+from .._core import KernelError, LocalAccessor
+from .calls import call_kernel, call_kernel_async
+from .functions import DeviceFunction, KernelFunction, func, kernel
+from .language import (
+    CLK_GLOBAL_MEM_FENCE,
+    CLK_LOCAL_MEM_FENCE,
+    AddressSpace,
+    AtomicRef,
+    Item,
+    MemoryOrder,
+    MemoryScope,
+    NdItem,
+    PrivateArray,
+    atomic,
+    barrier,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    constant,
+    float16,
+    float32,
+    float64,
+    get_global_id,
+    get_global_size,
+    get_group_id,
+    get_local_id,
+    get_local_size,
+    get_num_groups,
+    get_num_sub_groups,
+    get_sub_group_id,
+    get_sub_group_local_id,
+    get_sub_group_size,
+    get_work_dim,
+    group,
+    group_barrier,
+    int8,
+    int16,
+    int32,
+    int64,
+    local,
+    mem_fence,
+    private,
+    sub_group,
+    sub_group_barrier,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .ranges import DEFAULT_LOCAL_SIZE, NdRange, Range
+from .transfer import (
+    copy_from_host,
+    copy_from_host_async,
+    copy_to_host,
+    copy_to_host_async,
+    device_array,
+    device_array_like,
+    to_device,
+)
+
+__all__ = [
+    "CLK_GLOBAL_MEM_FENCE",
+    "CLK_LOCAL_MEM_FENCE",
+    "DEFAULT_LOCAL_SIZE",
+    "AddressSpace",
+    "AtomicRef",
+    "DeviceFunction",
+    "Item",
+    "KernelError",
+    "KernelFunction",
+    "LocalAccessor",
+    "MemoryOrder",
+    "MemoryScope",
+    "NdItem",
+    "NdRange",
+    "PrivateArray",
+    "Range",
+    "atomic",
+    "barrier",
+    "bfloat16",
+    "bool_",
+    "call_kernel",
+    "call_kernel_async",
+    "complex64",
+    "complex128",
+    "constant",
+    "copy_from_host",
+    "copy_from_host_async",
+    "copy_to_host",
+    "copy_to_host_async",
+    "device_array",
+    "device_array_like",
+    "float16",
+    "float32",
+    "float64",
+    "func",
+    "get_global_id",
+    "get_global_size",
+    "get_group_id",
+    "get_local_id",
+    "get_local_size",
+    "get_num_groups",
+    "get_num_sub_groups",
+    "get_sub_group_id",
+    "get_sub_group_local_id",
+    "get_sub_group_size",
+    "get_work_dim",
+    "group",
+    "group_barrier",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "kernel",
+    "local",
+    "mem_fence",
+    "private",
+    "reduce",
+    "sub_group",
+    "sub_group_barrier",
+    "to_device",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vectorize",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .elementwise import vectorize
+    from .reduction import reduce
+
+
+def __getattr__(name: str) -> object:
+    # Those that need NumPy are loaded when they are named.
+    if name == "vectorize":
+        from .elementwise import vectorize
+
+        return vectorize
+    if name == "reduce":
+        from .reduction import reduce
+
+        return reduce
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

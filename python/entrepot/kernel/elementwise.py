@@ -1,0 +1,180 @@
+"""``vectorize``: a function of numbers as one of arrays, element by element."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from .._core import Array, Dtype, Scalar, asarray, copy, empty
+from .functions import DeviceFunction, KernelFunction, kernel
+from .language import get_global_id
+from .signatures import Signature, signature_of
+from .source import make
+
+_FLOATING = ("float", "bfloat", "complex")
+
+
+class Vectorized:
+    """A function of numbers that takes arrays: ``f(a, b, out=None, queue=None)``. Shapes are broadcast as NumPy's are.
+
+    The result is a new Array where the arrays are, or ``out``. A Python number beside arrays takes their type, as in NumPy.
+    """
+
+    __name__: str
+
+    def __init__(self, function: FunctionType, signatures: Sequence[tuple[Dtype | None, Signature]]) -> None:
+        self.function = function
+        self._signatures = signatures
+        names = [f"x{position}" for position in range(function.__code__.co_argcount)]
+        self._names = names
+        called = f"function({', '.join(names)})"
+        self._probe = kernel(self._made("probe", f"def probe({', '.join(names)}):\n    result = {called}\n"))
+        self._kernels: dict[tuple[int, tuple[bool, ...]], KernelFunction] = {}
+        functools.update_wrapper(self, function)
+
+    def _made(self, name: str, text: str) -> FunctionType:
+        return make(name, text, {"get_global_id": get_global_id, "function": DeviceFunction(self.function)})
+
+    def __call__(self, *args: Any, out: Any = None, queue: object = None) -> Any:
+        """Raises TypeError for no array at all, or types that no signature has; ValueError where shapes do not broadcast."""
+        if len(args) != len(self._names):
+            raise TypeError(f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given")
+        operands = [each if _is_number(each) else asarray(each) for each in args]
+        arrays = [each for each in operands if isinstance(each, Array)]
+        if not arrays:
+            raise TypeError(f"{self.__name__}() takes at least one array, and numbers alone were given")
+        shape = _broadcast([each.shape for each in arrays])
+        operands = [each if isinstance(each, Array) else _typed(each, arrays) for each in operands]
+        if out is None:
+            leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
+            out = empty(shape, self._result_type(operands), queue=queue or leading.queue)
+        result = asarray(out)
+        if result.shape != shape:
+            raise ValueError(f"out has the shape {result.shape}, and the arguments together {shape}")
+        operands = [_copied(each) if isinstance(each, Array) and _overlap(result, each) else each for each in operands]
+        # Memory of others that the host can look at is up to date when the call returns, as after a launch.
+        watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
+        self._run(result, operands, queue, wait=True if watched else None)
+        return out
+
+    def _run(self, result: Array, operands: list[Any], queue: object, *, wait: bool | None) -> None:
+        shape = result.shape
+        operands = [each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands]
+        every = [result, *(each for each in operands if isinstance(each, Array))]
+        if all(_is_contiguous(each) for each in every):
+            result, *operands = (each.reshape(-1) if isinstance(each, Array) else each for each in (result, *operands))
+            shape = result.shape
+        if len(shape) > 3:
+            raise ValueError(
+                f"arrays of {len(shape)} dimensions are computed with where all are contiguous and of one shape: copy those that "
+                "are not"
+            )
+        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](
+            result, *operands, queue=queue, wait=wait
+        )
+
+    def _kernel(self, dimensions: int, are_arrays: tuple[bool, ...]) -> KernelFunction:
+        found = self._kernels.get((dimensions, are_arrays))
+        if found is None:
+            found = kernel(self._made("elementwise", _text(self._names, dimensions, are_arrays)))
+            self._kernels[dimensions, are_arrays] = found
+        return found
+
+    def _result_type(self, operands: list[Any]) -> Dtype:
+        types = [each.dtype for each in operands]
+        for returns, parameters in self._signatures:
+            if returns is not None and [dtype for _, dtype, _, _ in parameters] == types:
+                return returns
+        if self._signatures:
+            known = "; ".join(", ".join(str(dtype) for _, dtype, _, _ in parameters) for _, parameters in self._signatures)
+            raise TypeError(f"{self.__name__}() has no signature for ({', '.join(map(str, types))}), but for {known}")
+        return self._probe._type_of("result", tuple(("scalar", dtype, 0, False) for dtype in types))
+
+
+def vectorize(function: Any) -> Any:
+    """Makes a function of numbers one of arrays: ``@vectorize``, ``vectorize(lambda a, x, y: a * x + y)``, or, as Numba has it,
+    ``@vectorize(["float32(float32, float32)"])``, which then takes no other types.
+    """
+    if isinstance(function, FunctionType):
+        return Vectorized(function, [])
+    if isinstance(function, DeviceFunction):
+        return Vectorized(function.function, [])
+    signatures = [signature_of(each) for each in ([function] if isinstance(function, str) else function)]
+
+    def decorate(function: FunctionType) -> Vectorized:
+        return Vectorized(function, signatures)
+
+    return decorate
+
+
+def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:
+    """A kernel whose work-items compute an element each; numbers are the same for all."""
+    index = ", ".join(f"i{axis}" for axis in range(dimensions))
+    values = ", ".join(f"{name}[{index}]" if array else name for name, array in zip(names, are_arrays, strict=True))
+    lines = [f"def elementwise(out, {', '.join(names)}):"]
+    lines += [f"    i{axis} = get_global_id({axis})" for axis in range(dimensions)]
+    lines += [f"    out[{index}] = function({values})", ""]
+    return "\n".join(lines)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (bool, int, float, complex, Scalar)) or (
+        hasattr(value, "dtype") and getattr(value, "shape", 1) == ()
+    )
+
+
+def _typed(value: Any, arrays: list[Array]) -> Any:
+    """A Python number in the type that arrays give it: theirs, or, beside integers alone, the widest of its own kind."""
+    if not isinstance(value, (bool, int, float, complex)):
+        return value
+    if isinstance(value, bool):
+        return Scalar(value, "bool")
+    candidates = [each.dtype for each in arrays if isinstance(value, int) or each.dtype.name.startswith(_FLOATING)]
+    if isinstance(value, complex):
+        candidates = [dtype for dtype in candidates if dtype.name.startswith("complex")]
+    usual = "complex128" if isinstance(value, complex) else "float64" if isinstance(value, float) else "int64"
+    return Scalar(value, max(candidates, key=lambda dtype: dtype.itemsize) if candidates else usual)
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    extents = []
+    for axis in itertools.zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
+        wide = {extent for extent in axis if extent != 1}
+        if len(wide) > 1:
+            raise ValueError(f"the shapes {' and '.join(map(str, shapes))} do not broadcast to one")
+        extents.append(wide.pop() if wide else 1)
+    return tuple(reversed(extents))
+
+
+def _bytes_of(array: Array) -> tuple[int, int]:
+    spans = [stride * (extent - 1) * array.itemsize for extent, stride in zip(array.shape, array.strides, strict=True)]
+    low = array.data_ptr + sum(span for span in spans if span < 0)
+    return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
+
+
+def _overlap(result: Array, operand: Array) -> bool:
+    """Whether an element may be written before it is read: in the very same places it is not."""
+    if 0 in (result.size, operand.size):
+        return False
+    if (result.data_ptr, result.shape, result.strides) == (operand.data_ptr, operand.shape, operand.strides):
+        return False
+    (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
+    return begin < other_end and other_begin < end
+
+
+def _copied(array: Array) -> Array:
+    made = empty(array.shape, array.dtype, queue=array.queue)
+    copy(made, array)
+    return made
+
+
+def _is_contiguous(array: Array) -> bool:
+    expected = 1
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True

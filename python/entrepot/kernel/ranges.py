@@ -1,0 +1,59 @@
+"""Index spaces as objects, by numba-dpex's names; ``kernel[global, local]`` takes them and plain numbers alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The local range that says nothing: the device, and what the kernel does, decide.
+DEFAULT_LOCAL_SIZE: tuple[()] = ()
+
+
+class Range(tuple[int, ...]):
+    """Work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``."""
+
+    __slots__ = ()
+
+    def __new__(cls, *extents: Any) -> Range:
+        if len(extents) == 1 and isinstance(extents[0], (tuple, list)):
+            extents = tuple(extents[0])
+        if not 1 <= len(extents) <= 3:
+            raise ValueError(f"a Range has 1 to 3 dimensions, not {len(extents)}")
+        return super().__new__(cls, (int(extent) for extent in extents))
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self)
+
+    def __repr__(self) -> str:
+        return f"Range({', '.join(map(str, self))})"
+
+
+class NdRange:
+    """Work-items, and how many of them a work-group has, in each dimension: ``NdRange((480, 640), (8, 8))``."""
+
+    __slots__ = ("global_range", "local_range")
+
+    def __init__(self, global_range: Any, local_range: Any = DEFAULT_LOCAL_SIZE) -> None:
+        self.global_range = _range_of(global_range)
+        self.local_range = _range_of(local_range) if local_range is not None and local_range != () else DEFAULT_LOCAL_SIZE
+        if self.local_range and len(self.local_range) != len(self.global_range):
+            raise ValueError(
+                f"an NdRange has as many local dimensions as global ones: {self.global_range} has {len(self.global_range)}, "
+                f"{self.local_range} has {len(self.local_range)}"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NdRange):
+            return NotImplemented
+        return self.global_range == other.global_range and self.local_range == other.local_range
+
+    def __hash__(self) -> int:
+        return hash((self.global_range, self.local_range))
+
+    def __repr__(self) -> str:
+        return f"NdRange({tuple(self.global_range)}, {tuple(self.local_range)})"
+
+
+def _range_of(extents: Any) -> Range:
+    return Range(*extents) if isinstance(extents, (tuple, list)) else Range(extents)

@@ -1,0 +1,103 @@
+"""``reduce``: a function of two numbers over all elements of an array."""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType
+from typing import Any
+
+from .._core import Array, asarray, empty
+from .functions import DeviceFunction, KernelFunction, kernel
+from .language import get_global_id, get_global_size
+from .source import make
+
+# Each work-item takes a run of neighbours: caches of CPUs like that.
+_RUNS = """
+def reduced(x, out):
+    i = get_global_id(0)
+    runs = get_global_size(0)
+    n = x.shape[0]
+    first = i * n // runs
+    last = (i + 1) * n // runs
+    total = x[first]
+    for j in range(first + 1, last):
+        total = function(total, x[j])
+    out[i] = total
+"""
+
+# Neighbouring work-items take neighbours, so that a GPU reads whole lines.
+_STRIDES = """
+def reduced(x, out):
+    i = get_global_id(0)
+    stride = get_global_size(0)
+    total = x[i]
+    for j in range(i + stride, x.shape[0], stride):
+        total = function(total, x[j])
+    out[i] = total
+"""
+
+
+class Reduction:
+    """A function of two numbers that takes an array: ``f(array, queue=None)``, the number that all elements make together.
+
+    The order is not that of the elements: the function has to be associative and commutative, rounding aside.
+    """
+
+    __name__: str
+
+    def __init__(self, function: FunctionType, identity: Any) -> None:
+        self.function = function
+        self.identity = identity
+        self._runs, self._strides = (self._made(text) for text in (_RUNS, _STRIDES))
+        functools.update_wrapper(self, function)
+
+    def _made(self, text: str) -> KernelFunction:
+        namespace = {
+            "get_global_id": get_global_id,
+            "get_global_size": get_global_size,
+            "function": DeviceFunction(self.function),
+        }
+        return kernel(make("reduced", text, namespace))
+
+    def __call__(self, array: Any, *, queue: object = None) -> Any:
+        """Raises ValueError for an array without elements, where the reduction was made without identity."""
+        values = asarray(array)
+        if values.size == 0:
+            if self.identity is None:
+                raise ValueError(f"{self.__name__}() of no elements: make it with reduce(function, identity=…)")
+            return self.identity
+        return self._reduced(_flat(values), queue).copy_to_host().numpy()[0].item()
+
+    def _reduced(self, values: Array, queue: object) -> Array:
+        is_cpu = values.device.device_type == "cpu"
+        code = self._runs if is_cpu else self._strides
+        most = values.device.max_compute_units * (4 if is_cpu else 1024)
+        while True:
+            # Pieces that are worth a work-item; at the end it is one.
+            items = min(most, max(values.size // 64, 1))
+            made = empty(items, values.dtype, queue=queue or values.queue)
+            code[items](values, made, queue=queue)
+            if items == 1:
+                return made
+            values = made
+
+
+def reduce(function: Any = None, identity: Any = None) -> Any:
+    """Makes a function of two numbers a reduction: ``total = reduce(lambda a, b: a + b)``, then ``total(array)``; or ``@reduce``.
+
+    ``identity`` is what an array without elements gives.
+    """
+    if function is None:
+        return lambda function: reduce(function, identity)
+    if isinstance(function, DeviceFunction):
+        function = function.function
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"reduce() takes a function of two numbers, not {function!r}")
+    return Reduction(function, identity)
+
+
+def _flat(values: Array) -> Array:
+    try:
+        return values.reshape(-1)
+    except ValueError:  # only a copy could do it
+        return values.to(values.device).reshape(-1)

@@ -1,0 +1,417 @@
+"""Arithmetic of the language on NumPy's scalars: typed values meet by the rules of docs/kernels/types.md.
+
+A value that came out of an array, an id or a conversion is a NumPy scalar and typed. A literal, or a number of the kernel's
+surroundings, is a Python number and weak: it takes the type of what it meets.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .errors import refuse
+
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+_FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
+
+
+def dtype_of(spelling: Any) -> np.dtype[Any]:
+    """NumPy's dtype for any spelling of one: the core's, NumPy's, Python's, a name. Raises TypeError for anything else."""
+    name = str(getattr(spelling, "name", spelling))
+    for each in (spelling, name):
+        try:
+            found: np.dtype[Any] = np.dtype(each)
+        except TypeError:
+            continue
+        return found
+    import ml_dtypes  # only for bfloat16 and smaller floats, which NumPy has not
+
+    found = np.dtype(getattr(ml_dtypes, name))
+    return found
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """'bool', 'int', 'uint', 'float' or 'complex'; ml_dtypes' floats are floats."""
+    return _KINDS.get(dtype.kind, "float")
+
+
+def _wider_float(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
+    if left.itemsize == right.itemsize:  # float16 and bfloat16: neither holds the other
+        return left if left == right else np.dtype(_FLOATS[2 * left.itemsize])
+    return max(left, right, key=lambda dtype: dtype.itemsize)
+
+
+@functools.cache
+def join(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which two typed values of an operation meet."""
+    kinds = kind_of(left), kind_of(right)
+    if left == right:
+        return np.dtype("int64") if kinds[0] == "bool" else left
+    if "bool" in kinds:
+        return right if kinds[0] == "bool" else left
+    if "complex" in kinds:
+        double = any(dtype.itemsize == (16 if kind_of(dtype) == "complex" else 8) and kind_of(dtype) in ("complex", "float")
+                     for dtype in (left, right))  # fmt: skip
+        return np.dtype("complex128" if double else "complex64")
+    if kinds == ("float", "float"):
+        return _wider_float(left, right)
+    if "float" in kinds:
+        return left if kinds[0] == "float" else right
+    if kinds[0] == kinds[1]:
+        return max(left, right, key=lambda dtype: dtype.itemsize)
+    signed, unsigned = (left, right) if kinds[0] == "int" else (right, left)
+    return np.dtype(f"int{8 * max(signed.itemsize, min(2 * unsigned.itemsize, 8))}")
+
+
+@functools.cache
+def _join_weak(typed: np.dtype[Any], weak: type) -> np.dtype[Any]:
+    """The type in which a typed value meets a Python number of that type."""
+    kind = kind_of(typed)
+    if weak is complex:
+        single = typed.itemsize <= 4 if kind == "float" else typed == np.dtype("complex64")
+        return np.dtype("complex64" if single else "complex128")
+    if weak is float and kind in ("bool", "int", "uint"):
+        return np.dtype("float64")
+    if kind == "bool":
+        return np.dtype("int64")
+    return typed
+
+
+def _weaker(value: Any) -> type:
+    return next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
+
+
+def converted(dtype: np.dtype[Any], value: Any) -> Any:
+    """A value as that type: as C converts, but a literal out of the type's range is refused."""
+    if isinstance(value, np.generic):
+        if kind_of(value.dtype) == "complex" and kind_of(dtype) != "complex":
+            raise refuse(f"a {value.dtype} does not become a {dtype}; take .real or abs()")
+        return value.astype(dtype)
+    if isinstance(value, bool):
+        return dtype.type(value)
+    if not isinstance(value, (int, float, complex)):
+        raise refuse(f"{value!r} is no number; a kernel computes with numbers")
+    if isinstance(value, float) and kind_of(dtype) in ("int", "uint"):
+        return np.float64(value).astype(dtype)
+    if isinstance(value, complex) and kind_of(dtype) != "complex":
+        raise refuse(f"{value!r} does not become a {dtype}; take .real or abs()")
+    try:
+        return dtype.type(value)
+    except OverflowError:
+        raise refuse(f"{value} is out of the range of {dtype}") from None
+
+
+def cast(spelling: Any, value: Any = 0, imaginary: Any = None) -> Any:
+    """``float32(value)``, which wraps where C's conversion does; ``complex(real, imaginary)`` of the wider's width."""
+    if spelling is complex:
+        return _complex(value, 0 if imaginary is None else imaginary)
+    dtype = dtype_of(spelling)
+    if isinstance(value, int) and kind_of(dtype) in ("int", "uint"):
+        return np.int64(_wrapped(value)).astype(dtype)
+    return converted(dtype, value)
+
+
+def _complex(real: Any, imaginary: Any) -> Any:
+    real, imaginary = meet(real, imaginary)
+    narrow = isinstance(real, np.generic) and real.dtype in (np.dtype("float32"), np.dtype("complex64"))
+    return (np.complex64 if narrow else np.complex128)(real + imaginary * np.complex64(1j))
+
+
+def _wrapped(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def meet(left: Any, right: Any) -> tuple[Any, Any]:
+    """Both in the type in which they meet; two Python numbers stay what they are."""
+    typed = isinstance(left, np.generic), isinstance(right, np.generic)
+    if typed == (True, True):
+        dtype = join(left.dtype, right.dtype)
+    elif typed[0]:
+        dtype = _join_weak(left.dtype, _checked(right))
+    elif typed[1]:
+        dtype = _join_weak(right.dtype, _checked(left))
+    else:
+        _checked(left), _checked(right)
+        return left, right
+    return converted(dtype, left), converted(dtype, right)
+
+
+def _checked(value: Any) -> type:
+    if not isinstance(value, (int, float, complex)):
+        raise refuse(f"{value!r} is no number; a kernel computes with numbers, and with elements of arrays")
+    return _weaker(value)
+
+
+#: NumPy's scalars whose operators are already the language's where both are of one type.
+_DIRECT = frozenset(
+    {np.float16, np.float32, np.float64, np.complex64, np.complex128}
+    | {np.dtype(f"{sign}int{width}").type for sign in ("", "u") for width in (8, 16, 32, 64)}
+)
+
+
+def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        if type(left) is type(right) and type(left) in _DIRECT:
+            return operation(left, right)
+        return operation(*meet(left, right))
+
+    return apply
+
+
+add = _met(operator.add)
+subtract = _met(operator.sub)
+multiply = _met(operator.mul)
+less = _met(operator.lt)
+less_equal = _met(operator.le)
+greater = _met(operator.gt)
+greater_equal = _met(operator.ge)
+equal = _met(operator.eq)
+not_equal = _met(operator.ne)
+
+
+def divide(left: Any, right: Any) -> Any:
+    """``/``: of integers in float64."""
+    left, right = meet(left, right)
+    if isinstance(left, np.generic) and kind_of(left.dtype) in ("bool", "int", "uint"):
+        left, right = np.float64(left), np.float64(right)
+    return left / right
+
+
+def _is_zero_integer(value: Any) -> bool:
+    return value == 0 and isinstance(value, (int, np.integer, np.bool_))
+
+
+@_met
+def floor_divide(left: Any, right: Any) -> Any:
+    """``//``: rounds down; integers by 0 give 0."""
+    return right * 0 if _is_zero_integer(right) else left // right
+
+
+@_met
+def modulo(left: Any, right: Any) -> Any:
+    """``%``: has the divisor's sign; integers by 0 give 0."""
+    return right * 0 if _is_zero_integer(right) else left % right
+
+
+@_met
+def power(left: Any, right: Any) -> Any:
+    """``**``: integers stay integers; a negative exponent gives 0, but for bases of 1 and -1."""
+    if isinstance(left, (int, np.integer)) and right < 0:
+        value = {1: 1, -1: 1 if right % 2 == 0 else -1}.get(int(left), 0)
+        return type(left)(value)
+    return left**right
+
+
+def _shift(left: Any, right: Any, name: str) -> tuple[Any, int]:
+    if isinstance(left, (bool, np.bool_)):
+        left = np.int64(left)
+    for side in (left, right):
+        if not isinstance(side, (int, np.integer, np.bool_)):
+            raise refuse(f"{name} shifts integers, not a {type(side).__name__}")
+    return left, int(right)
+
+
+def shift_left(left: Any, right: Any) -> Any:
+    """``<<`` in the type of the left side; by its width and more: 0."""
+    left, right = _meet_shift(left, right, "<<")
+    if not isinstance(left, np.integer):
+        return left << right
+    return left << type(left)(right) if 0 <= right < 8 * left.itemsize else type(left)(0)
+
+
+def shift_right(left: Any, right: Any) -> Any:
+    """``>>`` in the type of the left side; by its width and more: 0, or -1 of what is negative."""
+    left, right = _meet_shift(left, right, ">>")
+    if not isinstance(left, np.integer):
+        return left >> right
+    if 0 <= right < 8 * left.itemsize:
+        return left >> type(left)(right)
+    return type(left)(-1 if left < 0 else 0)
+
+
+def _meet_shift(left: Any, right: Any, name: str) -> tuple[Any, int]:
+    if isinstance(left, (np.integer, int)) and isinstance(right, (np.integer, int)):
+        left, right = meet(left, right)
+    return _shift(left, right, name)
+
+
+def _of_bits(operation: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        for side in (left, right):
+            if not isinstance(side, (int, np.integer, np.bool_)):
+                raise refuse(f"{name} is of integers and bools, not of a {type(side).__name__}")
+        if isinstance(left, (bool, np.bool_)) and isinstance(right, (bool, np.bool_)):
+            return operation(left, right)
+        return operation(*meet(left, right))
+
+    return apply
+
+
+bit_and = _of_bits(operator.and_, "&")
+bit_or = _of_bits(operator.or_, "|")
+bit_xor = _of_bits(operator.xor, "^")
+
+
+def _number(value: Any) -> Any:
+    return np.int64(value) if isinstance(value, np.bool_) else value
+
+
+def negate(value: Any) -> Any:
+    return -_number(value)
+
+
+def plus(value: Any) -> Any:
+    return +_number(value)
+
+
+def invert(value: Any) -> Any:
+    return ~_number(value)
+
+
+def absolute(value: Any) -> Any:
+    return abs(_number(value))
+
+
+def _extreme(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def apply(*values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], tuple):
+            values = values[0]
+        result = values[0]
+        for value in values[1:]:
+            left, right = meet(result, value)
+            result = pick(left, right)
+        return result
+
+    return apply
+
+
+minimum = _extreme(lambda left, right: right if right < left else left)
+maximum = _extreme(lambda left, right: right if right > left else left)
+
+
+def rounded(value: Any, digits: Any = None) -> Any:
+    """``round``: to the even one where two are as near; an int64, or with ``digits`` of the value's type."""
+    if digits is None:
+        if isinstance(value, (np.integer, np.bool_)):
+            return np.int64(value)
+        return np.int64(np.rint(value)) if isinstance(value, np.generic) else round(value)
+    return type(value)(round(float(value), int(digits)))
+
+
+def divided(left: Any, right: Any) -> tuple[Any, Any]:
+    return floor_divide(left, right), modulo(left, right)
+
+
+def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
+    """NumPy's ``where`` of numbers."""
+    then, otherwise = meet(then, otherwise)
+    return then if condition else otherwise
+
+
+def close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    """``math.isclose``."""
+    return np.bool_(math.isclose(float(left), float(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol)))
+
+
+def raised(base: Any, exponent: Any) -> Any:
+    return power(base, exponent)
+
+
+def length(value: Any) -> Any:
+    return np.int64(len(value))
+
+
+def counted(*bounds: Any) -> Iterator[Any]:
+    """``range``: of int64, or of the integer type in which typed bounds meet."""
+    typed = [bound.dtype for bound in bounds if isinstance(bound, np.generic)]
+    for bound in bounds:
+        if not isinstance(bound, (int, np.integer, np.bool_)):
+            raise refuse(f"range counts integers, not {type(bound).__name__}s; write int(…) around the bound")
+    dtype = functools.reduce(join, typed) if typed else np.dtype("int64")
+    make = np.dtype("int64").type if kind_of(dtype) == "bool" else dtype.type
+    if len(bounds) == 3 and int(bounds[2]) == 0:
+        raise refuse("the step of a range is 0; it must move")
+    return map(make, range(*map(int, bounds)))
+
+
+def mathematical(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of float64 for all floats: computed in float64 and rounded to the type of the arguments, integers' to float64.
+
+    Of literals alone it is a literal.
+    """
+
+    def apply(*values: Any) -> Any:
+        for value in values:
+            _number_only(value)
+        typed = functools.reduce(lambda left, right: meet(left, right)[0], values)
+        dtype = typed.dtype if isinstance(typed, np.generic) else dtype_of(_weaker(typed))
+        if kind_of(dtype) in ("bool", "int", "uint"):
+            dtype = np.dtype("float64")
+        wide = np.complex128 if kind_of(dtype) == "complex" else np.float64
+        result = function(*[wide(value) for value in values])
+        if not isinstance(typed, np.generic):
+            return result.item() if isinstance(result, np.generic) else result
+        return np.bool_(result) if isinstance(result, (bool, np.bool_)) else dtype.type(result)
+
+    return apply
+
+
+def _number_only(value: Any) -> None:
+    if not isinstance(value, (int, float, complex, np.generic)):
+        raise refuse(f"{value!r} is no number; mathematical functions take numbers")
+
+
+def whole(function: Callable[[float], int]) -> Callable[[Any], Any]:
+    """``math.floor`` and its like, which give int64 in Python's manner."""
+
+    def apply(value: Any) -> Any:
+        _number_only(value)
+        return np.int64(function(float(value))) if isinstance(value, np.generic) else function(value)
+
+    return apply
+
+
+def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    def apply(value: Any) -> Any:
+        try:
+            return function(value)
+        except (ValueError, OverflowError):  # C's functions give these, Python's raise
+            return np.float64("nan" if isinstance(value, complex) or (not math.isinf(value) and value <= 0) else "inf")
+
+    return apply
+
+
+_fraction, _whole_part = (mathematical(lambda x, part=part: np.modf(x)[part]) for part in (0, 1))
+
+#: Functions of Python's ``math`` by name; those that NumPy has not are Python's own.
+MATHEMATICAL: dict[str, Callable[..., Any]] = {
+    name: mathematical(getattr(np, numpy_name))
+    for name, numpy_name in {
+        "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2", "log10": "log10",
+        "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+        "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
+        "atanh": "arctanh", "hypot": "hypot", "pow": "power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
+        "isinf": "isinf", "isfinite": "isfinite", "fabs": "abs", "degrees": "degrees", "radians": "radians", "cbrt": "cbrt",
+        "ldexp": "ldexp", "fmax": "fmax", "fmin": "fmin", "rint": "rint",
+        "remainder": "remainder", "nextafter": "nextafter",
+    }.items()
+}  # fmt: skip
+MATHEMATICAL |= {
+    "log": mathematical(lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base)),
+    "floor": whole(math.floor),
+    "ceil": whole(math.ceil),
+    "trunc": whole(math.trunc),
+    "erf": mathematical(math.erf),
+    "erfc": mathematical(math.erfc),
+    "gamma": mathematical(_elementwise(math.gamma)),
+    "lgamma": mathematical(_elementwise(math.lgamma)),
+    "fma": mathematical(lambda x, y, z: x * y + z),
+    "isclose": close,
+    "modf": lambda value: (_fraction(value), _whole_part(value)),
+    "rsqrt": mathematical(lambda x: 1 / np.sqrt(x)),
+}

@@ -1,0 +1,255 @@
+"""Work-items as coroutines: those of a group run by turns, each until it waits for the others.
+
+A work-item waits by yielding a ``Meeting``. When all work-items of its group, or sub-group, have come to the same one, what it
+asks for is worked out and all go on. Work-items that wait in different places, or for one that has ended, would wait for ever
+on a device: they are reported.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import arithmetic
+from .errors import refusal
+from .memory import History, View
+
+#: Work-items of a sub-group; the last one of a group may have fewer. Small, so that tests see more than one.
+SUB_GROUP_SIZE = 8
+
+LOCAL_FENCE, GLOBAL_FENCE = 1, 2
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What a work-item waits for, with what it brings."""
+
+    what: str  # "barrier", "reduce" …
+    scope: str  # "work_group", "sub_group"
+    place: tuple[str, int]  # file and line
+    fences: int = 0
+    value: Any = None
+    operation: str = ""
+    index: Any = 0
+
+    def __str__(self) -> str:
+        return f"{'sub-group ' * (self.scope == 'sub_group')}{self.what} at line {self.place[1]}"
+
+
+class SubGroup:
+    """Work-items that follow each other in a group."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.items: list[Item] = []
+        self.epoch = 0  # barriers passed
+
+
+class Group:
+    """A work-group: its items, its local memory, and how many barriers they have passed."""
+
+    def __init__(self, number: int, identity: tuple[int, ...]) -> None:
+        self.number, self.identity = number, identity
+        self.local_epoch = self.global_epoch = 0
+        self.touched: dict[int, History] = {}
+        self.arrays: dict[Any, View] = {}
+        self.items: list[Item] = []
+        self.sub_groups: list[SubGroup] = []
+
+
+class Item:
+    """A work-item."""
+
+    __slots__ = ("global_id", "group", "lane", "local_id", "sub_group")
+
+    def __init__(self, group: Group, sub_group: SubGroup, global_id: tuple[Any, ...], local_id: tuple[Any, ...]) -> None:
+        self.group, self.sub_group = group, sub_group
+        self.lane = len(sub_group.items)  # its number in the sub-group
+        self.global_id, self.local_id = global_id, local_id
+
+    def __str__(self) -> str:
+        return f"work-item {tuple(map(int, self.global_id))} of group {self.group.identity}"
+
+
+class Run:
+    """One launch: its ranges, its memory's histories, and the work-item whose turn it is."""
+
+    item: Item
+
+    def __init__(self, global_range: Sequence[int], local_range: Sequence[int]) -> None:
+        self.global_range, self.local_range = tuple(global_range), tuple(local_range)
+        self.group_range = tuple(items // each for items, each in zip(global_range, local_range, strict=True))
+        self.touched: dict[int, History] = {}
+
+    def go(self, kernel: Callable[[], Any]) -> None:
+        """Runs every work-item; a kernel with barriers gives generators."""
+        for number, identity in enumerate(itertools.product(*map(range, self.group_range))):
+            group = self._group(number, identity)
+            waiting = []
+            for item in group.items:
+                self.item = item
+                started = kernel()
+                if isinstance(started, Generator):
+                    waiting.append((item, started))
+            if waiting:
+                self._run_together(waiting)
+
+    def _group(self, number: int, identity: tuple[int, ...]) -> Group:
+        group = Group(number, identity)
+        for local_id in itertools.product(*map(range, self.local_range)):
+            if len(group.items) % SUB_GROUP_SIZE == 0:
+                group.sub_groups.append(SubGroup(len(group.sub_groups)))
+            sub_group = group.sub_groups[-1]
+            global_id = [each * size + own for each, size, own in zip(identity, self.local_range, local_id, strict=True)]
+            item = Item(group, sub_group, tuple(map(np.int64, global_id)), tuple(map(np.int64, local_id)))
+            sub_group.items.append(item)
+            group.items.append(item)
+        return group
+
+    def _run_together(self, started: list[tuple[Item, Generator[Meeting, Any, None]]]) -> None:
+        coroutines = dict(started)
+        at: dict[Item, Meeting | None] = {}
+        self._advance(coroutines, dict.fromkeys(coroutines), at)
+        while any(at.values()):
+            answers = _answers(at)
+            if not answers:
+                raise _divergence(at)
+            self._advance(coroutines, answers, at)
+
+    def _advance(self, coroutines: dict[Item, Any], answers: dict[Item, Any], at: dict[Item, Meeting | None]) -> None:
+        """Lets work-items go on with the answers, until each waits again or has ended."""
+        for item, answer in answers.items():
+            self.item = item
+            try:
+                at[item] = coroutines[item].send(answer)
+            except StopIteration:
+                at[item] = None
+
+
+def _answers(at: dict[Item, Meeting | None]) -> dict[Item, Any]:
+    """What each work-item gets whose meeting is complete; empty where none is."""
+    group = next(iter(at)).group
+    found: dict[Item, Any] = {}
+    for sub_group in group.sub_groups:
+        if _complete(sub_group.items, at, "sub_group"):
+            found |= _held(sub_group.items, at)
+    if not found and _complete(group.items, at, "work_group"):
+        found = _held(group.items, at)
+    return found
+
+
+def _complete(items: list[Item], at: dict[Item, Meeting | None], scope: str) -> bool:
+    first = at[items[0]]
+    if first is None or first.scope != scope:
+        return False
+    return all((other := at[item]) is not None and (other.what, other.scope, other.place) ==
+               (first.what, first.scope, first.place) for item in items)  # fmt: skip
+
+
+def _held(items: list[Item], at: dict[Item, Meeting | None]) -> dict[Item, Any]:
+    meetings = [meeting for item in items if (meeting := at[item]) is not None]
+    first = meetings[0]
+    if first.what == "barrier":
+        _pass_barrier(items[0], first)
+        return dict.fromkeys(items)
+    return dict(zip(items, _OPERATIONS[first.what](meetings), strict=True))
+
+
+def _pass_barrier(item: Item, barrier: Meeting) -> None:
+    if barrier.scope == "sub_group":
+        item.sub_group.epoch += 1
+        return
+    item.group.local_epoch += bool(barrier.fences & LOCAL_FENCE)
+    item.group.global_epoch += bool(barrier.fences & GLOBAL_FENCE)
+
+
+def _divergence(at: dict[Item, Meeting | None]) -> Exception:
+    """The error for work-items none of which can go on."""
+    places: dict[str, list[Item]] = {}
+    for item, meeting in at.items():
+        places.setdefault("has ended" if meeting is None else f"waits at the {meeting}", []).append(item)
+    where = "; ".join(
+        f"{items[0]}{f' and {len(items) - 1} more' if len(items) > 1 else ''} {place}" for place, items in places.items()
+    )
+    waiting = next(meeting for meeting in at.values() if meeting is not None)
+    return refusal(*waiting.place, f"divergent {waiting.what}: {where}; all of a group have to come to it, or none")
+
+
+_FOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": arithmetic.add,
+    "mul": arithmetic.multiply,
+    "min": arithmetic.minimum,
+    "max": arithmetic.maximum,
+    "and": arithmetic.bit_and,
+    "or": arithmetic.bit_or,
+    "xor": arithmetic.bit_xor,
+}
+
+
+def _identity(operation: str, like: Any) -> Any:
+    """The value that changes nothing in a fold of values like that one."""
+    dtype = np.asarray(like).dtype
+    if operation in ("add", "or", "xor"):
+        return dtype.type(0)
+    if operation == "mul":
+        return dtype.type(1)
+    if operation == "and":
+        return dtype.type(True) if dtype.kind == "b" else dtype.type(-1 if dtype.kind == "i" else np.iinfo(dtype).max)
+    if arithmetic.kind_of(dtype) == "float":
+        return dtype.type(math.inf if operation == "min" else -math.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if operation == "min" else limits.min)
+
+
+def _scan(meetings: list[Meeting]) -> list[Any]:
+    fold = _FOLDS[meetings[0].operation]
+    return list(itertools.accumulate((meeting.value for meeting in meetings), fold))
+
+
+def _reduce(meetings: list[Meeting]) -> list[Any]:
+    return [_scan(meetings)[-1]] * len(meetings)
+
+
+def _exclusive_scan(meetings: list[Meeting]) -> list[Any]:
+    return [_identity(meetings[0].operation, meetings[0].value), *_scan(meetings)[:-1]]
+
+
+def _broadcast(meetings: list[Meeting]) -> list[Any]:
+    return [meetings[_inside(meetings[0], int(meetings[0].index), len(meetings))].value] * len(meetings)
+
+
+def _inside(meeting: Meeting, index: int, count: int) -> int:
+    if 0 <= index < count:
+        return index
+    raise refusal(*meeting.place, f"{meeting.what} of number {index}, where there are {count} work-items")
+
+
+def _moved(source: Callable[[int, int], int]) -> Callable[[list[Meeting]], list[Any]]:
+    """A shuffle: who gets whose value. One whose source is not there keeps its own, where devices give anything."""
+
+    def move(meetings: list[Meeting]) -> list[Any]:
+        sources = [source(lane, int(meeting.index)) for lane, meeting in enumerate(meetings)]
+        return [meetings[each if 0 <= each < len(meetings) else lane].value for lane, each in enumerate(sources)]
+
+    return move
+
+
+_OPERATIONS: dict[str, Callable[[list[Meeting]], list[Any]]] = {
+    "reduce": _reduce,
+    "inclusive_scan": _scan,
+    "exclusive_scan": _exclusive_scan,
+    "broadcast": _broadcast,
+    "any": lambda meetings: [np.bool_(any(meeting.value for meeting in meetings))] * len(meetings),
+    "all": lambda meetings: [np.bool_(all(meeting.value for meeting in meetings))] * len(meetings),
+    "shuffle": _moved(lambda lane, index: index),
+    "shuffle_xor": _moved(lambda lane, mask: lane ^ mask),
+    "shuffle_up": _moved(lambda lane, delta: lane - delta),
+    "shuffle_down": _moved(lambda lane, delta: lane + delta),
+}
+#: What work-items do together, by name.
+GROUP_OPERATIONS = frozenset(_OPERATIONS)

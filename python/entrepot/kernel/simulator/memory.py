@@ -1,0 +1,233 @@
+"""Arrays as a kernel sees them: elements of one dtype, bounds, and a memory of who touched which element and when.
+
+Two work-items race for an element when both touch it, one of them writes, and no barrier orders them. A barrier orders the
+work-items of its group (or sub-group) and the spaces that its fence names; nothing orders work-items of different groups.
+Atomic accesses do not race with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .arithmetic import converted
+from .errors import line_of_kernel, refuse
+
+if TYPE_CHECKING:
+    from .groups import Item, Run
+
+
+class Access(NamedTuple):
+    """Who touched an element, from which line, and how many barriers it had passed by then."""
+
+    item: Item
+    line: int
+    epoch: int
+    sub_epoch: int
+    atomic: bool
+    write: bool
+
+    def orders(self, later: Access) -> bool:
+        """Whether this access is over before the later one begins, however the work-items are scheduled."""
+        if self.item is later.item or (self.atomic and later.atomic):
+            return True
+        if self.item.group is not later.item.group:
+            return False
+        if self.epoch < later.epoch:
+            return True
+        return self.item.sub_group is later.item.sub_group and self.sub_epoch < later.sub_epoch
+
+    def __str__(self) -> str:
+        verb = ("an atomic " if self.atomic else "a ") + ("write" if self.write else "read")
+        return f"{verb} by {self.item} at line {self.line}"
+
+
+@dataclass
+class History:
+    """What has to be kept of an element's accesses to find any race.
+
+    Accesses that something later and ordered behind them covers are dropped: a race with them is one with the later access too.
+    """
+
+    writes: list[Access] = field(default_factory=list)  # the last; of atomic ones two, by different work-items
+    reads: dict[Item, Access] = field(default_factory=dict)  # of the group and epoch of the last one
+    earlier_group: Access | None = None  # a read by a group before the one in `reads`
+
+    def conflict(self, access: Access) -> Access | None:
+        """An access that races with this new one."""
+        for write in self.writes:
+            if not write.orders(access):
+                return write
+        if not access.write:
+            return None
+        others = self.reads.values() if self.earlier_group is None else (*self.reads.values(), self.earlier_group)
+        return next((read for read in others if not read.orders(access)), None)
+
+    def add(self, access: Access) -> None:
+        if access.write:
+            self._add_write(access)
+        else:
+            self._add_read(access)
+
+    def _add_write(self, access: Access) -> None:
+        keep = [write for write in self.writes if access.atomic and write.atomic and write.item is not access.item]
+        self.writes = [*keep[-1:], access]
+        if not access.atomic:
+            self.reads.clear()
+            self.earlier_group = None
+
+    def _add_read(self, access: Access) -> None:
+        if self.reads:
+            last = next(iter(self.reads.values()))
+            if last.item.group is not access.item.group:
+                self.earlier_group = last
+                self.reads.clear()
+            elif last.epoch != access.epoch:
+                self.reads.clear()
+        self.reads[access.item] = access
+
+
+class View:
+    """An array, or a part of one, in a kernel."""
+
+    __slots__ = ("_address", "_array", "_name", "_run", "_space", "_written")
+
+    def __init__(self, run: Run, name: str, array: Any, space: str, written: Any = None) -> None:
+        """``written`` has True where an element of memory that begins uninitialised has been written; None: all have values."""
+        self._run, self._name, self._array, self._space, self._written = run, name, array, space, written
+        self._address = array.__array_interface__["data"][0] if array.size else 0
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(map(np.int64, self._array.shape))
+
+    @property
+    def ndim(self) -> Any:
+        return np.int64(self._array.ndim)
+
+    @property
+    def size(self) -> Any:
+        return np.int64(self._array.size)
+
+    @property
+    def dtype(self) -> Any:
+        return self._array.dtype
+
+    @property
+    def T(self) -> View:
+        return self._part(self._array.T, None if self._written is None else self._written.T)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __repr__(self) -> str:
+        return f"{self._name}: {self._array!r}"
+
+    def _part(self, array: Any, written: Any) -> View:
+        return View(self._run, self._name, array, self._space, written)
+
+    def __getitem__(self, index: Any) -> Any:
+        place = self._place(index)
+        if place is None:
+            return self._part(self._array[index], None if self._written is None else self._written[index])
+        self._check_initialised(place)
+        self._track(place, write=False)
+        return self._array[place]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = self._place(index)
+        if place is None:
+            raise refuse(f"{self._name}: a part of an array is assigned to; assign its elements in a loop")
+        value = converted(self._array.dtype, value)
+        self._check_writable()
+        self._track(place, write=True)
+        self._array[place] = value
+        if self._written is not None:
+            self._written[place] = True
+
+    def atomically(self, index: Any, change: Any) -> Any:
+        """The element before it became ``change(element)``; None instead of a function: it stays."""
+        place = self._place(index)
+        if place is None:
+            raise refuse(f"{self._name}: an atomic operation takes the index of one element")
+        if change is not None:
+            self._check_writable()
+        old = self._array[place]
+        new = None if change is None else converted(self._array.dtype, change(old))
+        self._track(place, write=change is not None, atomic=True)
+        if new is not None:
+            self._array[place] = new
+            if self._written is not None:
+                self._written[place] = True
+        return old
+
+    def _place(self, index: Any) -> tuple[int, ...] | None:
+        """The element that is meant, with indices from 0; None where it is a part of the array."""
+        indices = index if isinstance(index, tuple) else (index,)
+        for each in indices:
+            if isinstance(each, slice) or each is Ellipsis:
+                continue
+            if isinstance(each, (bool, np.bool_)) or not isinstance(each, (int, np.integer)):
+                raise refuse(f"{self._name}: an index is an integer, not a {type(each).__name__}; write int(…) around it")
+        if len(indices) > self._array.ndim + (Ellipsis in indices):
+            raise refuse(f"{self._name} has {self._array.ndim} dimensions and was given {len(indices)} indices")
+        if any(isinstance(each, slice) or each is Ellipsis for each in indices):
+            self._check_part(indices)
+            return None
+        place = tuple(self._inside(int(each), axis) for axis, each in enumerate(indices))
+        return place if len(place) == self._array.ndim else None
+
+    def _check_part(self, indices: tuple[Any, ...]) -> None:
+        """Bounds of the integers among slices."""
+        ahead = [*indices]
+        if Ellipsis in ahead:
+            dots = ahead.index(Ellipsis)
+            ahead[dots : dots + 1] = [slice(None)] * (self._array.ndim - len(indices) + 1)
+        for axis, each in enumerate(ahead):
+            if not isinstance(each, slice):
+                self._inside(int(each), axis)
+
+    def _inside(self, index: int, axis: int) -> int:
+        extent = self._array.shape[axis]
+        if -extent <= index < extent:
+            return index if index >= 0 else index + extent
+        raise refuse(
+            f"{self._run.item}: index {index} is outside of {self._name}, "
+            f"whose dimension {axis} has {extent} element{'s' * (extent != 1)}"
+        )
+
+    def _check_writable(self) -> None:
+        if not self._array.flags.writeable:
+            raise refuse(f"{self._name} is read-only and was written to")
+
+    def _check_initialised(self, place: tuple[int, ...]) -> None:
+        if self._written is not None and not self._written[place]:
+            raise refuse(
+                f"{self._run.item}: {self._name}[{', '.join(map(str, place))}] is read before it was written; "
+                f"{self._space} memory begins without values"
+            )
+
+    def _track(self, place: tuple[int, ...], write: bool, atomic: bool = False) -> None:
+        if self._space not in ("global", "local"):
+            return
+        item = self._run.item
+        address = self._address
+        for each, stride in zip(place, self._array.strides, strict=True):
+            address += each * stride
+        if self._space == "global":
+            histories, epoch = self._run.touched, item.group.global_epoch
+        else:
+            histories, epoch = item.group.touched, item.group.local_epoch
+        access = Access(item, line_of_kernel()[1], epoch, item.sub_group.epoch, atomic, write)
+        history = histories.get(address)
+        if history is None:
+            history = histories[address] = History()
+        other = history.conflict(access)
+        if other is not None:
+            raise refuse(
+                f"race for {self._name}[{', '.join(map(str, place))}] in {self._space} memory: {other} and {access}, "
+                "with no barrier between them"
+            )
+        history.add(access)

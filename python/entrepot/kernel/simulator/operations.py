@@ -1,0 +1,218 @@
+"""The functions of ``entrepot.kernel`` as simulated code calls them, by their canonical names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import arithmetic
+from .arithmetic import dtype_of
+from .errors import line_of_kernel, refuse
+from .groups import GLOBAL_FENCE, GROUP_OPERATIONS, LOCAL_FENCE, SUB_GROUP_SIZE, Meeting, Run
+from .memory import View
+
+#: Functions that wait for other work-items: their value comes by a yield.
+COLLECTIVE = frozenset(
+    {"barrier", "group_barrier", "sub_group_barrier"}
+    | {f"{scope}.{name}" for scope in ("group", "sub_group") for name in GROUP_OPERATIONS}
+)
+
+#: Functions that make arrays; they are told where they stand, a variable's name first.
+MAKE_ARRAYS = frozenset({"local.array", "private.array", "constant.array"})
+
+#: Python's own functions that mean something of their own in a kernel.
+PYTHON: dict[Any, Callable[..., Any]] = {
+    abs: arithmetic.absolute,
+    divmod: arithmetic.divided,
+    len: arithmetic.length,
+    max: arithmetic.maximum,
+    min: arithmetic.minimum,
+    pow: arithmetic.raised,
+    range: arithmetic.counted,
+    round: arithmetic.rounded,
+    sum: lambda values, start=0: _summed(values, start),
+}
+#: Conversions: these, and every dtype.
+CASTS = (int, float, bool, complex)
+
+
+def _summed(values: Any, start: Any) -> Any:
+    for value in values:
+        start = arithmetic.add(start, value)
+    return start
+
+
+def operations(run: Run) -> dict[str, Callable[..., Any]]:
+    """Every function by its canonical name, for the work-item whose turn it is in that run."""
+    return {**_index_space(run), **_meetings(), **_memory(run), **_ATOMICS, "AtomicRef": AtomicRef, "mem_fence": lambda *_: None}
+
+
+def _index_space(run: Run) -> dict[str, Callable[..., Any]]:
+    def of_item(get: Callable[[], Any]) -> Callable[..., Any]:
+        def function(dimension: int = 0) -> Any:
+            values = get()
+            if not 0 <= dimension < 3:
+                raise refuse(f"a dimension is 0, 1 or 2, not {dimension}")
+            return np.int64(values[dimension]) if dimension < len(values) else np.int64(0)
+
+        return function
+
+    def of_range(values: tuple[int, ...]) -> Callable[..., Any]:
+        def function(dimension: int = 0) -> Any:
+            if not 0 <= dimension < 3:
+                raise refuse(f"a dimension is 0, 1 or 2, not {dimension}")
+            return np.int64(values[dimension] if dimension < len(values) else 1)
+
+        return function
+
+    return {
+        "get_global_id": of_item(lambda: run.item.global_id),
+        "get_local_id": of_item(lambda: run.item.local_id),
+        "get_group_id": of_item(lambda: run.item.group.identity),
+        "get_global_size": of_range(run.global_range),
+        "get_local_size": of_range(run.local_range),
+        "get_num_groups": of_range(run.group_range),
+        "get_work_dim": lambda: np.int64(len(run.global_range)),
+        "get_sub_group_id": lambda: np.int64(run.item.sub_group.number),
+        "get_sub_group_local_id": lambda: np.int64(run.item.lane),
+        "get_sub_group_size": lambda: np.int64(len(run.item.sub_group.items)),
+        "get_num_sub_groups": lambda: np.int64(-(-math.prod(run.local_range) // SUB_GROUP_SIZE)),
+    }
+
+
+def _meetings() -> dict[str, Callable[..., Any]]:
+    def barrier(scope: str) -> Callable[..., Meeting]:
+        def wait(fence: Any = LOCAL_FENCE | GLOBAL_FENCE) -> Meeting:
+            return Meeting("barrier", scope, line_of_kernel(), fences=int(fence))
+
+        return wait
+
+    def meeting(what: str, scope: str) -> Callable[..., Meeting]:
+        if what in ("reduce", "inclusive_scan", "exclusive_scan"):
+            return lambda value, operation="add": Meeting(what, scope, line_of_kernel(), value=value, operation=operation)
+        return lambda value, index=0, **named: Meeting(
+            what, scope, line_of_kernel(), value=value, index=next(iter(named.values()), index)
+        )
+
+    scopes = {"group": "work_group", "sub_group": "sub_group"}
+    return {
+        "barrier": barrier("work_group"),
+        "sub_group_barrier": barrier("sub_group"),
+        "group_barrier": lambda group=None, *_, **__: barrier(getattr(group, "scope", "work_group"))(),
+        **{f"{name}.{what}": meeting(what, scope) for name, scope in scopes.items() for what in GROUP_OPERATIONS},
+    }
+
+
+_Site = tuple[str, int, int]
+
+
+def _memory(run: Run) -> dict[str, Callable[..., Any]]:
+    def fresh(shape: Any, dtype: Any, space: str, site: _Site) -> View:
+        return View(run, site[0], np.zeros(shape, dtype_of(dtype)), space, np.zeros(shape, np.bool_))
+
+    def local_array(shape: Any, dtype: Any, *, site: _Site) -> View:
+        arrays, place = run.item.group.arrays, (line_of_kernel()[0], site)
+        if place not in arrays:
+            arrays[place] = fresh(shape, dtype, "local", site)
+        return arrays[place]
+
+    def private_array(shape: Any, dtype: Any, *, site: _Site) -> View:
+        return fresh(shape, dtype, "private", site)
+
+    def constant_array(values: Any, dtype: Any = None, *, site: _Site) -> View:
+        if isinstance(values, View):
+            return values
+        array = np.array(values, None if dtype is None else dtype_of(dtype))
+        array.flags.writeable = False
+        return View(run, site[0], array, "constant")
+
+    return {"local.array": local_array, "private.array": private_array, "constant.array": constant_array}
+
+
+def _update(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def update(array: View, index: Any, value: Any, *, order: str = "relaxed", scope: str = "device") -> Any:
+        return array.atomically(index, lambda old: operation(old, value))
+
+    return update
+
+
+def _compare_exchange(array: View, index: Any, expected: Any, desired: Any, *, order: str = "", scope: str = "") -> Any:
+    return array.atomically(index, lambda old: desired if old == expected else old)
+
+
+def _load(array: View, index: Any, *, order: str = "", scope: str = "") -> Any:
+    return array.atomically(index, None)
+
+
+_ATOMICS: dict[str, Callable[..., Any]] = {
+    "atomic.add": _update(arithmetic.add),
+    "atomic.sub": _update(arithmetic.subtract),
+    "atomic.min": _update(arithmetic.minimum),
+    "atomic.max": _update(arithmetic.maximum),
+    "atomic.and": _update(arithmetic.bit_and),
+    "atomic.or": _update(arithmetic.bit_or),
+    "atomic.xor": _update(arithmetic.bit_xor),
+    "atomic.exchange": _update(lambda old, value: value),
+    "atomic.store": _update(lambda old, value: value),
+    "atomic.compare_exchange": _compare_exchange,
+    "atomic.load": _load,
+}
+
+
+class AtomicRef:
+    """numba-dpex's reference to an element."""
+
+    def __init__(self, array: View, index: Any = 0, **_: Any) -> None:
+        self._array, self._index = array, index
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = _ATOMICS.get("atomic." + name.removeprefix("fetch_"))
+        if operation is None:
+            raise refuse(f"AtomicRef has no {name!r}")
+        return lambda *values: operation(self._array, self._index, *values)
+
+
+#: Methods of numba-dpex's items and groups: a function of ours, and for linear ids and sizes the sizes that they are linear in.
+_ITEM_METHODS = {
+    name + suffix: (function, sizes if "linear" in suffix or "linear" in name else "")
+    for prefix, function_id, sizes in (
+        ("", "get_global_id", "get_global_size"),
+        ("global_", "get_global_id", "get_global_size"),
+        ("local_", "get_local_id", "get_local_size"),
+        ("group_", "get_group_id", "get_num_groups"),
+    )
+    for name, suffix, function in (
+        (f"get_{prefix}", "id", function_id),
+        (f"get_{prefix}", "linear_id", function_id),
+        (f"get_{prefix}", "range", sizes),
+        (f"get_{prefix}", "linear_range", sizes),
+    )
+}
+
+
+class WorkItem:
+    """numba-dpex's item, and the group that it gives: the functions of the index space as methods."""
+
+    def __init__(self, functions: dict[str, Callable[..., Any]], scope: str = "work_group") -> None:
+        self._functions, self.scope = functions, scope
+
+    def get_group(self) -> WorkItem:
+        return WorkItem(self._functions)
+
+    def get_sub_group(self) -> WorkItem:
+        return WorkItem(self._functions, "sub_group")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _ITEM_METHODS:
+            raise refuse(f"a work-item has no method {name!r}")
+        function_name, sizes_name = _ITEM_METHODS[name]
+        function = self._functions[function_name]
+        if not sizes_name:
+            return function
+        sizes = self._functions[sizes_name]
+        if function is sizes:
+            return lambda: function(0) * function(1) * function(2)
+        return lambda: (function(0) * sizes(1) + function(1)) * sizes(2) + function(2)

@@ -1,0 +1,333 @@
+"""Turns a kernel's Python function into the one that is simulated.
+
+Its operators become those of ``arithmetic``, its builtins those of ``operations``, and where it waits for other work-items it
+yields: it becomes a generator, and so does each device function that waits. Lines stay those of the file, for messages and
+debuggers. Names are resolved as the compiler does: variables of the function, then its closure, its module, Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from entrepot import Dtype
+
+from .. import source
+from ..language import Item
+from . import arithmetic, operations
+from .errors import MARK, refusal
+
+_UNKNOWN = object()
+
+#: Names that the rewritten function uses and no other program does.
+_PREFIX = "__ep_"
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+    ast.Mod: "modulo", ast.Pow: "power", ast.LShift: "shift_left", ast.RShift: "shift_right", ast.BitAnd: "bit_and",
+    ast.BitOr: "bit_or", ast.BitXor: "bit_xor",
+}  # fmt: skip
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "plus", ast.Invert: "invert"}
+
+#: NumPy's functions that are not called as ``math``'s.
+_NUMPY_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "deg2rad": "radians", "rad2deg": "degrees",
+}  # fmt: skip
+_NUMPY_OWN: dict[str, Callable[..., Any]] = {
+    "minimum": arithmetic.minimum,
+    "maximum": arithmetic.maximum,
+    "abs": arithmetic.absolute,
+    "absolute": arithmetic.absolute,
+    "floor": arithmetic.mathematical(np.floor),
+    "ceil": arithmetic.mathematical(np.ceil),
+    "trunc": arithmetic.mathematical(np.trunc),
+    "power": arithmetic.power,
+    "square": lambda value: arithmetic.multiply(value, value),
+    "where": arithmetic.chosen,
+    "clip": lambda value, least, most: arithmetic.minimum(arithmetic.maximum(value, least), most),
+}
+
+
+@dataclass
+class Rewritten:
+    """Code with the names that it needs: those of its surroundings, our own, and the device functions that it calls."""
+
+    code: types.CodeType
+    name: str
+    surroundings: dict[str, Any]
+    operations: dict[str, str]  # our name → canonical name of a builtin
+    callees: dict[str, Rewritten]
+    waits: bool
+    parameters: tuple[str, ...]
+    takes_item: bool  # numba-dpex's way: the first parameter stands for the work-item, and is no argument
+
+    def bound(self, implementations: dict[str, Callable[..., Any]], wrap: Callable[[str, Any], Any]) -> Callable[..., Any]:
+        """The function, for one launch: builtins are those given, captured values what ``wrap`` makes of them."""
+        names = {name: wrap(name, value) for name, value in self.surroundings.items()}
+        names |= {MARK: True, "__builtins__": builtins}
+        names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
+        names |= {own: callee.bound(implementations, wrap) for own, callee in self.callees.items()}
+        exec(self.code, names)
+        function: Callable[..., Any] = names[self.name]
+        return function
+
+
+def rewritten(function: types.FunctionType, callers: tuple[types.FunctionType, ...] = ()) -> Rewritten:
+    """The function to simulate. Raises KernelError where its source cannot be had, or where it calls itself."""
+    if function in callers:
+        cycle = " → ".join(each.__name__ for each in (*callers[callers.index(function) :], function))
+        raise refusal(*_place(function), f"recursion: {cycle}; a kernel's functions may not call themselves, write a loop")
+    definition = _definition(function)
+    takes_item = _takes_item(function, definition)
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    body = _Rewriter(function, definition, callers)
+    definition = body.visit(definition)
+    definition.decorator_list, definition.returns = [], None
+    module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
+    code = compile(module, function.__code__.co_filename, "exec")
+    parameters = tuple(argument.arg for argument in definition.args.args)
+    return Rewritten(code, definition.name, body.surroundings, body.operations, body.callees, body.waits, parameters, takes_item)
+
+
+def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bool:
+    if not definition.args.args:
+        return False
+    first = definition.args.args[0]
+    if first.annotation is not None:
+        return _Names(function, set()).value(first.annotation) is Item
+    return first.arg in ("item", "nd_item", "nditem")
+
+
+def _place(function: types.FunctionType) -> tuple[str, int]:
+    return function.__code__.co_filename, function.__code__.co_firstlineno
+
+
+def _definition(function: types.FunctionType) -> ast.FunctionDef:
+    """The function as a definition of its own, with the lines of the file; a lambda becomes one that returns."""
+    node = copy.deepcopy(source.find(function)[0])
+    if isinstance(node, ast.FunctionDef):
+        return node
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    made = ast.parse("def lambda_(): pass").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = node.args, [result]
+    return ast.copy_location(made, node)
+
+
+@dataclass
+class _Names:
+    """What a name means in a function."""
+
+    function: types.FunctionType
+    variables: set[str]
+    closure: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        cells = self.function.__closure__ or ()
+        for name, cell in zip(self.function.__code__.co_freevars, cells, strict=True):
+            try:
+                self.closure[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+
+    def of(self, name: str) -> Any:
+        if name in self.variables:
+            return _UNKNOWN
+        for known in (self.closure, self.function.__globals__, vars(builtins)):
+            if name in known:
+                return known[name]
+        return _UNKNOWN
+
+    def value(self, node: ast.expr) -> Any:
+        """What a name, or attributes of one, stand for."""
+        if isinstance(node, ast.Name):
+            return self.of(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.value(node.value)
+            return _UNKNOWN if owner is _UNKNOWN else getattr(owner, node.attr, _UNKNOWN)
+        return _UNKNOWN
+
+
+def _variables(definition: ast.FunctionDef) -> set[str]:
+    parameters = {argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)}
+    stored = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return parameters | stored
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(
+        self, function: types.FunctionType, definition: ast.FunctionDef, callers: tuple[types.FunctionType, ...]
+    ) -> None:
+        self._function, self._callers = function, (*callers, function)
+        self._names = _Names(function, _variables(definition))
+        self._temporaries = 0
+        self._assigned = ""  # the variable that a statement is about
+        self.surroundings: dict[str, Any] = {}
+        self.operations: dict[str, str] = {}
+        self.callees: dict[str, Rewritten] = {}
+        self.waits = False
+
+    # Values ------------------------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._names.of(node.id)
+        if value is not _UNKNOWN and node.id not in vars(builtins):
+            self.surroundings[node.id] = value
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.MatMult):
+            raise refusal(self._file, node.lineno, "@ multiplies matrices; a kernel computes with numbers, write the loops")
+        return self._call(_BINARY[type(node.op)], [node.left, node.right], node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
+            return node
+        return self._call(_UNARY[type(node.op)], [node.operand], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Each comparison of a chain, lazily, with the terms between evaluated once."""
+        self.generic_visit(node)
+        if any(type(operator) not in _COMPARISONS for operator in node.ops):
+            return node
+        pairs: list[ast.expr] = []
+        left = node.left
+        for operator, right in zip(node.ops, node.comparators, strict=True):
+            following = right
+            if right is not node.comparators[-1]:
+                name = self._temporary()
+                right, following = ast.NamedExpr(ast.Name(name, ast.Store()), right), ast.Name(name, ast.Load())
+            pairs.append(self._call(_COMPARISONS[type(operator)], [left, right], node))
+            left = following
+        return pairs[0] if len(pairs) == 1 else ast.copy_location(ast.BoolOp(ast.And(), pairs), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
+        """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
+        operation, value = _BINARY[type(node.op)], self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            now: ast.expr = self._call(operation, [ast.Name(node.target.id, ast.Load()), value], node)
+            return ast.copy_location(ast.Assign([node.target], now), node)
+        if not isinstance(node.target, ast.Subscript):
+            raise refusal(self._file, node.lineno, "what is added to is a variable or an element of an array")
+        array, index = self._temporary(), self._temporary()
+        element = ast.Subscript(ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Load())
+        stored = ast.Subscript(ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Store())
+        statements = [
+            ast.Assign([ast.Name(array, ast.Store())], self.visit(node.target.value)),
+            ast.Assign([ast.Name(index, ast.Store())], self.visit(node.target.slice)),
+            ast.Assign([stored], self._call(operation, [element, value], node)),
+        ]
+        return [ast.fix_missing_locations(ast.copy_location(statement, node)) for statement in statements]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        """A variable whose type is stated."""
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        value = self.visit(node.value)
+        if self._is_type(self._names.value(node.annotation)):
+            value = self._call("cast", [self.visit(node.annotation), value], node)
+        return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        target = node.targets[0]
+        self._assigned = target.id if isinstance(target, ast.Name) else ""
+        self.generic_visit(node)
+        self._assigned = ""
+        return node
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        callee = self._names.value(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if callee is _UNKNOWN:
+            node.func = self.visit(node.func)
+            return node
+        return self._known_call(node, callee)
+
+    def _known_call(self, node: ast.Call, callee: Any) -> ast.expr:
+        if isinstance(canonical := getattr(callee, "name", None), str) and type(callee).__name__ == "Builtin":
+            return self._builtin(node, canonical)
+        if isinstance(device := getattr(callee, "function", None), types.FunctionType):
+            return self._device_function(node, device)
+        if self._is_type(callee):
+            return self._call("cast", [self.visit(node.func), *node.args], node)
+        implementation = self._implementation(callee)
+        if implementation is None:
+            node.func = self.visit(node.func)
+            return node
+        node.func = self._named(f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node)
+        return node
+
+    def _builtin(self, node: ast.Call, canonical: str) -> ast.expr:
+        own = _PREFIX + canonical.replace(".", "_")
+        self.operations[own] = canonical
+        node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
+        if canonical in operations.MAKE_ARRAYS:
+            site = (self._assigned or canonical, node.lineno, node.col_offset)
+            parts: list[ast.expr] = [ast.copy_location(ast.Constant(each), node) for each in site]
+            node.keywords.append(ast.keyword("site", ast.copy_location(ast.Tuple(parts, ast.Load()), node)))
+        return self._waiting(ast.Yield(node), node) if canonical in operations.COLLECTIVE else node
+
+    def _device_function(self, node: ast.Call, function: types.FunctionType) -> ast.expr:
+        own = f"{_PREFIX}call_{function.__name__}_{id(function)}"
+        if own not in self.callees:
+            self.callees[own] = rewritten(function, self._callers)
+        node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
+        return self._waiting(ast.YieldFrom(node), node) if self.callees[own].waits else node
+
+    def _waiting(self, expression: ast.expr, node: ast.AST) -> ast.expr:
+        self.waits = True
+        return ast.copy_location(expression, node)
+
+    @staticmethod
+    def _is_type(value: Any) -> bool:
+        return isinstance(value, (Dtype, np.dtype)) or (
+            isinstance(value, type) and (value in operations.CASTS or issubclass(value, np.generic))
+        )
+
+    @staticmethod
+    def _implementation(callee: Any) -> Callable[..., Any] | None:
+        """Of Python's, ``math``'s and NumPy's functions, as the language has them."""
+        name = getattr(callee, "__name__", "")
+        if isinstance(callee, np.ufunc) or getattr(np, name, None) is callee:
+            return _NUMPY_OWN.get(name) or arithmetic.MATHEMATICAL.get(_NUMPY_NAMES.get(name, name))
+        if getattr(math, name, None) is callee:
+            return arithmetic.MATHEMATICAL.get(name)
+        return operations.PYTHON.get(callee) if callee.__hash__ is not None else None
+
+    # Pieces ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _file(self) -> str:
+        return self._function.__code__.co_filename
+
+    def _temporary(self) -> str:
+        self._temporaries += 1
+        return f"{_PREFIX}{self._temporaries}"
+
+    def _named(self, name: str, value: Any, node: ast.AST) -> ast.expr:
+        self.surroundings[name] = value
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def _call(self, operation: str, operands: list[ast.expr], node: ast.AST) -> ast.expr:
+        function = self._named(_PREFIX + operation, getattr(arithmetic, operation), node)
+        return ast.copy_location(ast.Call(function, operands, []), node)

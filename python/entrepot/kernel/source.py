@@ -1,0 +1,98 @@
+"""Where a function's source is: its node in Python's ast, with the lines and columns that the file has."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from types import CodeType, FunctionType
+
+from .._core import KernelError
+
+# What was read of a function when it was decorated, by its code: its file, its text and the number of the text's first
+# line. The file may be another one when the function is launched.
+_read: dict[CodeType, tuple[str, str, int]] = {}
+
+
+def remember(function: FunctionType) -> None:
+    """Reads the function's source now. Where there is none, a launch will say so."""
+    code = function.__code__
+    if code in _read:
+        return
+    file, first = code.co_filename, code.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    if not lines or first > len(lines):
+        return
+    if code.co_name == "<lambda>":
+        _read[code] = file, "".join(lines), 1
+    else:
+        _read[code] = file, "".join(inspect.getblock(lines[first - 1 :])), first
+
+
+def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str, int]:
+    """The function's node, its file, the text of its lines and the number of the first of them.
+
+    Raises KernelError where there is no source, as in a shell that keeps none.
+    """
+    code = function.__code__
+    remember(function)
+    if code not in _read:
+        raise KernelError(
+            f"the source of {function.__name__} is not to be found (it says {code.co_filename}, line {code.co_firstlineno}): "
+            "kernels are compiled from their source, so write them in a file or a notebook's cell"
+        )
+    file, text, first = _read[code]
+    return _node_in(_parsed(file, text, first), code), file, text, first
+
+
+def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
+    """The function of that name in the text, whose other names are those of ``namespace``."""
+    file = f"<entrepot.kernel {name}>"
+    exec(compile(text, file, "exec"), namespace)
+    function = namespace[name]
+    assert isinstance(function, FunctionType)
+    _read[function.__code__] = file, text, 1
+    return function
+
+
+def _parsed(file: str, text: str, first: int) -> ast.Module:
+    """The text as a module whose lines have the file's numbers."""
+    # An indented block needs something to be indented in: it stands on a line of the file above it.
+    above = "\n" * (first - 2) + "if True:\n" if first > 1 and text[:1].isspace() else "\n" * (first - 1)
+    try:
+        return ast.parse(above + text)
+    except SyntaxError as error:
+        raise KernelError(f"{file}:{first}: the source of the function cannot be read ({error}); has the file changed?") from None
+
+
+def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
+    """The function with that code."""
+    if code.co_name != "<lambda>":
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+                return node
+            if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
+                raise KernelError(
+                    f"{code.co_filename}:{code.co_firstlineno}: kernels do not wait for others: write def, not async def"
+                )
+        raise KernelError(f"{code.co_filename}:{code.co_firstlineno}: there is no function {code.co_name} any more")
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    if len(found) > 1:
+        found = [node for node in found if _code_of(node) == _comparable(code)]
+    if len(found) != 1 and len({ast.dump(node) for node in found}) != 1:
+        raise KernelError(
+            f"{code.co_filename}:{code.co_firstlineno}: several lambdas stand on the line, and it is not clear which is meant: "
+            "give each a line of its own"
+        )
+    return found[0]
+
+
+def _code_of(node: ast.Lambda) -> tuple[object, ...]:
+    compiled = compile(ast.fix_missing_locations(ast.Expression(node)), "<lambda>", "eval")
+    return _comparable(next(each for each in compiled.co_consts if isinstance(each, CodeType)))
+
+
+def _comparable(code: CodeType) -> tuple[object, ...]:
+    """What two lambdas of one line differ by. Not the bytecode: names of closures and globals have other instructions."""
+    return code.co_varnames, code.co_consts, tuple(sorted(code.co_names + code.co_freevars))

@@ -1,0 +1,26 @@
+// Compiled code on disk, by all that it depends on: a file for each key, in a folder for each kind ("host", "opencl", "cuda",
+// "hip") of the user's cache directory.
+//
+// The directory is ENTREPOT_CACHE_DIR (set and empty: nothing is kept), else `entrepot` in XDG_CACHE_HOME, else in ~/.cache.
+// The folders are this user's alone: one that others may write is as if there were none.
+// Writers never meet: each writes a file of its own and then gives it the name. What cannot be read, or was cut short, is as if
+// it were not there; what cannot be written is not kept.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace entrepot::backends {
+
+// A key of several parts, which runs none of them into the next.
+template <class... Parts> std::string cache_key(const Parts &...parts) {
+    std::string key;
+    const auto add = [&](std::string_view part) { (key += std::to_string(part.size()) += ':') += part; };
+    (add(parts), ...);
+    return key;
+}
+
+std::optional<std::string> cached(std::string_view kind, std::string_view key);
+void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept;
+
+}  // namespace entrepot::backends

@@ -1,0 +1,545 @@
+// Dialects: the rows of the table.
+#include "kernel/compiler/dialects.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace entrepot::kernel {
+
+namespace {
+
+constexpr Dtype boolean{TypeCode::boolean, 8};
+constexpr Dtype int8{TypeCode::integer, 8}, int16{TypeCode::integer, 16}, int32{TypeCode::integer, 32},
+    int64{TypeCode::integer, 64};
+constexpr Dtype uint8{TypeCode::unsigned_integer, 8}, uint16{TypeCode::unsigned_integer, 16},
+    uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64};
+constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floating, 32}, float64{TypeCode::floating, 64},
+    bfloat16{TypeCode::bfloat, 16};
+constexpr Dtype complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
+
+constexpr TypeWords opencl_types[] = {
+    {boolean, "bool", "uchar", ""},
+    {int8, "char", "char", ""},
+    {int16, "short", "short", ""},
+    {int32, "int", "int", ""},
+    {int64, "long", "long", "L"},
+    {uint8, "uchar", "uchar", ""},
+    {uint16, "ushort", "ushort", ""},
+    {uint32, "uint", "uint", "u"},
+    {uint64, "ulong", "ulong", "UL"},
+    {float16, "half", "half", "h"},
+    {float32, "float", "float", "f"},
+    {float64, "double", "double", ""},
+    {bfloat16, "float", "ushort", "f"},
+    {complex64, "complex64", "complex64", ""},
+    {complex128, "complex128", "complex128", ""},
+};
+
+#define ENTREPOT_C_TYPES                                                                                                         \
+    {boolean, "bool", "bool", ""}, {int8, "signed char", "signed char", ""}, {int16, "short", "short", ""},                      \
+        {int32, "int", "int", ""}, {int64, "long long", "long long", "LL"}, {uint8, "unsigned char", "unsigned char", ""},       \
+        {uint16, "unsigned short", "unsigned short", ""}, {uint32, "unsigned", "unsigned", "u"},                                 \
+        {uint64, "unsigned long long", "unsigned long long", "ULL"}, {float32, "float", "float", "f"},                           \
+        {float64, "double", "double", ""}, {bfloat16, "float", "unsigned short", "f"},                                           \
+        {complex64, "complex64", "complex64", ""}, {complex128, "complex128", "complex128", ""}
+constexpr TypeWords cpp_types[] = {ENTREPOT_C_TYPES, {float16, "float", "unsigned short", "f"}};
+constexpr TypeWords sycl_types[] = {ENTREPOT_C_TYPES, {float16, "sycl::half", "sycl::half", ""}};
+#undef ENTREPOT_C_TYPES
+
+constexpr IndexWords opencl_indices[] = {
+    {"global_id", "(long)get_global_id(@)"},
+    {"local_id", "(long)get_local_id(@)"},
+    {"group_id", "(long)get_group_id(@)"},
+    {"num_groups", "(long)get_num_groups(@)"},
+    {"global_size", "(long)get_global_size(@)"},
+    {"local_size", "(long)get_local_size(@)"},
+    {"sub_group_id", "(long)get_sub_group_id()"},
+    {"sub_group_local_id", "(long)get_sub_group_local_id()"},
+    {"sub_group_size", "(long)get_sub_group_size()"},
+    {"num_sub_groups", "(long)get_num_sub_groups()"},
+};
+constexpr IndexWords sycl_indices[] = {
+    {"global_id", "(long long)this_item().get_global_id(@)"},
+    {"local_id", "(long long)this_item().get_local_id(@)"},
+    {"group_id", "(long long)this_item().get_group(@)"},
+    {"num_groups", "(long long)this_item().get_group_range(@)"},
+    {"global_size", "(long long)this_item().get_global_range(@)"},
+    {"local_size", "(long long)this_item().get_local_range(@)"},
+    {"sub_group_id", "(long long)this_item().get_sub_group().get_group_linear_id()"},
+    {"sub_group_local_id", "(long long)this_item().get_sub_group().get_local_linear_id()"},
+    {"sub_group_size", "(long long)this_item().get_sub_group().get_local_linear_range()"},
+    {"num_sub_groups", "(long long)this_item().get_sub_group().get_group_linear_range()"},
+};
+constexpr IndexWords cuda_indices[] = {
+    {"global_id", "(long long)blockIdx.@ * blockDim.@ + threadIdx.@"},
+    {"local_id", "(long long)threadIdx.@"},
+    {"group_id", "(long long)blockIdx.@"},
+    {"num_groups", "(long long)gridDim.@"},
+    {"global_size", "(long long)gridDim.@ * blockDim.@"},
+    {"local_size", "(long long)blockDim.@"},
+    {"sub_group_id", "(long long)(group_thread() / warpSize)"},
+    {"sub_group_local_id", "(long long)(group_thread() % warpSize)"},
+    {"sub_group_size", "(long long)sub_group_threads()"},
+    {"num_sub_groups", "(long long)((group_threads() + warpSize - 1) / warpSize)"},
+};
+
+constexpr DialectRow rows[] = {
+    {Dialect::opencl_c,
+     "OpenCL C",
+     "kernel void ",
+     "",
+     "constant ",
+     "local ",
+     {"global ", "local ", "", "constant "},
+     "restrict ",
+     {"0", "1", "2"},
+     "INFINITY",
+     "(double)INFINITY",
+     "NAN",
+     "(double)NAN",
+     {"barrier(CLK_LOCAL_MEM_FENCE);", "barrier(CLK_GLOBAL_MEM_FENCE);", "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"},
+     "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+     opencl_types,
+     opencl_indices,
+     "",
+     true},
+    {Dialect::sycl,
+     "SYCL source",
+     "void ",
+     "static inline ",
+     "static constexpr ",
+     "",
+     {"", "", "", "const "},
+     "__restrict ",
+     {"", "", ""},
+     "__builtin_inff()",
+     "__builtin_inf()",
+     "__builtin_nanf(\"\")",
+     "__builtin_nan(\"\")",
+     {"sycl::group_barrier(this_item().get_group());", "sycl::group_barrier(this_item().get_group());",
+      "sycl::group_barrier(this_item().get_group());"},
+     "sycl::group_barrier(this_item().get_sub_group());",
+     sycl_types,
+     sycl_indices,
+     "sycl::",
+     true},
+    {Dialect::cuda,
+     "CUDA C++",
+     "extern \"C\" __global__ void ",
+     "static __device__ inline ",
+     "__constant__ const ",
+     "__shared__ ",
+     {"", "", "", "const "},
+     "__restrict__ ",
+     {"x", "y", "z"},
+     "__int_as_float(0x7f800000)",
+     "__longlong_as_double(0x7ff0000000000000LL)",
+     "__int_as_float(0x7fc00000)",
+     "__longlong_as_double(0x7ff8000000000000LL)",
+     {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
+     "__syncwarp(__activemask());",
+     cpp_types,
+     cuda_indices,
+     "",
+     false},
+    {Dialect::hip,
+     "HIP C++",
+     "extern \"C\" __global__ void ",
+     "static __device__ inline ",
+     "__constant__ const ",
+     "__shared__ ",
+     {"", "", "", "const "},
+     "__restrict__ ",
+     {"x", "y", "z"},
+     "__builtin_inff()",
+     "__builtin_inf()",
+     "__builtin_nanf(\"\")",
+     "__builtin_nan(\"\")",
+     {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
+     "__builtin_amdgcn_wave_barrier();",
+     cpp_types,
+     cuda_indices,
+     "",
+     false},
+    {Dialect::cpp,
+     "C++",
+     "static void ",
+     "static inline ",
+     "static const ",
+     "alignas(64) ",
+     {"", "", "", "const "},
+     "__restrict ",
+     {"", "", ""},
+     "__builtin_inff()",
+     "__builtin_inf()",
+     "__builtin_nanf(\"\")",
+     "__builtin_nan(\"\")",
+     {"", "", ""},
+     "",
+     cpp_types,
+     {},
+     "__builtin_",
+     false},
+};
+
+// Where a dialect's word is not the canonical one behind the dialect's prefix. Empty: a helper.
+struct MathWords {
+    std::string_view name, opencl, sycl, cuda, cpp;
+};
+constexpr MathWords math_table[] = {
+    {"abs", "fabs", "fabs", "fabs", "fabs"},
+    {"rsqrt", "rsqrt", "rsqrt", "rsqrt", ""},
+    {"isnan", "isnan", "isnan", "isnan", "isnan"},
+    {"isinf", "isinf", "isinf", "isinf", "isinf"},
+    {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
+    {"power", "pow", "pow", "pow", "pow"},
+};
+// Written out the same in every dialect, since Python says which operand counts where one is not a number.
+constexpr std::string_view own_functions[] = {"min", "max"};
+
+constexpr std::string_view reserved[] = {
+    // C and C++
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "class",
+    "compl",
+    "const",
+    "constexpr",
+    "const_cast",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "main",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "concept",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "wait",
+    "linux",
+    "unix",
+    // OpenCL C
+    "kernel",
+    "global",
+    "local",
+    "constant",
+    "half",
+    "uchar",
+    "ushort",
+    "uint",
+    "ulong",
+    "size_t",
+    "ptrdiff_t",
+    "intptr_t",
+    "uintptr_t",
+    "event_t",
+    "sampler_t",
+    "image2d_t",
+    "image3d_t",
+    "pipe",
+    "generic",
+    "read_only",
+    "write_only",
+    "read_write",
+    "uniform",
+    "complex",
+    "imaginary",
+    "quad",
+    "vec_step",
+    "barrier",
+    "mem_fence",
+    "as_int",
+    "as_uint",
+    "as_long",
+    "as_ulong",
+    "as_float",
+    "as_double",
+    "as_short",
+    "as_ushort",
+    "as_half",
+    "INFINITY",
+    "NAN",
+    "MAXFLOAT",
+    "NULL",
+    "EOF",
+    // SYCL, CUDA, HIP
+    "sycl",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "dim3",
+    "__shared__",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "assert",
+    "memcpy",
+    "memset",
+    "malloc",
+    "free",
+    "printf",
+    "clock",
+    // ours
+    "range",
+    "arguments",
+    "kept",
+    "group",
+    "item",
+    "items",
+    "complex64",
+    "complex128",
+    "report",
+    "this_item",
+    "next_item",
+    "next_group",
+    "group_thread",
+    "group_threads",
+    "sub_group_threads",
+    "left",
+    "returned",
+    "launch_memory",
+    "scratch",
+    "value",
+    "other",
+    "first",
+    "last",
+    // of the C library, with the types of their own
+    "sqrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "pow",
+    "fabs",
+    "abs",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "round",
+    "fmod",
+    "remainder",
+    "hypot",
+    "copysign",
+    "fma",
+    "erf",
+    "erfc",
+    "tgamma",
+    "lgamma",
+    "cbrt",
+    "rsqrt",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "min",
+    "max",
+    "div",
+    "gamma",
+    "index",
+    "j0",
+    "j1",
+    "jn",
+    "y0",
+    "y1",
+    "yn",
+    "select",
+    "signbit",
+    "exit",
+    "abort",
+    "read",
+    "write",
+    "open",
+    "close",
+    "time",
+    "signal",
+    "rand",
+    "random",
+    "scalb",
+    "significand",
+    "drem",
+    "finite",
+    "logb",
+    "frexp",
+    "ldexp",
+    "modf",
+    "step",
+    "sign",
+    "mix",
+    "clamp",
+    "dot",
+    "cross",
+    "length",
+    "distance",
+    "normalize",
+    "degrees",
+    "radians",
+    "smoothstep",
+    "shuffle",
+    "any",
+    "all",
+    "bitselect",
+    "prefetch",
+    "nan",
+    "mad",
+    "mul_hi",
+    "rotate",
+    "popcount",
+    "clz",
+};
+
+std::string_view word_of(const MathWords &row, Dialect dialect) {
+    switch (dialect) {
+    case Dialect::opencl_c:
+        return row.opencl;
+    case Dialect::sycl:
+        return row.sycl;
+    case Dialect::cuda:
+    case Dialect::hip:
+        return row.cuda;
+    case Dialect::cpp:
+        break;
+    }
+    return row.cpp;
+}
+
+}  // namespace
+
+const DialectRow &dialect_row(Dialect dialect) { return *std::ranges::find(rows, dialect, &DialectRow::dialect); }
+
+const TypeWords &type_words(const DialectRow &dialect, Dtype dtype) {
+    const auto found = std::ranges::find(dialect.types, dtype, &TypeWords::dtype);
+    if (found == dialect.types.end())
+        throw std::logic_error("no dialect spells " + name_of(dtype));
+    return *found;
+}
+
+std::string math_words(const DialectRow &dialect, std::string_view name, Dtype dtype) {
+    if (std::ranges::find(own_functions, name) != std::end(own_functions))
+        return "";
+    std::string_view word = name;
+    if (const auto row = std::ranges::find(math_table, name, &MathWords::name); row != std::end(math_table)) {
+        word = word_of(*row, dialect.dialect);
+        if (word.empty())
+            return "";
+    }
+    const bool is_predicate = name.starts_with("is");
+    const bool is_single = dtype.bits == 32 || type_words(dialect, dtype).carried();
+    return std::string(dialect.math_prefix) + std::string(word) + (is_single && !is_predicate && !dialect.overloads ? "f" : "");
+}
+
+bool is_reserved(std::string_view name) {
+    constexpr std::string_view beginnings[] = {"__",         "get_",        "atomic_",    "global_id", "local_id",  "group_id",
+                                               "num_groups", "global_size", "local_size", "sub_group", "work_group"};
+    if (std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); }))
+        return true;
+    if (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z')
+        return true;
+    // Macros of the dialects' headers.
+    if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
+        return true;
+    // The helpers, which carry the name of their type at the end.
+    if (const std::size_t last = name.rfind('_'); last != name.npos && dtype_from_name(name.substr(last + 1)))
+        return true;
+    return std::ranges::find(reserved, name) != std::end(reserved);
+}
+
+}  // namespace entrepot::kernel

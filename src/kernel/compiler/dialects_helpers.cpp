@@ -1,0 +1,360 @@
+// Dialects: the functions of ours that programs carry with them, each only where it is called.
+#include "kernel/compiler/dialects.hpp"
+
+namespace entrepot::kernel {
+
+namespace {
+
+enum class For : std::uint8_t { any, integer, signed_integer, unsigned_integer, floating, complex };
+
+struct Row {
+    For types;
+    std::uint8_t dialects;  // a bit for each
+    HelperRow helper;
+};
+
+constexpr std::uint8_t bit(Dialect dialect) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(dialect)); }
+constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c), cuda = bit(Dialect::cuda), hip = bit(Dialect::hip),
+                       host = bit(Dialect::cpp);
+
+constexpr Row rows[] = {
+    // ------------------------------------------------------------ Python's division of integers
+    {For::signed_integer,
+     everywhere,
+     {"floor_divide", R"(
+FUNCTION T floor_divide_NAME(T a, T b) {
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (T)(0 - (U)a);
+    T quotient = (T)(a / b);
+    return (T)(quotient - ((T)(quotient * b) != a && (a < 0) != (b < 0)));
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"floor_modulo", R"(
+FUNCTION T floor_modulo_NAME(T a, T b) {
+    if (b == 0 || b == -1)
+        return 0;
+    T rest = (T)(a % b);
+    return (T)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+})",
+      ""}},
+    {For::unsigned_integer,
+     everywhere,
+     {"floor_divide", R"(
+FUNCTION T floor_divide_NAME(T a, T b) {
+    return (T)(b == 0 ? 0 : a / b);
+})",
+      ""}},
+    {For::unsigned_integer,
+     everywhere,
+     {"floor_modulo", R"(
+FUNCTION T floor_modulo_NAME(T a, T b) {
+    return (T)(b == 0 ? 0 : a % b);
+})",
+      ""}},
+    {For::floating,
+     everywhere,
+     {"floor_modulo", R"(
+FUNCTION T floor_modulo_NAME(T a, T b) {
+    T rest = {fmod}(a, b);
+    if (rest == 0)
+        return {copysign}((T)0, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
+})",
+      ""}},
+    {For::floating,
+     everywhere,
+     {"floor_divide", R"(
+FUNCTION T floor_divide_NAME(T a, T b) {
+    if (b == 0)
+        return a / b;
+    T rest = {fmod}(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0))
+        quotient = quotient - 1;
+    if (quotient == 0)
+        return {copysign}((T)0, a / b);
+    T whole = {floor}(quotient);
+    return quotient - whole > (T)0.5 ? whole + 1 : whole;
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"power", R"(
+FUNCTION T power_NAME(T base, T exponent) {
+    if (exponent < 0)
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 != 0 ? -1 : 1) : 0;
+    U factor = (U)base, product = 1;
+    for (; exponent != 0; exponent /= 2) {
+        if (exponent % 2 != 0)
+            product = (U)(product * factor);
+        factor = (U)(factor * factor);
+    }
+    return (T)product;
+})",
+      ""}},
+    {For::unsigned_integer,
+     everywhere,
+     {"power", R"(
+FUNCTION T power_NAME(T base, T exponent) {
+    T product = 1;
+    for (; exponent != 0; exponent /= 2) {
+        if (exponent % 2 != 0)
+            product = (T)(product * base);
+        base = (T)(base * base);
+    }
+    return product;
+})",
+      ""}},
+    {For::integer,
+     everywhere,
+     {"shift_left", R"(
+FUNCTION T shift_left_NAME(T a, T count) {
+    return (U)count < BITS ? (T)((U)a << count) : 0;
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"shift_right", R"(
+FUNCTION T shift_right_NAME(T a, T count) {
+    return (T)(a >> ((U)count < BITS ? count : BITS - 1));
+})",
+      ""}},
+    {For::unsigned_integer,
+     everywhere,
+     {"shift_right", R"(
+FUNCTION T shift_right_NAME(T a, T count) {
+    return (T)(count < BITS ? a >> count : 0);
+})",
+      ""}},
+    {For::any,
+     everywhere,
+     {"min", R"(
+FUNCTION T min_NAME(T a, T b) {
+    return b < a ? b : a;
+})",
+      ""}},
+    {For::any,
+     everywhere,
+     {"max", R"(
+FUNCTION T max_NAME(T a, T b) {
+    return b > a ? b : a;
+})",
+      ""}},
+    {For::signed_integer,
+     everywhere,
+     {"abs", R"(
+FUNCTION T abs_NAME(T a) {
+    return (T)(a < 0 ? 0 - (U)a : (U)a);
+})",
+      ""}},
+    {For::floating,
+     host,
+     {"rsqrt", R"(
+FUNCTION T rsqrt_NAME(T x) {
+    return 1 / {sqrt}(x);
+})",
+      ""}},
+    {For::integer,
+     everywhere,
+     {"range_length", R"(
+FUNCTION T range_length_NAME(T start, T stop, T step) {
+    if (step == 0)
+        return 0;
+    if (step > 0)
+        return (T)(start < stop ? ((U)stop - (U)start - 1) / (U)step + 1 : 0);
+    return (T)(start > stop ? ((U)start - (U)stop - 1) / (0 - (U)step) + 1 : 0);
+})",
+      ""}},
+    // ------------------------------------------------------------ floats of 16 bits that are carried in 32
+    {For::floating,
+     everywhere,
+     {"load_bfloat16", R"(
+FUNCTION float load_bfloat16(S bits) {
+    return BITCAST(float, (UINT)bits << 16);
+})",
+      ""}},
+    {For::floating,
+     everywhere,
+     {"bits_bfloat16", R"(
+FUNCTION S bits_bfloat16(float x) {
+    UINT bits = BITCAST(UINT, x);
+    return (S)(x != x ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+})",
+      ""}},
+    {For::floating,
+     everywhere,
+     {"round_bfloat16", R"(
+FUNCTION float round_bfloat16(float x) {
+    return load_bfloat16(bits_bfloat16(x));
+})",
+      "load_bfloat16 bits_bfloat16"}},
+    {For::floating,
+     cuda,
+     {"load_float16", R"(
+FUNCTION float load_float16(S bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+})",
+      ""}},
+    {For::floating,
+     cuda,
+     {"bits_float16", R"(
+FUNCTION S bits_float16(float x) {
+    S bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+})",
+      ""}},
+    {For::floating,
+     host | hip,
+     {"load_float16", R"(
+FUNCTION float load_float16(S bits) {
+    return (float)__builtin_bit_cast(_Float16, bits);
+})",
+      ""}},
+    {For::floating,
+     host | hip,
+     {"bits_float16", R"(
+FUNCTION S bits_float16(float x) {
+    return __builtin_bit_cast(unsigned short, (_Float16)x);
+})",
+      ""}},
+    {For::floating,
+     cuda | hip | host,
+     {"round_float16", R"(
+FUNCTION float round_float16(float x) {
+    return load_float16(bits_float16(x));
+})",
+      "load_float16 bits_float16"}},
+    // ------------------------------------------------------------ complex numbers
+    {For::complex,
+     opencl,
+     {"type", R"(
+typedef P2 NAME;)",
+      ""}},
+    {For::complex,
+     everywhere & ~opencl,
+     {"type", R"(
+struct NAME {
+    P x, y;
+};)",
+      ""}},
+    {For::complex,
+     everywhere,
+     {"make", R"(
+FUNCTION NAME make_NAME(P real, P imaginary) {
+    NAME z;
+    z.x = real;
+    z.y = imaginary;
+    return z;
+})",
+      "type"}},
+    {For::complex,
+     everywhere,
+     {"add", R"(
+FUNCTION NAME add_NAME(NAME a, NAME b) {
+    return make_NAME(a.x + b.x, a.y + b.y);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"subtract", R"(
+FUNCTION NAME subtract_NAME(NAME a, NAME b) {
+    return make_NAME(a.x - b.x, a.y - b.y);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"multiply", R"(
+FUNCTION NAME multiply_NAME(NAME a, NAME b) {
+    return make_NAME(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"divide", R"(
+FUNCTION NAME divide_NAME(NAME a, NAME b) {
+    if ({abs}(b.x) >= {abs}(b.y)) {
+        P ratio = b.y / b.x, scale = b.x + b.y * ratio;
+        return make_NAME((a.x + a.y * ratio) / scale, (a.y - a.x * ratio) / scale);
+    }
+    P ratio = b.x / b.y, scale = b.x * ratio + b.y;
+    return make_NAME((a.x * ratio + a.y) / scale, (a.y * ratio - a.x) / scale);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"negate", R"(
+FUNCTION NAME negate_NAME(NAME a) {
+    return make_NAME(-a.x, -a.y);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"conj", R"(
+FUNCTION NAME conj_NAME(NAME a) {
+    return make_NAME(a.x, -a.y);
+})",
+      "make"}},
+    {For::complex,
+     everywhere,
+     {"equal", R"(
+FUNCTION bool equal_NAME(NAME a, NAME b) {
+    return a.x == b.x && a.y == b.y;
+})",
+      "type"}},
+    {For::complex,
+     everywhere,
+     {"abs", R"(
+FUNCTION P abs_NAME(NAME a) {
+    return {hypot}(a.x, a.y);
+})",
+      "type"}},
+    {For::complex,
+     everywhere,
+     {"power", R"(
+FUNCTION NAME power_NAME(NAME base, NAME exponent) {
+    if (exponent.x == 0 && exponent.y == 0)
+        return make_NAME(1, 0);
+    if (base.x == 0 && base.y == 0)
+        return make_NAME(0, 0);
+    P size = {log}({hypot}(base.x, base.y)), angle = {atan2}(base.y, base.x);
+    P scale = {exp}(exponent.x * size - exponent.y * angle), turn = exponent.x * angle + exponent.y * size;
+    return make_NAME(scale * {cos}(turn), scale * {sin}(turn));
+})",
+      "make"}},
+};
+
+bool takes(For types, Dtype dtype) {
+    switch (types) {
+    case For::any:
+        return true;
+    case For::integer:
+        return dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer;
+    case For::signed_integer:
+        return dtype.code == TypeCode::integer;
+    case For::unsigned_integer:
+        return dtype.code == TypeCode::unsigned_integer;
+    case For::floating:
+        return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
+    case For::complex:
+        break;
+    }
+    return dtype.code == TypeCode::complex;
+}
+
+}  // namespace
+
+const HelperRow *find_helper(std::string_view name, Dialect dialect, Dtype dtype) {
+    for (const Row &row : rows)
+        if (row.helper.name == name && (row.dialects & bit(dialect)) != 0 && takes(row.types, dtype))
+            return &row.helper;
+    return nullptr;
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,196 @@
+// Emitter: what the dialects have in common on the way from the typed form to text. A subclass says how a kernel begins and ends,
+// and where ids, barriers and group functions come from.
+#pragma once
+#include <entrepot/kernel/compiler/compiler.hpp>
+
+#include "kernel/compiler/dialects.hpp"
+#include "kernel/compiler/writer.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace entrepot::kernel {
+
+std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
+// The fewest digits that read back as the value, with a point or an exponent.
+std::string digits_of(double value, bool single);
+
+// What an atomic makes of `old` and `value`.
+std::string operation_text(const std::string &name);
+
+// How tightly C's operators bind.
+enum Binding : int {
+    binds_any = 0,
+    binds_select = 3,
+    binds_or,
+    binds_and,
+    binds_bit_or,
+    binds_bit_xor,
+    binds_bit_and,
+    binds_equal,
+    binds_less,
+    binds_shift,
+    binds_add,
+    binds_multiply,
+    binds_unary,
+    binds_primary,
+};
+
+struct Spelled {
+    std::string text;
+    int binding = binds_primary;
+};
+
+// Statements in a row: those of a block, or some of them.
+using Row = std::vector<const ir::Statement *>;
+Row row_of(const std::vector<ir::Statement> &statements);
+
+// Where the variables of a block are declared: at the first statement of the innermost block that has to do with them.
+class Declarations {
+public:
+    using Variables = std::set<ir::VariableId>;
+
+    // `wanted`: the variables that are to be declared within `row`.
+    void plan(const Row &row, const Variables &wanted);
+
+    const std::vector<ir::VariableId> &before(const ir::Statement &statement) const;
+    bool at(const ir::Statement &statement) const { return at_.contains(&statement); }
+    // The statement declares the variable that it gives a value to, whatever was planned.
+    void own(const ir::Statement &statement) { at_.insert(&statement); }
+    void clear();
+
+private:
+    const Variables &touched(const ir::Statement &statement);
+    static Variables touched_by_head(const ir::Statement &statement);
+
+    std::map<const ir::Statement *, Variables> touched_;
+    std::map<const ir::Statement *, std::vector<ir::VariableId>> before_;
+    std::set<const ir::Statement *> at_;
+};
+
+class Emitter {
+public:
+    Emitter(const ir::Module &module, const Target &target);
+    virtual ~Emitter() = default;
+    Emitter(const Emitter &) = delete;
+
+    Compiled run(const std::vector<ArgumentType> &arguments);
+
+protected:
+    // ------------------------------------------------------------ what dialects do each in their way
+    virtual void write_kernel(const ir::Function &kernel) = 0;
+    virtual std::string prologue() = 0;
+    virtual std::string options() const { return ""; }
+    virtual Spelled index(const ir::Expression &expression) = 0;
+    virtual std::string atomic(const ir::Expression &expression) = 0;
+    // A condition that holds once: for the work-item that may write the block `report`.
+    virtual std::string first_report() const = 0;
+    // Statements that call a group function, barriers, fences.
+    virtual void write_group_function(const ir::Statement &statement) = 0;
+    virtual void write_barrier(const ir::Statement &statement) = 0;
+    virtual void write_fence(const ir::Statement &statement) = 0;
+    virtual void write_return(const ir::Statement &statement);
+    virtual std::string element(ir::RootId root, const ir::Expression &offset);
+    virtual std::string variable(ir::VariableId id) { return variables_[id]; }
+    virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
+    // Parameters that every function gets beside its own: in the definition, in a call.
+    virtual void add_hidden_parameters(std::vector<std::string> &) {}
+    virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
+
+    // ------------------------------------------------------------ types and names
+    const TypeWords &words(Dtype dtype) const { return type_words(dialect_, dtype); }
+    std::string value_type(Dtype dtype);
+    std::string storage_type(Dtype dtype);
+    std::string pointer_to(const ir::Root &root, bool restricted) const;
+    std::string unique(const std::string &wanted);
+    // Chooses names for what the function has.
+    void enter(const ir::Function &function);
+    std::string function_name(const ir::Function &function) const;
+    // A helper for `dtype`, carried along from now on. `space`: of the pointer that it takes.
+    std::string helper(std::string_view name, Dtype dtype);
+    // The same for text that is not in the table, once for each key.
+    void carry_along(const std::string &key, const std::string &text);
+    std::string filled(std::string_view text, Dtype dtype);
+
+    // ------------------------------------------------------------ expressions
+    std::string text(const ir::Expression &expression, int binding = binds_any);
+    std::string loaded(const std::string &element, Dtype dtype);
+    std::string stored(const ir::Expression &value);
+    std::string constant(const ir::Expression &expression, bool exact);
+    std::string arguments_of(const ir::Expression &call);
+
+    // ------------------------------------------------------------ statements
+    void write(const Row &row);
+    void write(const std::vector<ir::Statement> &statements) { write(row_of(statements)); }
+    virtual void write(const ir::Statement &statement);
+    void write_function(const ir::Function &function);
+    void declare_before(const ir::Statement &statement);
+    void stand_at(Position at);
+    // `name = value;`, with the type before it where the variable is declared here.
+    void write_assignment(const ir::Statement &statement, ir::VariableId id, const std::string &value);
+    void write_if(const ir::Statement &statement, bool within_else);
+    struct ForHead {
+        std::string text, counter;
+    };
+    ForHead for_head(const ir::Statement &statement);
+    void write_for(const ir::Statement &statement);
+    void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
+    void write_constant_arrays(const ir::Function &function);
+
+    // ------------------------------------------------------------ what group functions combine
+    std::string identity(const std::string &operation, Dtype dtype);
+    std::string combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype);
+
+    // ------------------------------------------------------------ facts about a function
+    bool uses_root(ir::RootId root) const { return used_roots_.contains(root); }
+    bool uses_dimension(ir::Op op, ir::RootId root, std::uint32_t dimension) const {
+        return used_dimensions_.contains({op, root, dimension});
+    }
+    std::string dimension_name(ir::Op op, ir::RootId root, std::uint32_t dimension) const;
+    bool assigned_once(ir::VariableId id) const { return assignments_[id] == 1; }
+
+    const ir::Module &module_;
+    const Target &target_;
+    const DialectRow &dialect_;
+    Writer out_;
+    std::vector<CompiledParameter> parameters_;
+    // Of the function that is being written.
+    const ir::Function *function_ = nullptr;
+    std::vector<std::string> variables_, roots_;
+    std::vector<int> assignments_;
+    std::set<std::string> names_;
+    std::set<ir::RootId> used_roots_;
+    std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
+    Declarations declarations_;
+
+private:
+    Spelled spell(const ir::Expression &expression);
+    Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
+    bool needs_unsigned(const ir::Expression &expression) const;
+    Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
+    Spelled spell_divide(const ir::Expression &expression);
+    Spelled spell_shift(const ir::Expression &expression);
+    Spelled spell_convert(const ir::Expression &expression);
+    Spelled spell_math(const ir::Expression &expression);
+    std::string checked_index(const ir::Expression &expression);
+    // The value after what C makes of small types: wrapped, rounded.
+    Spelled narrowed(Spelled spelled, Dtype dtype);
+    void write_print(const ir::Statement &statement);
+    std::string shortest_text(Dtype dtype);
+    std::string constant_array(const ir::Function &function, ir::RootId root);
+
+    std::vector<std::string> function_names_;
+    std::string helpers_;
+    std::set<std::string> helper_keys_;
+    std::size_t functions_named_ = 0;
+};
+
+Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
+Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
+
+[[noreturn]] void refuse_at(const ir::Function &function, Position at, const std::string &message);
+
+}  // namespace entrepot::kernel

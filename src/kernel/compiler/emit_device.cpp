@@ -1,0 +1,496 @@
+// Device dialects: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
+#include "kernel/compiler/emit_device.hpp"
+#include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/walk.hpp"
+
+#include <algorithm>
+
+namespace entrepot::kernel {
+
+namespace {
+
+constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
+
+}  // namespace
+
+// ---------------------------------------------------------------- the program
+
+std::string DeviceEmitter::prologue() {
+    std::string text;
+    switch (dialect_.dialect) {
+    case Dialect::opencl_c: {
+        const auto uses = [&](std::string_view word) { return out_.text().find(word) != std::string::npos; };
+        if (target_.fp64 && uses("double"))
+            pragmas_.insert("cl_khr_fp64");
+        if (target_.fp16 && uses("half"))
+            pragmas_.insert("cl_khr_fp16");
+        for (const std::string &pragma : pragmas_)
+            text += "#pragma OPENCL EXTENSION " + pragma + " : enable\n";
+        return text.empty() ? text : text + "\n";
+    }
+    case Dialect::sycl:
+        return "#include <sycl/sycl.hpp>\n\n";
+    default:
+        return text;
+    }
+}
+
+std::string DeviceEmitter::options() const {
+    switch (dialect_.dialect) {
+    case Dialect::opencl_c:
+        return target_.fast_math ? "-cl-fast-relaxed-math" : "";
+    case Dialect::sycl:
+        return target_.fast_math ? "-ffast-math" : "-fno-fast-math -fwrapv";
+    case Dialect::cuda:
+        return target_.fast_math ? "--use_fast_math" : "";
+    default:
+        return target_.fast_math ? "-ffast-math" : "-fwrapv";
+    }
+}
+
+void DeviceEmitter::add_array(const ir::Function &kernel, ir::RootId id, std::vector<std::string> &parameters) {
+    const ir::Root &root = kernel.roots[id];
+    const std::uint32_t place = *root.parameter;
+    if (uses_root(id)) {
+        const bool is_local = root.type.space == Space::local;
+        parameters_.push_back(
+            {is_local ? CompiledParameter::What::local : CompiledParameter::What::pointer, place, 0, root.type.dtype});
+        if (is_local && is(Dialect::sycl))
+            parameters.push_back("sycl::ext::oneapi::experimental::work_group_memory<" + storage_type(root.type.dtype) + "[]> " +
+                                 roots_[id]);
+        else if (!(is_local && is_cuda_like()))
+            parameters.push_back(pointer_to(root, root.restrict_ && !is_local) + roots_[id]);
+    }
+    for (const ir::Op op : {ir::Op::extent, ir::Op::stride})
+        for (std::uint32_t i = 0; i < root.type.ndim; ++i) {
+            if (!uses_dimension(op, id, i))
+                continue;
+            parameters_.push_back({op == ir::Op::extent ? CompiledParameter::What::extent : CompiledParameter::What::stride,
+                                   place, i, dtypes::int64});
+            parameters.push_back(value_type(dtypes::int64) + " " + dimension_name(op, id, i));
+        }
+}
+
+std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel) {
+    std::vector<std::string> parameters;
+    std::set<ir::VariableId> used;
+    ir::for_each_expression(kernel.body, [&](const ir::Expression &each) {
+        if (each.op == ir::Op::variable)
+            used.insert(each.id);
+    });
+    std::size_t local_arrays = 0;
+    for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
+        local_arrays += kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local && uses_root(i);
+    if (is_cuda_like() && local_arrays > 1)  // each begins where the one before ends
+        for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
+            if (kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local)
+                for (std::uint32_t d = 0; d < kernel.roots[i].type.ndim; ++d)
+                    used_dimensions_.insert({ir::Op::extent, i, d});
+
+    for (std::uint32_t place = 0; place < kernel.parameter_count; ++place) {
+        for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
+            if (kernel.roots[i].parameter == place)
+                add_array(kernel, i, parameters);
+        for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
+            const ir::Variable &variable = kernel.variables[i];
+            if (variable.parameter != place || !used.contains(i))
+                continue;
+            parameters_.push_back({CompiledParameter::What::value, place, 0, variable.type.dtype});
+            const bool carried = words(variable.type.dtype).carried();
+            parameters.push_back(storage_type(variable.type.dtype) + " " + variables_[i] + (carried ? "_bits" : ""));
+        }
+    }
+    for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
+        parameters_.push_back({CompiledParameter::What::global_size, 0, i, dtypes::int64});
+        parameters.push_back("long long global_size" + std::to_string(i));
+    }
+    if (module_.checks_bounds) {
+        parameters_.push_back({CompiledParameter::What::report, 0, 0, dtypes::int64});
+        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
+    }
+    return parameters;
+}
+
+void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
+    for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
+        const ir::Root &root = kernel.roots[i];
+        if (root.type.space != Space::local || root.parameter || !uses_root(i))
+            continue;
+        std::int64_t size = 1;
+        for (const std::int64_t extent : root.type.shape)
+            size *= extent;
+        const std::string extent = "[" + std::to_string(std::max<std::int64_t>(size, 1)) + "]";
+        if (is(Dialect::sycl))
+            out_.line("static sycl::ext::oneapi::experimental::work_group_static<" + storage_type(root.type.dtype) + extent +
+                      "> " + roots_[i] + ";");
+        else
+            out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " + roots_[i] + extent + ";");
+    }
+}
+
+// CUDA's dynamic shared memory is one block: the arrays follow each other in it, each from a multiple of 16 bytes on.
+void DeviceEmitter::write_launch_sized_arrays(const ir::Function &kernel) {
+    if (!is_cuda_like())
+        return;
+    std::string before;
+    for (std::uint32_t place = 0; place < kernel.parameter_count; ++place)
+        for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
+            const ir::Root &root = kernel.roots[i];
+            if (root.parameter != place || root.type.space != Space::local || !uses_root(i))
+                continue;
+            const std::string type = storage_type(root.type.dtype);
+            if (before.empty())
+                out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
+            out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
+                      (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
+            std::string size = "sizeof(" + type + ")";
+            for (std::uint32_t d = 0; d < root.type.ndim; ++d)
+                size += " * " + dimension_name(ir::Op::extent, i, d);
+            before += (before.empty() ? "" : " + ") + ("(" + size + " + 15) / 16 * 16");
+        }
+}
+
+void DeviceEmitter::write_kernel(const ir::Function &kernel) {
+    write_constant_arrays(kernel);
+    const std::vector<std::string> parameters = parameters_of(kernel);
+    // The body first: what it needs of the signature is known then.
+    Declarations::Variables local;
+    for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
+        if (!kernel.variables[i].parameter)
+            local.insert(i);
+    declarations_.clear();
+    declarations_.plan(row_of(kernel.body), local);
+
+    Writer before = out_;
+    const std::size_t promised = parameters_.size();
+    const auto write_all = [&] {
+        std::vector<std::string> all = parameters;
+        if (!scratch_.empty())
+            all.push_back("local ulong *scratch");
+        std::string head = std::string(dialect_.kernel) + function_name(kernel) + "(" + joined(all) + ")";
+        if (is(Dialect::sycl)) {
+            out_.line("extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<" +
+                      std::to_string(target_.dimensions) + ">))");
+        }
+        out_.open(head);
+        for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
+            const ir::Variable &variable = kernel.variables[i];
+            if (variable.parameter && words(variable.type.dtype).carried())
+                out_.line("float " + variables_[i] + " = " + loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
+        }
+        for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
+            const std::string axis = dimension(i);
+            out_.line("if ((long long)blockIdx." + axis + " * blockDim." + axis + " + threadIdx." + axis + " >= global_size" +
+                      std::to_string(i) + ")");
+            out_.line("    return;");
+        }
+        write_local_arrays(kernel);
+        write_launch_sized_arrays(kernel);
+        write_private_arrays(kernel, used_roots_);
+        write(kernel.body);
+        out_.close();
+    };
+    write_all();
+    if (!scratch_.empty()) {  // group functions have asked for a parameter
+        out_ = std::move(before);
+        parameters_.resize(promised);
+        parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
+        write_all();
+    }
+}
+
+std::string DeviceEmitter::root_argument(ir::RootId root) {
+    const ir::Root &array = function_->roots[root];
+    if (is(Dialect::sycl) && array.type.space == Space::local)
+        return "&" + roots_[root] + "[0]";
+    return roots_[root];
+}
+
+// Functions that ask for the global size are given it; seldom one does.
+bool DeviceEmitter::passes_global_sizes() const {
+    bool asks = false;
+    for (const ir::Function &function : module_.functions)
+        if (&function != &module_.kernel())
+            ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+                asks |= each.op == ir::Op::index && each.text == "global_size";
+            });
+    return asks && is_guarded();
+}
+
+void DeviceEmitter::add_hidden_parameters(std::vector<std::string> &parameters) {
+    for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
+        parameters.push_back("long long global_size" + std::to_string(i));
+    if (module_.checks_bounds)
+        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
+}
+
+void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &) {
+    for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
+        arguments.push_back("global_size" + std::to_string(i));
+    if (module_.checks_bounds)
+        arguments.push_back("report");
+}
+
+// ---------------------------------------------------------------- ids, barriers, fences
+
+std::string DeviceEmitter::dimension(std::uint32_t number) const {
+    return dialect_.dimensions[0].empty() ? std::to_string(number)
+                                          : std::string(dialect_.dimensions[target_.dimensions - 1 - number]);
+}
+
+void DeviceEmitter::carry_this_item() {
+    carry_along("this_item", "static inline auto this_item() {\n    return sycl::ext::oneapi::this_work_item::get_nd_item<" +
+                                 std::to_string(target_.dimensions) + ">();\n}");
+}
+
+void DeviceEmitter::carry_linear_ids() {
+    const std::string head(dialect_.function);
+    carry_along("group_thread", head +
+                                    "unsigned group_thread() {\n"
+                                    "    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);\n}\n\n" +
+                                    head + "unsigned group_threads() {\n    return blockDim.x * blockDim.y * blockDim.z;\n}\n\n" +
+                                    head +
+                                    "unsigned sub_group_threads() {\n"
+                                    "    unsigned left = group_threads() - group_thread() / warpSize * warpSize;\n"
+                                    "    return left < warpSize ? left : warpSize;\n}");
+}
+
+Spelled DeviceEmitter::index(const ir::Expression &expression) {
+    if (expression.text == "work_dim")
+        return {std::to_string(target_.dimensions)};
+    const auto row = std::ranges::find(dialect_.indices, expression.text, &IndexWords::index);
+    if (row == dialect_.indices.end())
+        throw std::logic_error("no dialect knows the index " + expression.text);
+    const bool is_sub_group = expression.text.find("sub_group") != std::string::npos;
+    if (is_sub_group && !target_.sub_groups)
+        refuse_at(*function_, expression.at, "the device has no sub-groups; use local memory and barrier() instead");
+    if (!is_sub_group && expression.number >= target_.dimensions)
+        return {expression.text.ends_with("_id") ? "0" : "1"};
+    if (is_guarded() && expression.text == "global_size")
+        return {"global_size" + std::to_string(expression.number)};
+    if (is(Dialect::sycl))
+        carry_this_item();
+    if (is_sub_group && is_cuda_like())
+        carry_linear_ids();
+    if (is_sub_group && is(Dialect::opencl_c))
+        pragmas_.insert("cl_khr_subgroups");
+    std::string text(row->text);
+    for (std::size_t at; (at = text.find('@')) != text.npos;)
+        text.replace(at, 1, dimension(expression.number));
+    const int binding = text.find(" + ") != text.npos ? binds_add : text.find(" * ") != text.npos ? binds_multiply : binds_unary;
+    return {std::move(text), binding};
+}
+
+void DeviceEmitter::write_barrier(const ir::Statement &statement) {
+    if (is(Dialect::sycl))
+        carry_this_item();
+    if (statement.scope == ir::Scope::sub_group) {
+        if (is(Dialect::opencl_c))
+            pragmas_.insert("cl_khr_subgroups");
+        return out_.line(dialect_.sub_group_barrier);
+    }
+    const std::size_t which = statement.fences == ir::local_fence ? 0 : statement.fences == ir::global_fence ? 1 : 2;
+    out_.line(dialect_.barriers[which]);
+}
+
+namespace {
+
+std::string sycl_order(ir::Order order) {
+    constexpr const char *names[] = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
+    return "sycl::memory_order::" + std::string(names[static_cast<std::size_t>(order)]);
+}
+
+std::string sycl_scope(ir::Scope scope) {
+    constexpr const char *names[] = {"work_item", "sub_group", "work_group", "device", "system"};
+    return "sycl::memory_scope::" + std::string(names[static_cast<std::size_t>(scope)]);
+}
+
+}  // namespace
+
+std::string DeviceEmitter::fence(ir::Scope scope, ir::Order order, std::uint8_t fences) {
+    if (is(Dialect::sycl))
+        return "sycl::atomic_fence(" + sycl_order(order) + ", " + sycl_scope(scope) + ");";
+    if (is_cuda_like())
+        return scope <= ir::Scope::work_group ? "__threadfence_block();"
+               : scope == ir::Scope::device   ? "__threadfence();"
+                                              : "__threadfence_system();";
+    return fences == ir::local_fence    ? "mem_fence(CLK_LOCAL_MEM_FENCE);"
+           : fences == ir::global_fence ? "mem_fence(CLK_GLOBAL_MEM_FENCE);"
+                                        : "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
+}
+
+void DeviceEmitter::write_fence(const ir::Statement &statement) {
+    out_.line(fence(statement.scope, statement.order, statement.fences));
+}
+
+// Atomics of the dialects without orders are relaxed: fences around them make the others.
+void DeviceEmitter::write(const ir::Statement &statement) {
+    const bool is_ordered = !is(Dialect::sycl) && !statement.expressions.empty() &&
+                            statement.expressions[0].op == ir::Op::atomic && statement.expressions[0].order != ir::Order::relaxed;
+    if (!is_ordered)
+        return Emitter::write(statement);
+    const ir::Expression &atomic = statement.expressions[0];
+    const std::string line = fence(atomic.scope, atomic.order, ir::local_fence | ir::global_fence);
+    if (atomic.order != ir::Order::acquire)
+        out_.line(line);
+    Emitter::write(statement);
+    if (atomic.order != ir::Order::release)
+        out_.line(line);
+}
+
+// ---------------------------------------------------------------- atomics
+
+// A compare-and-swap loop on the bits: two floats that are equal need not be the same, and one that is not a number equals
+// nothing.
+std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std::string &at,
+                                     const std::vector<std::string> &values) {
+    const ir::Root &root = function_->roots[expression.id];
+    const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : uint32;
+    const std::string &name = expression.text;
+    const std::string space(is(Dialect::opencl_c) ? dialect_.spaces[static_cast<std::size_t>(root.type.space)] : "");
+    const std::string word = space.empty() ? "" : "_" + space.substr(0, space.size() - 1);
+    const std::string called = "atomic_" + name + "_" + name_of(dtype) + word;
+    const std::string T(words(dtype).value), B(words(bits).value);
+    const std::string swap = is(Dialect::opencl_c) ? (dtype.bits == 64 ? "atom_cmpxchg" : "atomic_cmpxchg") : "atomicCAS";
+    const auto as = [&](const std::string &to, const std::string &what) {
+        return is(Dialect::opencl_c) ? "as_" + to + "(" + what + ")" : "__builtin_bit_cast(" + to + ", " + what + ")";
+    };
+    const std::string pointer = "volatile " + space + B + " *";
+    const std::string given = is(Dialect::opencl_c) ? pointer : B + " *";
+    std::string body;
+    if (name == "compare_exchange") {
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at, " + T + " expected, " +
+               T + " desired) {\n    return " +
+               as(T, swap + "((" + given + ")at, " + as(B, "expected") + ", " + as(B, "desired") + ")") + ";\n}";
+    } else if (name == "load") {
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at) {\n    return " +
+               as(T, swap + "((" + given + ")at, 0, 0)") + ";\n}";
+    } else {
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at, " + T + " value) {\n" +
+               "    " + given + "bits = (" + given + ")at;\n" + "    " + B + " found = *(" + pointer + ")at, expected;\n" +
+               "    do {\n"
+               "        expected = found;\n"
+               "        const " +
+               T + " old = " + as(T, "expected") + ";\n" + "        found = " + swap + "(bits, expected, " +
+               as(B, "(" + T + ")(" + operation_text(name) + ")") + ");\n" +
+               "    } while (found != expected);\n"
+               "    return " +
+               as(T, "found") + ";\n}";
+    }
+    carry_along(called, std::string(dialect_.function) + body);
+    return called + "(" + at + (values.empty() ? "" : ", ") + joined(values) + ")";
+}
+
+std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &at,
+                                         const std::vector<std::string> &values) {
+    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const std::string &name = expression.text;
+    if (dtype.bits == 64) {
+        pragmas_.insert("cl_khr_int64_base_atomics");
+        if (name == "min" || name == "max" || name == "and" || name == "or" || name == "xor")
+            pragmas_.insert("cl_khr_int64_extended_atomics");
+    }
+    if (!is_integer(dtype))
+        return swap_loop(expression, at, values);
+    const std::string prefix = dtype.bits == 64 ? "atom_" : "atomic_";
+    if (name == "load")
+        return prefix + "add(" + at + ", 0)";
+    const std::string word = name == "exchange" || name == "store" ? "xchg" : name == "compare_exchange" ? "cmpxchg" : name;
+    return prefix + word + "(" + at + ", " + joined(values) + ")";
+}
+
+std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values) {
+    const ir::Root &root = function_->roots[expression.id];
+    const std::string T = storage_type(root.type.dtype), &name = expression.text;
+    const std::string space = root.type.space == Space::local ? "local_space" : "global_space";
+    const std::string reference = "sycl::atomic_ref<" + T + ", sycl::memory_order::relaxed, " + sycl_scope(expression.scope) +
+                                  ", sycl::access::address_space::" + space + ">(" +
+                                  element(expression.id, expression.operands[0]) + ")";
+    const std::string order = expression.order == ir::Order::relaxed ? "" : sycl_order(expression.order);
+    const auto with_order = [&](std::string listed) {
+        return "(" + listed + (order.empty() || listed.empty() ? order : ", " + order) + ")";
+    };
+    if (name == "load" || name == "store" || name == "exchange")
+        return reference + "." + name + with_order(joined(values));
+    if (name == "compare_exchange") {
+        carry_along("compare_exchange", "template <class Reference, class T> static inline T compare_exchange(Reference "
+                                        "reference, T expected, T desired, sycl::memory_order order) {\n"
+                                        "    reference.compare_exchange_strong(expected, desired, order);\n"
+                                        "    return expected;\n}");
+        return "compare_exchange(" + reference + ", (" + T + ")(" + values[0] + "), (" + T + ")(" + values[1] + "), " +
+               sycl_order(expression.order) + ")";
+    }
+    return reference + ".fetch_" + name + with_order(joined(values));
+}
+
+std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const std::string &at,
+                                       const std::vector<std::string> &values) {
+    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const std::string &name = expression.text;
+    const bool wide = dtype.bits == 64, is_signed = dtype.code == TypeCode::integer;
+    const std::string scope = expression.scope == ir::Scope::system                            ? "_system"
+                              : expression.scope <= ir::Scope::work_group && is(Dialect::cuda) ? "_block"
+                                                                                               : "";
+    if (!is_integer(dtype)) {
+        if (name == "add")
+            return "atomicAdd" + scope + "(" + at + ", " + values[0] + ")";
+        if (name == "sub")
+            return "atomicAdd" + scope + "(" + at + ", -(" + values[0] + "))";
+        return swap_loop(expression, at, values);
+    }
+    if (name == "min" || name == "max")
+        return std::string("atomicM") + name.substr(1) + scope + "(" + at + ", " + values[0] + ")";
+    // The others do not care for the sign, and have no signed form of 64 bits.
+    const std::string U = "unsigned long long", T(words(dtype).value);
+    const bool cast = wide && is_signed;
+    const std::string where = cast ? "(" + U + " *)" + at : at;
+    const auto value = [&](const std::string &text) { return cast ? "(" + U + ")(" + text + ")" : text; };
+    const auto call = [&](const std::string &word, const std::string &listed) {
+        return (cast ? "(" + T + ")" : "") + word + scope + "(" + where + ", " + listed + ")";
+    };
+    if (name == "sub")
+        return call("atomicAdd", (is_signed && !wide ? "-(" : "0 - (") + values[0] + ")");
+    if (name == "load")
+        return call("atomicOr", "0");
+    if (name == "exchange" || name == "store")
+        return call("atomicExch", value(values[0]));
+    if (name == "compare_exchange")
+        return call("atomicCAS", value(values[0]) + ", " + value(values[1]));
+    std::string word = "atomic" + name;
+    word[6] = static_cast<char>(word[6] - 'a' + 'A');
+    return call(word, value(values[0]));
+}
+
+std::string DeviceEmitter::atomic(const ir::Expression &expression) {
+    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    if (dtype.bits < 32 || (!is_integer(dtype) && dtype.code != TypeCode::floating))
+        refuse_at(*function_, expression.at,
+                  "an atomic of " + name_of(dtype) + " is not to be had in " + std::string(dialect_.name) +
+                      "; use int32, int64, uint32, uint64, float32 or float64");
+    if (dtype.bits == 64 && !target_.atomic64)
+        refuse_at(*function_, expression.at,
+                  "the device has no atomics of 64 bits, and this one is of " + name_of(dtype) + "; use a type of 32 bits");
+    std::vector<std::string> values;
+    for (std::size_t i = 1; i < expression.operands.size(); ++i)
+        values.push_back(text(expression.operands[i]));
+    const std::string at = "&" + element(expression.id, expression.operands[0]);
+    if (is(Dialect::opencl_c))
+        return opencl_atomic(expression, at, values);
+    return is(Dialect::sycl) ? sycl_atomic(expression, values) : cuda_atomic(expression, at, values);
+}
+
+// ---------------------------------------------------------------- bounds
+
+std::string DeviceEmitter::first_report() const {
+    if (is(Dialect::opencl_c))
+        return "atomic_cmpxchg((volatile global int *)report, 0, 1) == 0";
+    if (is(Dialect::sycl))
+        return "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::device>(*(int *)report).exchange(1) == 0";
+    return "atomicCAS((int *)report, 0, 1) == 0";
+}
+
+Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
+    return DeviceEmitter(module, target).run(arguments);
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,62 @@
+// DeviceEmitter: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
+#pragma once
+#include "kernel/compiler/emit.hpp"
+
+namespace entrepot::kernel {
+
+class DeviceEmitter : public Emitter {
+public:
+    using Emitter::Emitter;
+
+protected:
+    bool is(Dialect dialect) const { return dialect_.dialect == dialect; }
+    bool is_cuda_like() const { return is(Dialect::cuda) || is(Dialect::hip); }
+
+    void write_kernel(const ir::Function &kernel) override;
+    std::string prologue() override;
+    std::string options() const override;
+    Spelled index(const ir::Expression &expression) override;
+    std::string atomic(const ir::Expression &expression) override;
+    std::string first_report() const override;
+    void write_group_function(const ir::Statement &statement) override;
+    void write_barrier(const ir::Statement &statement) override;
+    void write_fence(const ir::Statement &statement) override;
+    void write(const ir::Statement &statement) override;
+    using Emitter::write;
+    std::string root_argument(ir::RootId root) override;
+    void add_hidden_parameters(std::vector<std::string> &parameters) override;
+    void add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &) override;
+
+private:
+    std::string dimension(std::uint32_t number) const;
+    std::vector<std::string> parameters_of(const ir::Function &kernel);
+    void add_array(const ir::Function &kernel, ir::RootId root, std::vector<std::string> &parameters);
+    void write_local_arrays(const ir::Function &kernel);
+    void write_launch_sized_arrays(const ir::Function &kernel);
+    std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
+
+    std::string opencl_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+    std::string sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values);
+    std::string cuda_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+    std::string swap_loop(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+
+    std::string group_call(const ir::Statement &statement);
+    std::string sycl_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string cuda_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string opencl_group(const ir::Expression &call, const std::vector<std::string> &values);
+    void carry_this_item();
+    void carry_linear_ids();
+    std::string carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype);
+    std::string carry_block_function(const std::string &name, const std::string &operation, Dtype dtype);
+    std::string carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype, bool in_sub_group);
+
+    // Whether a launch may have more work-items than were asked for, so that its blocks can be full ones.
+    bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
+    bool passes_global_sizes() const;
+
+    std::set<std::string> pragmas_;
+    std::string scratch_;
+    std::uint32_t scratch_bytes_ = 0;
+};
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,440 @@
+// Emitter: expressions as all C dialects write them.
+#include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/typing.hpp"
+
+#include <cmath>
+#include <map>
+
+namespace entrepot::kernel {
+
+namespace {
+
+bool is_small_integer(Dtype dtype) { return is_integer(dtype) && dtype.bits < 32; }
+
+}  // namespace
+
+std::string Emitter::text(const ir::Expression &expression, int binding) {
+    Spelled spelled = spell(expression);
+    return spelled.binding < binding ? "(" + spelled.text + ")" : spelled.text;
+}
+
+std::string Emitter::loaded(const std::string &element, Dtype dtype) {
+    if (words(dtype).carried())
+        return helper("load_" + name_of(dtype), dtype) + "(" + element + ")";
+    return element;
+}
+
+std::string Emitter::stored(const ir::Expression &value) {
+    const Dtype dtype = value.type.dtype;
+    if (words(dtype).carried())
+        return helper("bits_" + name_of(dtype), dtype) + "(" + text(value) + ")";
+    return text(value);
+}
+
+// `exact`: the literal is of just its type, where C would calculate with it before it meets a typed operand.
+std::string Emitter::constant(const ir::Expression &expression, bool exact) {
+    const Dtype dtype = expression.type.dtype;
+    const std::string suffix(words(dtype).suffix);
+    const auto real = [&]() -> double {
+        return std::visit(
+            [](const auto &value) -> double {
+                if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
+                    return static_cast<double>(value);
+                else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::complex<double>>)
+                    return value.real();
+                else
+                    return 0;
+            },
+            expression.value);
+    };
+    const auto floating = [&](double value, Dtype type) -> std::string {
+        const bool single = type.bits != 64;
+        if (std::isnan(value))
+            return std::string(single ? dialect_.nan32 : dialect_.nan64);
+        if (std::isinf(value))
+            return (value < 0 ? "-" : "") + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
+        const TypeWords &row = words(type);
+        std::string digits = digits_of(value, single);
+        if (type.bits == 16 && !row.carried() && row.suffix.empty())
+            return "(" + std::string(row.value) + ")" + digits + "f";
+        return digits + std::string(row.suffix);
+    };
+    if (is_boolean(dtype))
+        return real() != 0 ? "true" : "false";
+    if (is_complex(dtype)) {
+        const auto *value = std::get_if<std::complex<double>>(&expression.value);
+        return helper("make", dtype) + "(" + floating(real(), part_of(dtype)) + ", " +
+               floating(value ? value->imag() : 0, part_of(dtype)) + ")";
+    }
+    if (!is_integer(dtype))
+        return floating(real(), dtype);
+    if (dtype.code == TypeCode::unsigned_integer) {
+        const auto *wide = std::get_if<std::uint64_t>(&expression.value);
+        const auto *narrow = std::get_if<std::int64_t>(&expression.value);
+        const std::uint64_t value = wide ? *wide : narrow ? static_cast<std::uint64_t>(*narrow) : std::uint64_t(real());
+        return std::to_string(value) + (exact || value > INT32_MAX ? suffix : "");
+    }
+    const auto *wide = std::get_if<std::uint64_t>(&expression.value);
+    const auto *narrow = std::get_if<std::int64_t>(&expression.value);
+    const std::int64_t value = narrow ? *narrow : wide ? static_cast<std::int64_t>(*wide) : std::int64_t(real());
+    if (value == INT64_MIN)
+        return "(" + std::to_string(value + 1) + suffix + " - 1)";
+    const bool fits = value >= -INT32_MAX && value <= INT32_MAX;
+    if (value == INT32_MIN && dtype.bits == 32)
+        return "(-2147483647 - 1)";
+    return std::to_string(value) + (exact || !fits ? suffix : "");
+}
+
+Spelled Emitter::narrowed(Spelled spelled, Dtype dtype) {
+    if (words(dtype).carried())
+        return {helper("round_" + name_of(dtype), dtype) + "(" + spelled.text + ")"};
+    if (!is_small_integer(dtype))
+        return spelled;
+    return {"(" + std::string(words(dtype).value) + ")" +
+                (spelled.binding < binds_unary ? "(" + spelled.text + ")" : spelled.text),
+            binds_unary};
+}
+
+Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view sign, int binding) {
+    const ir::Expression &left = expression.operands[0], &right = expression.operands[1];
+    const bool both = left.op == ir::Op::constant && right.op == ir::Op::constant;
+    const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
+    const auto operand = [&](const ir::Expression &each, int at_least) {
+        if (each.op == ir::Op::constant && both)
+            return constant(each, true);
+        return text(each, bits && each.op != expression.op ? binds_unary : at_least);
+    };
+    return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
+}
+
+// Integers of Python's arrays wrap. Host and SYCL say so by an option; elsewhere C's signed ones may do anything but the unsigned
+// wrap. Those of 64 bits stay as they are: they count elements.
+bool Emitter::needs_unsigned(const ir::Expression &expression) const {
+    if (dialect_.dialect == Dialect::cpp || dialect_.dialect == Dialect::sycl)
+        return false;
+    const Dtype dtype = expression.type.dtype;
+    return dtype == Dtype{TypeCode::integer, 32} ||
+           (dtype == Dtype{TypeCode::unsigned_integer, 16} && expression.op == ir::Op::multiply);
+}
+
+Spelled Emitter::spell_unsigned(const ir::Expression &expression, std::string_view sign) {
+    const std::string cast = "(" + std::string(words({TypeCode::unsigned_integer, 32}).value) + ")";
+    const auto operand = [&](const ir::Expression &each) { return cast + text(each, binds_unary); };
+    const auto &operands = expression.operands;
+    const std::string calculated = operands.size() == 1
+                                       ? std::string(sign) + operand(operands[0])
+                                       : operand(operands[0]) + " " + std::string(sign) + " " + operand(operands[1]);
+    return {"(" + std::string(words(expression.type.dtype).value) + ")(" + calculated + ")", binds_unary};
+}
+
+Spelled Emitter::spell_shift(const ir::Expression &expression) {
+    const Dtype dtype = expression.type.dtype;
+    const ir::Expression &count = expression.operands[1];
+    const bool left = expression.op == ir::Op::shift_left;
+    if (count.op == ir::Op::constant) {
+        const auto *known = std::get_if<std::int64_t>(&count.value);
+        const auto *wide = std::get_if<std::uint64_t>(&count.value);
+        const std::int64_t value = known ? *known : wide && *wide < 64 ? static_cast<std::int64_t>(*wide) : -1;
+        if (value >= 0 && value < dtype.bits) {
+            const ir::Expression &shifted = expression.operands[0];
+            const std::string operand = shifted.op == ir::Op::constant ? constant(shifted, true) : text(shifted, binds_add);
+            return narrowed({operand + (left ? " << " : " >> ") + std::to_string(value), binds_shift}, dtype);
+        }
+    }
+    return {helper(left ? "shift_left" : "shift_right", dtype) + "(" + text(expression.operands[0]) + ", " + text(count) + ")"};
+}
+
+Spelled Emitter::spell_divide(const ir::Expression &expression) {
+    const Dtype dtype = expression.type.dtype;
+    switch (expression.op) {
+    case ir::Op::truncate_divide:
+        return narrowed(spell_binary(expression, "/", binds_multiply), dtype);
+    case ir::Op::truncate_modulo:
+        return narrowed(spell_binary(expression, "%", binds_multiply), dtype);
+    default:
+        Spelled spelled{helper(expression.op == ir::Op::floor_divide ? "floor_divide" : "floor_modulo", dtype) + "(" +
+                        text(expression.operands[0]) + ", " + text(expression.operands[1]) + ")"};
+        return words(dtype).carried() ? narrowed(std::move(spelled), dtype) : spelled;
+    }
+}
+
+Spelled Emitter::spell_convert(const ir::Expression &expression) {
+    const ir::Expression &operand = expression.operands[0];
+    const Dtype from = operand.type.dtype, to = expression.type.dtype;
+    if (from == to)
+        return spell(operand);
+    if (is_boolean(to)) {
+        if (is_complex(from))
+            return {"!" + helper("equal", from) + "(" + text(operand) + ", " + helper("make", from) + "(0, 0))", binds_unary};
+        return {text(operand, binds_equal + 1) + " != 0", binds_equal};
+    }
+    if (is_complex(to)) {
+        const std::string make = helper("make", to);
+        if (!is_complex(from))
+            return {make + "(" + text(operand) + ", 0)"};
+        helper("type", from);
+        const std::string name = name_of(to) + "_of_" + name_of(from);
+        const std::string part(words(part_of(to)).value);
+        carry_along(name, std::string(dialect_.function) + name_of(to) + " " + name + "(" + name_of(from) + " z) {\n    return " +
+                              make + "((" + part + ")z.x, (" + part + ")z.y);\n}");
+        return {name + "(" + text(operand) + ")"};
+    }
+    if (words(to).carried()) {
+        const bool is_float = words(from).value == "float";
+        return {helper("round_" + name_of(to), to) + "(" + (is_float ? text(operand) : "(float)" + text(operand, binds_unary)) +
+                ")"};
+    }
+    if (words(from).carried() && to.bits == 32 && to.code == TypeCode::floating)
+        return spell(operand);
+    return {"(" + std::string(words(to).value) + ")" + text(operand, binds_unary), binds_unary};
+}
+
+Spelled Emitter::spell_math(const ir::Expression &expression) {
+    const std::string &name = expression.text;
+    const ir::Expression &first = expression.operands[0];
+    const Dtype dtype = first.type.dtype;
+    if (name == "real" || name == "imag") {
+        if (!is_complex(dtype))
+            return name == "real" ? spell(first) : Spelled{"0"};
+        return {text(first, binds_primary) + (name == "real" ? ".x" : ".y")};
+    }
+    std::vector<std::string> operands;
+    for (const ir::Expression &operand : expression.operands)
+        operands.push_back(text(operand));
+    const std::string listed = "(" + joined(operands) + ")";
+    if (name == "make_complex")
+        return {helper("make", expression.type.dtype) + listed};
+    if (name == "conj" && !is_complex(dtype))
+        return spell(first);
+    if (is_complex(dtype) || name == "min" || name == "max" || name == "power")
+        return name == "power" && !is_complex(dtype) && !is_integer(dtype)
+                   ? narrowed({math_words(dialect_, name, dtype) + listed}, dtype)
+                   : Spelled{helper(name, dtype) + listed};
+    if (name == "abs" && (dtype.code == TypeCode::unsigned_integer || is_boolean(dtype)))
+        return spell(first);
+    if (name == "abs" && is_integer(dtype))
+        return {helper(name, dtype) + listed};
+    const std::string word = math_words(dialect_, name, dtype);
+    if (word.empty())
+        return narrowed({helper(name, dtype) + listed}, dtype);
+    return is_boolean(expression.type.dtype) ? Spelled{word + listed} : narrowed({word + listed}, dtype);
+}
+
+std::string Emitter::arguments_of(const ir::Expression &call) {
+    const ir::Function &callee = module_.functions[call.id];
+    std::vector<std::string> places(callee.parameter_count);
+    std::size_t next_root = 0, next_value = 0;
+    std::map<std::uint32_t, std::pair<bool, std::uint32_t>> order;  // place: whether a root
+    for (std::uint32_t i = 0; i < callee.roots.size(); ++i)
+        if (callee.roots[i].parameter)
+            order[*callee.roots[i].parameter] = {true, i};
+    for (std::uint32_t i = 0; i < callee.variables.size(); ++i)
+        if (callee.variables[i].parameter)
+            order[*callee.variables[i].parameter] = {false, i};
+    std::vector<std::string> parts;
+    for (const auto &[place, which] : order)
+        parts.push_back(which.first ? root_argument(call.roots[next_root++]) : text(call.operands[next_value++]));
+    add_hidden_arguments(parts, callee);
+    return "(" + joined(parts) + ")";
+}
+
+Spelled Emitter::spell(const ir::Expression &expression) {
+    const Dtype dtype = expression.type.dtype;
+    const auto &operands = expression.operands;
+    const auto by_helper = [&](std::string_view name, Dtype of) {
+        std::vector<std::string> parts;
+        for (const ir::Expression &operand : operands)
+            parts.push_back(text(operand));
+        return Spelled{helper(name, of) + "(" + joined(parts) + ")"};
+    };
+    const auto arithmetic = [&](std::string_view name, std::string_view sign, int binding) {
+        if (needs_unsigned(expression))
+            return spell_unsigned(expression, sign);
+        return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
+    };
+    switch (expression.op) {
+    case ir::Op::constant: {
+        std::string text = constant(expression, false);
+        const bool negative = text.starts_with('-') || text.starts_with('(');
+        return {std::move(text), negative ? binds_unary : binds_primary};
+    }
+    case ir::Op::variable:
+        return {variable(expression.id)};
+    case ir::Op::extent:
+    case ir::Op::stride:
+        return {dimension_name(expression.op, expression.id, expression.number)};
+    case ir::Op::index:
+        return index(expression);
+    case ir::Op::negate:
+        if (needs_unsigned(expression))
+            return spell_unsigned(expression, "-");
+        return is_complex(dtype) ? by_helper("negate", dtype)
+                                 : narrowed({"-" + text(operands[0], binds_primary), binds_unary}, dtype);
+    case ir::Op::add:
+        return arithmetic("add", "+", binds_add);
+    case ir::Op::subtract:
+        return arithmetic("subtract", "-", binds_add);
+    case ir::Op::multiply:
+        return arithmetic("multiply", "*", binds_multiply);
+    case ir::Op::divide:
+        return arithmetic("divide", "/", binds_multiply);
+    case ir::Op::floor_divide:
+    case ir::Op::floor_modulo:
+    case ir::Op::truncate_divide:
+    case ir::Op::truncate_modulo:
+        return spell_divide(expression);
+    case ir::Op::power:
+        if (is_integer(dtype) || is_complex(dtype))
+            return by_helper("power", dtype);
+        return narrowed({math_words(dialect_, "power", dtype) + "(" + text(operands[0]) + ", " + text(operands[1]) + ")"}, dtype);
+    case ir::Op::shift_left:
+    case ir::Op::shift_right:
+        return spell_shift(expression);
+    case ir::Op::bit_and:
+        return spell_binary(expression, "&", binds_bit_and);
+    case ir::Op::bit_or:
+        return spell_binary(expression, "|", binds_bit_or);
+    case ir::Op::bit_xor:
+        return spell_binary(expression, "^", binds_bit_xor);
+    case ir::Op::bit_not:
+        return is_boolean(dtype) ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
+                                 : narrowed({"~" + text(operands[0], binds_primary), binds_unary}, dtype);
+    case ir::Op::less:
+        return spell_binary(expression, "<", binds_less);
+    case ir::Op::less_equal:
+        return spell_binary(expression, "<=", binds_less);
+    case ir::Op::greater:
+        return spell_binary(expression, ">", binds_less);
+    case ir::Op::greater_equal:
+        return spell_binary(expression, ">=", binds_less);
+    case ir::Op::equal:
+        return is_complex(operands[0].type.dtype) ? by_helper("equal", operands[0].type.dtype)
+                                                  : spell_binary(expression, "==", binds_equal);
+    case ir::Op::not_equal:
+        return is_complex(operands[0].type.dtype) ? Spelled{"!" + by_helper("equal", operands[0].type.dtype).text, binds_unary}
+                                                  : spell_binary(expression, "!=", binds_equal);
+    case ir::Op::logic_and:
+        return {text(operands[0], binds_and) + " && " + text(operands[1], binds_and + 1), binds_and};
+    case ir::Op::logic_or: {
+        const auto side = [&](const ir::Expression &each) {  // `&&` within `||` in brackets, as compilers advise
+            return text(each, each.op == ir::Op::logic_or ? binds_or : binds_and + 1);
+        };
+        return {side(operands[0]) + " || " + side(operands[1]), binds_or};
+    }
+    case ir::Op::logic_not:
+        return {"!" + text(operands[0], binds_unary), binds_unary};
+    case ir::Op::select: {
+        const auto arm = [&](const ir::Expression &each) {
+            return each.op == ir::Op::constant ? constant(each, true) : text(each, binds_select + 1);
+        };
+        return {text(operands[0], binds_select + 1) + " ? " + arm(operands[1]) + " : " + arm(operands[2]), binds_select};
+    }
+    case ir::Op::convert:
+        return spell_convert(expression);
+    case ir::Op::bit_cast: {
+        const Dtype from = operands[0].type.dtype;
+        if (words(from).carried())
+            return {helper("bits_" + name_of(from), from) + "(" + text(operands[0]) + ")"};
+        if (words(dtype).carried())
+            return {helper("load_" + name_of(dtype), dtype) + "(" + text(operands[0]) + ")"};
+        if (dialect_.dialect == Dialect::opencl_c)
+            return {"as_" + std::string(words(dtype).value) + "(" + text(operands[0]) + ")"};
+        return {"__builtin_bit_cast(" + std::string(words(dtype).value) + ", " + text(operands[0]) + ")"};
+    }
+    case ir::Op::math:
+        return spell_math(expression);
+    case ir::Op::load: {
+        std::string at = loaded(element(expression.id, operands[0]), function_->roots[expression.id].type.dtype);
+        if (is_boolean(dtype) && dialect_.dialect == Dialect::opencl_c)  // a byte there
+            return {at + " != 0", binds_equal};
+        return {std::move(at)};
+    }
+    case ir::Op::call:
+        return {function_names_[expression.id] + arguments_of(expression)};
+    case ir::Op::atomic:
+        return {atomic(expression)};
+    case ir::Op::bound_check:
+        return {checked_index(expression)};
+    case ir::Op::group:
+        break;
+    }
+    throw std::logic_error("a group function stands within an expression");
+}
+
+std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { return roots_[root] + "[" + text(offset) + "]"; }
+
+// ---------------------------------------------------------------- bounds
+
+// The index if it is in bounds, else 0; the first that is not tells the report where and whose it was.
+std::string Emitter::checked_index(const ir::Expression &expression) {
+    const std::string number(words(dtypes::int64).value);
+    carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" + std::string(dialect_.spaces[0]) +
+                                     number + " *report, " + number + " index, " + number + " extent, int line, int column, " +
+                                     number + " id0, " + number + " id1, " + number + R"( id2) {
+    if (index >= 0 && index < extent)
+        return index;
+    if ()" + first_report() + R"() {
+        report[1] = line;
+        report[2] = column;
+        report[3] = index;
+        report[4] = extent;
+        report[5] = id0;
+        report[6] = id1;
+        report[7] = id2;
+    }
+    return 0;
+})");
+    std::string ids;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        ir::Expression id;
+        id.op = ir::Op::index;
+        id.text = "global_id";
+        id.number = i;
+        ids += ", " + index(id).text;
+    }
+    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
+           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
+}
+
+// ---------------------------------------------------------------- what group functions combine
+
+// What an operation leaves the other operand as it is with.
+std::string Emitter::identity(const std::string &operation, Dtype dtype) {
+    const bool is_float = dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
+    const std::string type = value_type(dtype);
+    if (dtype.code == TypeCode::complex)
+        return helper("make", dtype) + (operation == "mul" ? "(1, 0)" : "(0, 0)");
+    if (operation == "mul")
+        return "1";
+    if (operation == "and")
+        return dtype.code == TypeCode::boolean ? "true" : "(" + type + ")~0";
+    if (operation != "min" && operation != "max")
+        return "0";
+    const bool least = operation == "max";
+    if (is_float)
+        return (least ? "-" : "") + std::string(dtype.bits == 64 ? dialect_.infinity64 : dialect_.infinity32);
+    if (dtype.code == TypeCode::integer) {
+        const std::string most = std::to_string((std::uint64_t{1} << (dtype.bits - 1)) - 1) +
+                                 (dtype.bits == 64 ? std::string(words(dtype).suffix) : "");
+        return least ? "(-" + most + " - 1)" : most;
+    }
+    return least ? "0" : "(" + type + ")~0";
+}
+
+std::string Emitter::combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype) {
+    if (operation == "min" || operation == "max")
+        return helper(operation, dtype) + "(" + a + ", " + b + ")";
+    if (dtype.code == TypeCode::complex)
+        return helper(operation == "mul" ? "multiply" : "add", dtype) + "(" + a + ", " + b + ")";
+    const std::string sign = operation == "add"   ? "+"
+                             : operation == "mul" ? "*"
+                             : operation == "and" ? "&"
+                             : operation == "or"  ? "|"
+                                                  : "^";
+    const std::string text = a + " " + sign + " " + b;
+    if (words(dtype).carried())
+        return helper("round_" + name_of(dtype), dtype) + "(" + text + ")";
+    return dtype.bits < 32 && dtype.code != TypeCode::boolean ? "(" + value_type(dtype) + ")(" + text + ")" : text;
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,83 @@
+// HostEmitter: host C++, in the form that the host's backend calls.
+#pragma once
+#include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/split.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace entrepot::kernel {
+
+// Work-items of a sub-group where nobody says how many.
+inline constexpr std::uint32_t usual_sub_group = 32;
+inline constexpr const char *int64_name = "long long";
+
+using Index = std::pair<std::string, std::uint32_t>;  // of ir::Op::index
+
+class HostEmitter : public Emitter {
+public:
+    using Emitter::Emitter;
+
+protected:
+    void write_kernel(const ir::Function &kernel) override;
+    std::string prologue() override;
+    std::string options() const override;
+    Spelled index(const ir::Expression &expression) override;
+    std::string atomic(const ir::Expression &expression) override;
+    std::string first_report() const override;
+    void write_group_function(const ir::Statement &statement) override;
+    void write_barrier(const ir::Statement &) override {}
+    void write_fence(const ir::Statement &statement) override;
+    void write_return(const ir::Statement &statement) override;
+    std::string element(ir::RootId root, const ir::Expression &offset) override;
+    std::string variable(ir::VariableId id) override;
+    std::string root_argument(ir::RootId root) override;
+    void add_hidden_parameters(std::vector<std::string> &parameters) override;
+    void add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &callee) override;
+
+private:
+    struct Kept {
+        std::string name;
+        std::string type;
+        std::uint64_t size, count;  // bytes of an element, elements of a work-item
+    };
+
+    std::uint32_t sub_group() const { return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group; }
+    std::uint32_t dimensions() const { return target_.dimensions; }
+
+    std::vector<std::string> parameters_of(const ir::Function &kernel, std::vector<std::string> &arguments);
+    void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments, const std::string &called);
+
+    // Loops without groups
+    void write_items(const ir::Function &kernel);
+    // Groups
+    void write_groups(const ir::Function &kernel);
+    void write_pieces(const std::vector<ir::Statement> &list);
+    void write_region(const Split::Region &region);
+    void write_of_group(const ir::Statement &statement);
+    void open_items(const std::set<Index> &used, bool needs_item);
+    void close_items();
+    void write_recomputed(const Split::Region &region);
+    void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
+    void plan_kept(const ir::Function &kernel);
+
+    void body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays);
+    std::string product(const char *name, std::uint32_t from) const;
+    std::set<Index> indices_of(const Row &row) const;
+    void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
+    const std::set<Index> &indices_of(const ir::Function &function) const;
+    std::string name_of_index(const Index &index) const {
+        return index.first +
+               (index.first.starts_with("sub_group") || index.first == "num_sub_groups" ? "" : std::to_string(index.second));
+    }
+
+    std::optional<Split> split_;
+    bool by_group_ = false;              // what is written now runs once for the group: ids are those of its first work-item
+    std::string return_, group_return_;  // what a return of a work-item is, and one of the group
+    std::map<ir::VariableId, Kept> kept_variables_;
+    std::map<ir::RootId, Kept> kept_arrays_;
+    std::uint64_t private_bytes_ = 0;
+    mutable std::map<const ir::Function *, std::set<Index>> indices_;
+};
+
+}  // namespace entrepot::kernel

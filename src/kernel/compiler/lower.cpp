@@ -1,0 +1,323 @@
+#include "kernel/compiler/lower.hpp"
+
+#include "kernel/compiler/check.hpp"
+#include "kernel/compiler/walk.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace entrepot::kernel {
+
+namespace {
+
+// Types only become wider from walk to walk, so a handful is enough; a function that needs more goes round in a circle.
+constexpr int most_walks = 40;
+// From here on a lower bound that falls is none: a variable that is counted down would have another one in every walk.
+constexpr int walks_before_widening = 4;
+
+void meet(std::map<ir::VariableId, std::int64_t> &bounds, const std::map<ir::VariableId, std::int64_t> &others) {
+    std::erase_if(bounds, [&](const auto &entry) { return !others.contains(entry.first); });
+    for (auto &[id, bound] : bounds)
+        bound = std::min(bound, others.at(id));
+}
+
+void widen(Slot &slot, const Slot &before) {
+    if (slot.at_least && (!before.at_least || *slot.at_least < *before.at_least))
+        slot.at_least.reset();
+    for (std::size_t i = 0; i < std::min(slot.items.size(), before.items.size()); ++i)
+        widen(slot.items[i], before.items[i]);
+}
+
+bool same_part(const std::optional<ir::Expression> &a, const std::optional<ir::Expression> &b) {
+    return a.has_value() == b.has_value() && (!a || build::same(*a, *b));
+}
+
+bool is_simple_parameter(const Type &type) { return type.kind == Type::Kind::scalar && is_number(type.dtype); }
+
+}  // namespace
+
+std::string Value::type_name() const {
+    switch (kind) {
+    case Kind::none:
+        return "None";
+    case Kind::scalar:
+        return is_literal() ? text_of_constant(expression) : kernel::name_of(scalar());
+    case Kind::array:
+        return kernel::name_of(view->type);
+    case Kind::tuple:
+        return "a tuple";
+    case Kind::text:
+        return "a string";
+    case Kind::dtype:
+        return "the dtype " + kernel::name_of(dtype);
+    case Kind::builtin:
+        return "the function `" + text + "`";
+    case Kind::function:
+        return "the function `" + callee->name + "`";
+    }
+    return "";
+}
+
+bool Slot::agrees_with(const Slot &other) const {
+    return form == other.form && scalar == other.scalar && at_least == other.at_least && natural_bits == other.natural_bits &&
+           assignments == other.assignments && root == other.root && type == other.type &&
+           std::ranges::equal(fixed, other.fixed, same_part) &&
+           std::ranges::equal(items, other.items, [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
+}
+
+void Flow::meet(const Flow &other) {
+    if (!other.reachable)
+        return;
+    if (!reachable) {
+        *this = other;
+        return;
+    }
+    std::erase_if(assigned, [&](const std::string &name) { return !other.assigned.contains(name); });
+    kernel::meet(at_least, other.at_least);
+}
+
+Lowering::Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel)
+    : unit_(unit), target_(unit.target), source_(std::move(source)), is_kernel_(is_kernel), loop_names_(loop_names_of(*source_)) {
+}
+
+void Lowering::refuse(Position at, const std::string &message) const { throw CompileError(*source_, at, message); }
+
+void Lowering::refuse(Position at, const std::string &message, Position other, const std::string &about) const {
+    throw CompileError(*source_, at, message, other, about);
+}
+
+// ---------------------------------------------------------------- walks
+
+ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
+    const auto &parameters = source_->parameters;
+    const Position at = parameters.empty() ? Position{source_->first_line, 0, source_->first_line, 0} : parameters.front().at;
+    if (arguments.size() != parameters.size())
+        refuse(at, sentence_of("kernel `", source_->name, "` takes ", parameters.size(), " arguments, but ", arguments.size(),
+                               " are given"));
+    return walked_until_settled(
+        [&] {
+            for (std::uint32_t i = 0; i < parameters.size(); ++i) {
+                const Type &type = arguments[i].type;
+                if (type.kind == Type::Kind::array)
+                    bind_array_argument(parameters[i].name, parameters[i].at, i, arguments[i]);
+                else if (is_simple_parameter(type))
+                    bind_scalar_argument(parameters[i].name, parameters[i].at, i, {type.dtype});
+                else
+                    refuse(parameters[i].at, "argument `" + parameters[i].name + "` is " + name_of(type) +
+                                                 ", with which kernels do not calculate; pass numbers and arrays of numbers");
+            }
+        },
+        static_cast<std::uint32_t>(parameters.size()));
+}
+
+ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count) {
+    do {
+        if (++walk_ > most_walks)
+            refuse({source_->first_line, 0, source_->first_line, 0},
+                   "the types of the variables of `" + source_->name +
+                       "` depend on each other in a circle; give them by casts such as float32(...)");
+        walk_once(bind_parameters);
+    } while (!settled());
+    for (const auto &[name, slot] : found_)
+        refuse_conflicts(name, slot);
+    function_.name = source_->name;
+    function_.source = source_;
+    function_.parameter_count = is_kernel_ ? parameter_count : places_;
+    return std::move(function_);
+}
+
+void Lowering::walk_once(const std::function<void()> &bind_parameters) {
+    function_ = {};
+    found_.clear();
+    storage_.clear();
+    bound_.clear();
+    lower_bounds_.clear();
+    natural_bits_.clear();
+    taken_.clear();
+    flow_ = {};
+    effects_ = 0;
+    changes_memory_ = false;
+    places_ = 0;
+    empty_return_.reset();
+    block_ = &function_.body;
+    bind_parameters();
+    lower_block(source_->body);
+}
+
+bool Lowering::settled() {
+    if (walk_ > walks_before_widening)
+        for (auto &[name, slot] : found_)
+            if (const auto before = known_.find(name); before != known_.end())
+                widen(slot, before->second);
+    const bool agree = std::ranges::equal(
+        known_, found_, [](const auto &a, const auto &b) { return a.first == b.first && a.second.agrees_with(b.second); });
+    known_ = found_;
+    return agree;
+}
+
+void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {
+    if (slot.conflict) {
+        const auto &[at, scalar] = *slot.conflict;
+        const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";
+        const std::string rule =
+            name.empty() ? "a function returns one type: " : "a variable has one type: take another name, or ";
+        refuse(at,
+               subject + " is " + name_of(scalar) + " here and " + name_of(slot.scalar) + " elsewhere; " + rule +
+                   "convert with " + name_of(unified(scalar, slot.scalar, target_).dtype) + "(...)",
+               slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
+    }
+    for (std::size_t i = 0; i < slot.items.size(); ++i)
+        refuse_conflicts(name + "[" + std::to_string(i) + "]", slot.items[i]);
+}
+
+// ---------------------------------------------------------------- parameters, variables
+
+void Lowering::bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
+                                    std::optional<std::int64_t> least) {
+    Slot slot;
+    slot.at_least = least;
+    slot.assignments = 1;
+    slot.form = Slot::Form::scalar;
+    slot.first = at;
+    slot.scalar = scalar;
+    found_[name] = slot;
+    const ir::VariableId id = new_variable(name, scalar_type(scalar.dtype), at);
+    function_.variables[id].parameter = place;
+    storage_[name].variable = id;
+    const auto known = known_.find(name);
+    lower_bounds_[id] = known == known_.end() ? slot.at_least : known->second.at_least;
+    flow_.assigned.insert(name);
+}
+
+void Lowering::bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument) {
+    if (!is_number(argument.type.dtype))
+        refuse(at, "argument `" + name + "` is an array of " + name_of(argument.type.dtype) +
+                       ", with which kernels do not calculate; view it as an integer type of its size, or convert it before");
+    ir::Root root;
+    root.name = name;
+    root.type = argument.type;
+    root.at = at;
+    root.parameter = place;
+    root.restrict_ = argument.restrict_;
+    root.type.contiguous = root.type.contiguous || root.type.space == Space::local;
+    Value value;
+    value.kind = Value::Kind::array;
+    value.at = at;
+    value.view = std::make_shared<const View>(whole_of(new_root(std::move(root)), at));
+    assign_name(name, at, std::move(value));
+}
+
+// The whole of an array that is a root: what its type does not tell of its extents and strides is asked of the parameter.
+View Lowering::whole_of(ir::RootId root, Position at) const {
+    const Type &type = function_.roots[root].type;
+    View view{root, type, build::integer(0, at), {}, std::vector<ir::Expression>(type.ndim)};
+    const auto asked = [&](ir::Op op, std::uint32_t dimension) {
+        ir::Expression made = build::of(op, scalar_type(dtypes::int64), at, {});
+        made.id = root;
+        made.number = dimension;
+        return made;
+    };
+    for (std::uint32_t dimension = 0; dimension < type.ndim; ++dimension)
+        view.extents.push_back(type.shape.empty() ? asked(ir::Op::extent, dimension) : build::integer(type.shape[dimension], at));
+    for (std::uint32_t dimension = type.ndim; dimension-- > 0;)
+        view.strides[dimension] = !type.contiguous ? asked(ir::Op::stride, dimension)
+                                  : dimension + 1 < type.ndim
+                                      ? build::product(view.extents[dimension + 1], view.strides[dimension + 1])
+                                      : build::integer(1, at);
+    return view;
+}
+
+ir::RootId Lowering::new_root(ir::Root root) {
+    root.name = unique_name(root.name);
+    function_.roots.push_back(std::move(root));
+    return static_cast<ir::RootId>(function_.roots.size() - 1);
+}
+
+ir::VariableId Lowering::new_variable(const std::string &name, const Type &type, Position at) {
+    ir::Variable variable;
+    variable.name = unique_name(name);
+    variable.type = type;
+    variable.at = at;
+    function_.variables.push_back(std::move(variable));
+    lower_bounds_.emplace_back();
+    natural_bits_.emplace_back();
+    return static_cast<ir::VariableId>(function_.variables.size() - 1);
+}
+
+std::string Lowering::unique_name(const std::string &name) {
+    std::string base = name;
+    std::ranges::replace(base, '.', '_');
+    std::string unique = base;
+    for (int number = 2; !taken_.insert(unique).second; ++number)
+        unique = base + "_" + std::to_string(number);
+    return unique;
+}
+
+// ---------------------------------------------------------------- the whole
+
+namespace {
+
+void mark_called(const ir::Module &module, const ir::Function &function, std::vector<bool> &called) {
+    ir::for_each_expression(function.body, [&](const ir::Expression &expression) {
+        if (expression.op == ir::Op::call && !called[expression.id]) {
+            called[expression.id] = true;
+            mark_called(module, module.functions[expression.id], called);
+        }
+    });
+}
+
+// Walks before the last have called functions for types that were not yet final.
+void drop_uncalled(ir::Module &module) {
+    std::vector<bool> called(module.functions.size());
+    called.back() = true;
+    mark_called(module, module.kernel(), called);
+    std::vector<std::uint32_t> moved(called.size());
+    std::vector<ir::Function> kept;
+    for (std::size_t i = 0; i < called.size(); ++i)
+        if (called[i]) {
+            moved[i] = static_cast<std::uint32_t>(kept.size());
+            kept.push_back(std::move(module.functions[i]));
+        }
+    module.functions = std::move(kept);
+    for (ir::Function &function : module.functions)
+        ir::for_each_expression(function.body, [&](ir::Expression &expression) {
+            if (expression.op == ir::Op::call)
+                expression.id = moved[expression.id];
+        });
+}
+
+// No function is called as another one, or as a variable that would hide it.
+void make_names_unique(ir::Module &module) {
+    std::set<std::string> taken{module.kernel().name};
+    for (const ir::Function &function : module.functions) {
+        for (const ir::Variable &variable : function.variables)
+            taken.insert(variable.name);
+        for (const ir::Root &root : function.roots)
+            taken.insert(root.name);
+    }
+    for (std::size_t i = 0; i + 1 < module.functions.size(); ++i) {
+        std::string &name = module.functions[i].name;
+        const std::string base = name;
+        for (int number = 2; !taken.insert(name).second; ++number)
+            name = base + "_" + std::to_string(number);
+    }
+}
+
+}  // namespace
+
+ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
+                 const Target &target) {
+    Unit unit{target, {}, {}, {kernel.get()}, {}};
+    ir::Function lowered = Lowering(unit, kernel, true).kernel(arguments);
+    unit.module.functions.push_back(std::move(lowered));
+    drop_uncalled(unit.module);
+    make_names_unique(unit.module);
+    summarise(unit.module);
+    unit.module.checks_bounds = target.debug;
+    check_target(unit.module, target);
+    check_uniform(unit.module);
+    ir::verify(unit.module);
+    return std::move(unit.module);
+}
+
+}  // namespace entrepot::kernel

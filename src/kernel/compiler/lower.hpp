@@ -1,0 +1,341 @@
+// Lowering: one walk over a function's syntax makes its typed form. A walk needs the variables' types, which follow from what is
+// assigned; so a function is walked until two walks agree, and the last one's result is kept.
+#pragma once
+#include <entrepot/kernel/compiler/compiler.hpp>
+#include <entrepot/kernel/compiler/functions.hpp>
+
+#include "kernel/compiler/build.hpp"
+#include "kernel/compiler/fold.hpp"
+#include "kernel/compiler/names.hpp"
+#include "kernel/compiler/typing.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// A part of an array, or all of it.
+struct View {
+    ir::RootId root = 0;
+    Type type;              // an array's
+    ir::Expression offset;  // in elements, from the root's first
+    std::vector<ir::Expression> extents, strides;
+};
+
+// What an expression of the source stands for.
+struct Value {
+    enum class Kind : std::uint8_t { none, scalar, array, tuple, text, dtype, builtin, function };
+    Kind kind = Kind::none;
+    Position at;
+    ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
+    Weak weak = Weak::none;
+    bool is_natural = false;  // passed to a device function: known to be at least 0
+    bool has_effect = false;  // must become a statement before anything behind it is evaluated
+    std::shared_ptr<const View> view;
+    std::vector<Value> items;
+    std::string text;  // also a builtin's name
+    Dtype dtype{};
+    std::shared_ptr<const syntax::Function> callee;
+
+    Scalar scalar() const { return {expression.type.dtype, weak}; }
+    bool is_scalar() const { return kind == Kind::scalar; }
+    bool is_constant() const { return is_scalar() && expression.op == ir::Op::constant; }
+    bool is_literal() const { return is_constant() && weak != Weak::none; }
+    std::string type_name() const;
+};
+
+// What is known of a name of the source: a scalar, an array, or a tuple of such.
+struct Slot {
+    enum class Form : std::uint8_t { unknown, scalar, array, tuple };
+    Form form = Form::unknown;
+    Position first;  // where it is first assigned
+    // Scalars
+    Scalar scalar{{TypeCode::opaque, 0}};
+    std::optional<std::int64_t> at_least;  // every value that is assigned is
+    std::optional<int> natural_bits;       // of the only value that is assigned
+    int assignments = 0;
+    std::optional<std::pair<Position, Scalar>> conflict;
+    // Arrays: what is the same in all assignments has no variable.
+    ir::RootId root = 0;
+    Type type;
+    std::vector<std::optional<ir::Expression>> fixed;  // offset, extents, strides
+    // Tuples
+    std::vector<Slot> items;
+
+    bool agrees_with(const Slot &other) const;
+};
+
+// The variables of a slot in one walk.
+struct Storage {
+    std::optional<ir::VariableId> variable;
+    std::map<std::size_t, ir::VariableId> parts;  // of an array: by the place in Slot::fixed
+    std::vector<Storage> items;
+};
+
+// What holds at a point of the walk.
+struct Flow {
+    bool reachable = true;
+    std::set<std::string> assigned;
+    std::map<ir::VariableId, std::int64_t> at_least;  // by the conditions that were passed on the way
+
+    void meet(const Flow &other);  // two ways come together
+};
+
+// A device function as it was compiled for the arguments of a call.
+struct Parameterised {
+    std::shared_ptr<const syntax::Function> function;
+    std::vector<Value> arguments;
+    std::uint32_t id = 0;
+    Value result;             // its type
+    bool has_effect = false;  // beyond its value
+};
+
+// A kernel and what it calls, while they are compiled.
+struct Unit {
+    const Target &target;
+    ir::Module module;
+    std::vector<Parameterised> compiled;
+    std::vector<const syntax::Function *> open;  // the callers, the kernel first
+    std::vector<Position> calls;                 // where each of them calls the next
+};
+
+class Lowering {
+public:
+    Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel);
+
+    ir::Function kernel(const std::vector<ArgumentType> &arguments);
+    // `arguments` are what a call passes; `result` becomes the type of what comes back.
+    ir::Function device_function(const std::vector<Value> &arguments, Value &result, bool &has_effect);
+
+private:
+    using Node = syntax::Node;
+    using Kind = syntax::Kind;
+    using Block = std::vector<ir::Statement>;
+
+    [[noreturn]] void refuse(Position at, const std::string &message) const;
+    [[noreturn]] void refuse(Position at, const std::string &message, Position other, const std::string &about) const;
+
+    // lower.cpp: walks and parameters
+    ir::Function walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count);
+    void walk_once(const std::function<void()> &bind_parameters);
+    bool settled();
+    void refuse_conflicts(const std::string &name, const Slot &slot) const;
+    void bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument);
+    void bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
+                              std::optional<std::int64_t> least = std::nullopt);
+    ir::RootId new_root(ir::Root root);
+    ir::VariableId new_variable(const std::string &name, const Type &type, Position at);
+    std::string unique_name(const std::string &name);
+    View whole_of(ir::RootId root, Position at) const;
+
+    // lower_statements.cpp
+    void lower_block(std::span<const syntax::NodePtr> statements);
+    void lower_statement(const Node &node);
+    void lower_if(const Node &node);
+    void lower_return(const Node &node);
+    [[noreturn]] void refuse_unsupported(const Node &node) const;
+    void lower_evaluate(const Node &node);
+    void lower_jump(const Node &node);
+    Block lowered_apart(Flow &flow, const std::function<void()> &walk);
+
+    // lower_loops.cpp
+    void lower_while(const Node &node);
+    void lower_for(const Node &node);
+    struct Range {
+        Value start, stop, step;
+    };
+    Range range_of(const Node &iterable);
+    bool runs_at_least_once(const Range &range) const;
+    std::optional<std::int64_t> least_of(const Range &range) const;
+    void refuse_loop_else(const Node &node) const;
+    void forget_bounds_of(const Node &loop);
+
+    // lower_assign.cpp
+    void lower_assign(const Node &node);
+    void lower_augment(const Node &node);
+    void lower_annotate(const Node &node);
+    Value evaluate_annotation(const Node &node);
+    void assign_to(const Node &target, Value value);
+    void assign_name(const std::string &name, Position at, Value value);
+    void assign_slot(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
+    void assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
+                       const Value &value);
+    void join_scalar(Slot &found, const Value &value, Position at);
+    void assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
+    void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
+    void assign_items(const Node &target, const Value &value);
+    void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
+    void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at);
+    void store(const View &element, const Value &value, Position at);
+
+    // lower_expressions.cpp
+    Value evaluate(const Node &node);       // what it stands for; effects may be pending
+    Value settled_value(const Node &node);  // effects have become statements
+    Value scalar_value(const Node &node);   // refused where it is no number
+    std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
+    Value settled_value(Value value);
+    Value in_variable(Value value, const std::string &name);  // evaluated now, named from here on
+    Value value_of_constant(const syntax::Constant &constant, Position at);
+    Value value_of_name(const Node &node);
+    Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
+    Value value_of_attribute(const Node &node);
+    Value array_attribute(const Value &array, const Node &node);
+    Value scalar_attribute(const Value &scalar, const Node &node);
+    Value value_of_conditional(const Node &node);
+    Value value_of_boolean(const Node &node);
+    Value value_of_compare(const Node &node);
+    Value value_of_chain(const Node &node, std::size_t from, Value left);
+    Value both(Value a, const std::function<Value()> &b, Position at);
+    Value either(Value a, const std::function<Value()> &b, Position at);
+    Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at);
+    Value lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise, Position at);
+    Value truth_of(const Node &node);
+    Value truth_of(const Value &value) const;
+    Value denied(const Value &truth) const;
+    Value as(const Value &value, Dtype dtype) const;  // converted; a literal must fit
+    Value made(ir::Expression expression, Weak weak = Weak::none) const;
+    Value integer(std::int64_t value, Position at) const { return made(build::integer(value, at)); }
+
+    // lower_arithmetic.cpp
+    Value value_of_unary(const Node &node);
+    Value literal(const Number &number, Position at) const;
+    Scalar arithmetic_type(const Value &a, const Value &b) const;
+    Value value_of_binary(const Node &node);
+    Value binary(const std::string &sign, Value a, Value b, Position at);
+    Value arithmetic(const std::string &sign, Value a, Value b, Position at);
+    Value division(Value a, Value b, Position at);
+    Value floor_operation(const std::string &sign, Value a, Value b, Position at);
+    Value power(Value a, Value b, Position at);
+    Value bit_operation(const std::string &sign, Value a, Value b, Position at);
+    Value shift(const std::string &sign, Value a, Value b, Position at);
+    Value compared(const std::string &sign, const Value &a, const Value &b, Position at);
+    Value operation(ir::Op op, Value a, Value b, Scalar type, Position at) const;
+    std::pair<Value, Value> unified_values(const Value &a, const Value &b, Scalar type) const;
+
+    // lower_subscripts.cpp
+    Value value_of_subscript(const Node &node);
+    Value item_of_tuple(const Value &tuple, const Node &node);
+    View element_of(const Node &subscript);
+    View subscripted(const Value &array, const Node &index, Position at);
+    View subscripted(const Value &array, std::span<const syntax::NodePtr> indices, Position at);
+    struct Subscript {
+        const Node *node;  // a slice or an ellipsis; nullptr: an index
+        Value index;
+    };
+    std::vector<Subscript> subscripts_of(std::span<const syntax::NodePtr> indices);
+    View part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at);
+    ir::Expression index_in(const View &array, std::size_t dimension, const Value &index);
+    ir::Expression clamped(const Node &bound, const ir::Expression &extent, std::int64_t least, const ir::Expression &most);
+    void slice_dimension(const View &array, std::size_t dimension, const Node &slice, View &part);
+    Value loaded(const View &element, Position at);
+
+    // lower_bounds.cpp
+    std::optional<std::int64_t> at_least(const ir::Expression &expression) const;
+    std::optional<int> natural_bits(const ir::Expression &expression) const;
+    bool is_positive(const ir::Expression &expression) const;
+    void learn(const ir::Expression &condition, bool holds);  // on the way from here on
+    void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
+
+    // lower_calls.cpp
+    Value value_of_call(const Node &node);
+    Value call_builtin(const Node &node, const FunctionRow &row);
+    std::vector<const Node *> arguments_of(const Node &node, const FunctionRow &row) const;
+    std::vector<Value> scalars_of(std::span<const Node *const> arguments);
+    std::int64_t literal_of(const Node &node, const std::string &what);
+    std::string text_of(const Node &node, const std::string &what);
+    Dtype dtype_of(const Node &node);
+    Dtype python_dtype(const std::string &name) const;
+    Value call_dtype(const Node &node, Dtype dtype);
+    Value call_method(const Node &node, const Node &callee);
+    Value cast(Dtype dtype, const Value &value, Position at);
+    Value call_index(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+
+    // lower_math.cpp
+    Value call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_complex(const FunctionRow &row, Value x, Position at);
+    Value call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Scalar common_type(const std::vector<Value> &values) const;
+    Value made_complex(const Node &node, std::span<const Node *const> arguments);
+    Value split_float(const Value &x, Position at);
+    Value close(std::span<const Node *const> arguments, Position at);
+    Value expanded_square(Value x, Position at);
+    Value logarithm_of(const Value &x, Position at) const;
+    Value length_of(const Value &value) const;
+    Value rounded(Value x, const Node *digits, Position at);
+    Value extremum(const FunctionRow &row, std::vector<Value> values, Position at);
+
+    // lower_spaces.cpp
+    Value call_array(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value constant_array(const Node &node, std::span<const Node *const> arguments);
+    Value array_value(ir::RootId root, Position at) const;
+    std::vector<std::int64_t> shape_of(const Node &node);
+
+    // lower_groups.cpp
+    Value call_barrier(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_atomic(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_group(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    ir::Order order_of(const Node *node, ir::Order otherwise);
+    ir::Scope scope_of(const Node *node, ir::Scope otherwise);
+    void refuse_in_function(const FunctionRow &row, Position at) const;
+    Value call_print(const FunctionRow &row, const Node &node);
+    void add_printed(const Node &node, ir::Statement &print);
+
+    // lower_device_functions.cpp
+    Value call_function(const Node &node, const std::shared_ptr<const syntax::Function> &callee);
+    std::vector<Value> arguments_for(const Node &node, const syntax::Function &callee);
+    Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee, const std::vector<Value> &arguments,
+                               Position at);
+    ir::Function compiled_function(Parameterised &wanted, Position at);
+    void refuse_recursion(const syntax::Function &callee, Position at) const;
+    void bind_passed(const std::string &name, Position at, const Value &passed);
+    void bind_passed_array(const std::string &name, Position at, const View &passed);
+    ir::VariableId new_parameter(const std::string &name, Position at);
+    void return_value(const Value &value, Position at);
+    void set_result_type(Value &result, Position at);
+
+    // Statements
+    struct Mark {
+        Block *block;
+        std::size_t statements, effects;
+    };
+    Mark mark() const { return {block_, block_->size(), effects_}; }
+    void keep_before(Value &earlier, const Mark &mark);  // evaluates it there if there have been effects since
+    ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {}, std::uint32_t id = 0);
+
+    Unit &unit_;
+    const Target &target_;
+    const std::shared_ptr<const syntax::Function> source_;
+    const bool is_kernel_;
+    const LoopNames loop_names_;  // loops' variables that nothing but their loop knows
+
+    std::map<std::string, Slot> known_;  // by the walk before
+    std::map<std::string, Slot> found_;  // by this one
+    std::map<std::string, Storage> storage_;
+    std::map<std::string, Value> bound_;  // names that are no variables: loops' own, arguments that are literals
+    std::vector<std::optional<std::int64_t>> lower_bounds_;  // by variable
+    std::vector<std::optional<int>> natural_bits_;           // by variable
+    std::set<std::string> taken_;                            // names in the typed form
+    ir::Function function_;
+    Flow flow_;
+    Block *block_ = nullptr;
+    std::size_t effects_ = 0;
+    bool changes_memory_ = false;
+    std::uint32_t places_ = 0;  // parameters so far
+    int walk_ = 0;
+    struct Loop {
+        std::vector<Flow> breaks, continues;
+    };
+    std::vector<Loop *> loops_;
+    std::optional<Position> empty_return_;
+    std::string array_name_;  // what the array that is made next is called
+};
+
+}  // namespace entrepot::kernel

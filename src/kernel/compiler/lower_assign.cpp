@@ -1,0 +1,323 @@
+// Assignments: what names come to stand for, and stores to elements.
+#include "kernel/compiler/lower.hpp"
+
+#include <algorithm>
+
+namespace entrepot::kernel {
+
+namespace {
+
+std::string form_of(Slot::Form form) {
+    return form == Slot::Form::scalar ? "a number" : form == Slot::Form::array ? "an array" : "a tuple";
+}
+
+Slot::Form form_of(Value::Kind kind) {
+    return kind == Value::Kind::scalar  ? Slot::Form::scalar
+           : kind == Value::Kind::array ? Slot::Form::array
+           : kind == Value::Kind::tuple ? Slot::Form::tuple
+                                        : Slot::Form::unknown;
+}
+
+void add_variables(const Storage &storage, std::set<ir::VariableId> &ids) {
+    if (storage.variable)
+        ids.insert(*storage.variable);
+    for (const auto &[part, id] : storage.parts)
+        ids.insert(id);
+    for (const Storage &item : storage.items)
+        add_variables(item, ids);
+}
+
+bool mentions(const ir::Expression &expression, const std::set<ir::VariableId> &ids) {
+    return (expression.op == ir::Op::variable && ids.contains(expression.id)) ||
+           std::ranges::any_of(expression.operands, [&](const auto &operand) { return mentions(operand, ids); });
+}
+
+std::vector<ir::Expression> parts_of(const View &view) {
+    std::vector<ir::Expression> parts{view.offset};
+    parts.insert(parts.end(), view.extents.begin(), view.extents.end());
+    parts.insert(parts.end(), view.strides.begin(), view.strides.end());
+    return parts;
+}
+
+}  // namespace
+
+void Lowering::lower_assign(const Node &node) {
+    const auto targets = std::span(node.operands).subspan(1);
+    const bool keeps_effect = targets.size() == 1 && targets[0]->kind == Kind::name;
+    array_name_ = keeps_effect ? targets[0]->text : "";
+    Value value = evaluate(*node.operands[0]);
+    array_name_.clear();
+    if (!keeps_effect || !value.is_scalar())
+        value = settled_value(std::move(value));
+    if (targets.size() > 1 && value.is_scalar() && !value.is_constant())
+        value = in_variable(std::move(value), "value");
+    for (const auto &target : targets)
+        assign_to(*target, value);
+}
+
+void Lowering::lower_annotate(const Node &node) {
+    const Node &target = *node.operands[0];
+    if (!node.operands[2])
+        return;
+    Value value = settled_value(*node.operands[2]);
+    const Value annotation = evaluate_annotation(*node.operands[1]);
+    if (value.is_scalar() && annotation.kind == Value::Kind::dtype)
+        value = cast(annotation.dtype, value, node.at);
+    assign_to(target, std::move(value));
+}
+
+// Annotations that name no type are for people, and need not be known here.
+Value Lowering::evaluate_annotation(const Node &node) {
+    if (node.kind != Kind::constant && node.kind != Kind::builtin)
+        return {};
+    Value value = evaluate(node);
+    const FunctionRow *const row = value.kind == Value::Kind::builtin ? find_function(value.text) : nullptr;
+    if (row && row->rule == Rule::conversion) {
+        value.kind = Value::Kind::dtype;
+        value.dtype = python_dtype(value.text);
+    }
+    return value;
+}
+
+// The element is found once, so what its index computes is done once.
+void Lowering::lower_augment(const Node &node) {
+    const Node &target = *node.operands[0];
+    if (target.kind == Kind::name) {
+        Value old = value_of_name(target);
+        const Mark before = mark();
+        const Value change = settled_value(*node.operands[1]);
+        keep_before(old, before);
+        return assign_name(target.text, target.at, binary(node.text, old, change, node.at));
+    }
+    if (target.kind != Kind::subscript)
+        refuse(target.at, "only names and elements of arrays can be assigned to");
+    View element = element_of(target);
+    if (!build::is_simple(element.offset))
+        element.offset = in_variable(made(element.offset), "offset").expression;
+    Value old = loaded(element, target.at);
+    const Mark before = mark();
+    const Value change = settled_value(*node.operands[1]);
+    keep_before(old, before);
+    store(element, binary(node.text, old, change, node.at), node.at);
+}
+
+void Lowering::assign_to(const Node &target, Value value) {
+    switch (target.kind) {
+    case Kind::name:
+        return assign_name(target.text, target.at, std::move(value));
+    case Kind::tuple:
+        return assign_items(target, value);
+    case Kind::subscript: {
+        const Mark before = mark();
+        const View element = element_of(target);
+        keep_before(value, before);
+        return store(element, value, target.at);
+    }
+    default:
+        refuse(target.at, target.kind == Kind::attribute
+                              ? "`." + target.text + "` cannot be assigned; make a new number, as in complex(real, imag)"
+                              : "only names, elements of arrays and tuples of them can be assigned to");
+    }
+}
+
+// All items are evaluated before the first is assigned.
+void Lowering::assign_items(const Node &target, const Value &value) {
+    if (value.kind != Value::Kind::tuple)
+        refuse(value.at,
+               "a tuple of " + std::to_string(target.operands.size()) + " items is expected, but this is " + value.type_name());
+    for (const auto &each : target.operands)
+        if (each->kind == Kind::unsupported)
+            refuse_unsupported(*each);
+    if (value.items.size() != target.operands.size())
+        refuse(value.at, sentence_of("there are ", value.items.size(), " items for ", target.operands.size(), " targets"),
+               target.at, "the targets");
+    std::vector<Value> items = value.items;
+    std::set<ir::VariableId> changed;
+    bool stores = false;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        keep_from(changed, stores, items[i]);
+        const Node &each = *target.operands[i];
+        stores = stores || each.kind == Kind::subscript;
+        if (const auto storage = storage_.find(each.text); each.kind == Kind::name && storage != storage_.end())
+            add_variables(storage->second, changed);
+    }
+    for (std::size_t i = 0; i < items.size(); ++i)
+        assign_to(*target.operands[i], items[i]);
+}
+
+// Evaluates what the assignments before would change: what mentions their variables, and after stores what reads memory.
+void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
+    const auto is_changed = [&](const ir::Expression &expression) {
+        return mentions(expression, changed) || (stores && build::reads_memory(expression));
+    };
+    if (value.is_scalar() && is_changed(value.expression))
+        value = in_variable(std::move(value), "item");
+    for (Value &item : value.items)
+        keep_from(changed, stores, item);
+    if (value.kind != Value::Kind::array)
+        return;
+    View view = *value.view;
+    const auto keep = [&](ir::Expression &part) {
+        if (is_changed(part))
+            part = in_variable(made(part), "part").expression;
+    };
+    keep(view.offset);
+    std::ranges::for_each(view.extents, keep);
+    std::ranges::for_each(view.strides, keep);
+    value.view = std::make_shared<const View>(std::move(view));
+}
+
+void Lowering::assign_name(const std::string &name, Position at, Value value) {
+    if (form_of(value.kind) == Slot::Form::unknown)
+        refuse(value.at, "`" + name + "` would be " + value.type_name() + "; a variable holds a number, an array or a tuple");
+    const auto known = known_.find(name);
+    assign_slot(name, at, found_[name], known == known_.end() ? nullptr : &known->second, storage_[name], value);
+    flow_.assigned.insert(name);
+}
+
+void Lowering::assign_slot(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
+                           const Value &value) {
+    const Slot::Form form = form_of(value.kind);
+    if (found.form == Slot::Form::unknown) {
+        found.form = form;
+        found.first = at;
+    } else if (found.form != form) {
+        refuse(at, "`" + name + "` is " + form_of(form) + " here and " + form_of(found.form) + " elsewhere; take another name",
+               found.first, "it is first assigned here");
+    }
+    if (known && known->form != form)
+        known = nullptr;
+    if (form == Slot::Form::scalar)
+        return assign_scalar(name, at, found, known, storage, value);
+    if (form == Slot::Form::array)
+        return assign_array(name, at, found, known, storage, value);
+    assign_tuple(name, at, found, known, storage, value);
+}
+
+// What a scalar has been assigned so far, and this too.
+void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
+    const auto bound = at_least(value.expression);
+    found.natural_bits = ++found.assignments == 1 ? natural_bits(value.expression) : std::nullopt;
+    if (found.scalar.dtype.bits == 0) {
+        found.scalar = value.scalar();
+        found.at_least = bound;
+        return;
+    }
+    if (const auto both = joined(found.scalar, value.scalar()))
+        found.scalar = *both;
+    else if (!found.conflict)
+        found.conflict = {at, value.scalar()};
+    found.at_least = found.at_least && bound ? std::optional(std::min(*found.at_least, *bound)) : std::nullopt;
+}
+
+void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
+                             const Value &value) {
+    join_scalar(found, value, at);
+    const Slot &counts = known ? *known : found;
+    const Dtype dtype = counts.scalar.dtype;
+    if (!storage.variable)
+        storage.variable = new_variable(name, scalar_type(dtype), at);
+    const ir::VariableId id = *storage.variable;
+    function_.variables[id].type = scalar_type(dtype);
+    lower_bounds_[id] = counts.at_least;
+    natural_bits_[id] = known ? known->natural_bits : std::nullopt;
+    const Value ready = value.has_effect && value.scalar() != counts.scalar ? settled_value(value) : value;
+    emit(ir::Act::assign, at, {as(ready, dtype).expression}, id);
+    flow_.at_least.erase(id);
+}
+
+void Lowering::assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
+                            const Value &value) {
+    const View &view = *value.view;
+    const std::vector<ir::Expression> parts = parts_of(view);
+    if (found.fixed.empty()) {
+        found.root = view.root;
+        found.type = view.type;
+        for (const ir::Expression &part : parts)
+            found.fixed.push_back(build::is_invariant(part) ? std::optional(part) : std::nullopt);
+    } else {
+        if (found.root != view.root || found.type.ndim != view.type.ndim)
+            refuse(at,
+                   "`" + name + "` is a part of `" + function_.roots[view.root].name + "` here (" + name_of(view.type) +
+                       ") and of `" + function_.roots[found.root].name + "` elsewhere (" + name_of(found.type) +
+                       "); a name stays with one array and one number of dimensions: take another name",
+                   found.first, "it is first assigned here");
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            if (found.fixed[i] && !build::same(*found.fixed[i], parts[i]))
+                found.fixed[i].reset();
+        found.type.contiguous = found.type.contiguous && view.type.contiguous;
+        if (found.type.shape != view.type.shape)
+            found.type.shape.clear();
+    }
+    const Slot &counts = known && known->fixed.size() == found.fixed.size() ? *known : found;
+    std::vector<std::pair<ir::VariableId, ir::Expression>> assigned;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (counts.fixed[i])
+            continue;
+        if (!storage.parts.contains(i)) {
+            const std::size_t ndim = view.type.ndim;
+            const std::string part = i == 0 ? "offset" : (i <= ndim ? "extent" : "stride") + std::to_string((i - 1) % ndim);
+            storage.parts[i] = new_variable(name + "_" + part, scalar_type(dtypes::int64), at);
+            lower_bounds_[storage.parts[i]] = i <= ndim ? std::optional<std::int64_t>(0) : std::nullopt;
+        }
+        assigned.emplace_back(storage.parts[i], parts[i]);
+    }
+    assign_together(assigned, at);
+}
+
+// As if at once: a value that reads a variable which is assigned before it is evaluated first.
+void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at) {
+    std::set<ir::VariableId> changed;
+    for (auto &[id, value] : assigned) {
+        if (mentions(value, changed))
+            value = in_variable(made(value), "part").expression;
+        changed.insert(id);
+    }
+    for (auto &[id, value] : assigned) {
+        flow_.at_least.erase(id);
+        if (value.op != ir::Op::variable || value.id != id)
+            emit(ir::Act::assign, at, {std::move(value)}, id);
+    }
+}
+
+void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
+                            const Value &value) {
+    if (found.items.empty() && storage.items.empty()) {
+        found.items.resize(value.items.size());
+        storage.items.resize(value.items.size());
+    } else if (found.items.size() != value.items.size()) {
+        refuse(at,
+               sentence_of("`", name, "` has ", value.items.size(), " items here and ", found.items.size(),
+                           " elsewhere; a tuple's length is fixed: take another name"),
+               found.first, "it is first assigned here");
+    }
+    std::vector<Value> items = value.items;
+    std::set<ir::VariableId> changed;
+    add_variables(storage, changed);
+    for (std::size_t i = 1; i < items.size(); ++i)
+        keep_from(changed, false, items[i]);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const Slot *const known_item = known && i < known->items.size() ? &known->items[i] : nullptr;
+        assign_slot(name + "_" + std::to_string(i), at, found.items[i], known_item, storage.items[i], items[i]);
+    }
+}
+
+void Lowering::store(const View &element, const Value &value, Position at) {
+    const ir::Root &root = function_.roots[element.root];
+    if (!element.extents.empty())
+        refuse(at, "a part of `" + root.name + "` is assigned at once (" + name_of(element.type) +
+                       "); write a loop over its elements");
+    if (element.type.read_only || element.type.space == Space::constant)
+        refuse(at, "`" + root.name + "` is " + (element.type.space == Space::constant ? "constant" : "read-only") +
+                       " and may not be written; pass an array that may");
+    if (!value.is_scalar())
+        refuse(value.at,
+               "an element of `" + root.name + "` is a " + name_of(root.type.dtype) + ", but this is " + value.type_name());
+    if (is_complex(value.expression.type.dtype) && !is_complex(root.type.dtype))
+        refuse(value.at, "a complex number cannot become a " + name_of(root.type.dtype) + ", which `" + root.name +
+                             "` has; write .real, .imag or abs(...)");
+    emit(ir::Act::store, at, {element.offset, as(value, root.type.dtype).expression}, element.root);
+    changes_memory_ = true;
+}
+
+}  // namespace entrepot::kernel

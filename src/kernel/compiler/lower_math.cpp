@@ -1,0 +1,236 @@
+// Functions of numbers: Python's own, those of math and NumPy, conversions.
+#include "kernel/compiler/lower.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace entrepot::kernel {
+
+namespace {
+
+bool is_zero_or_one(const Value &value) { return is_boolean(value.expression.type.dtype); }
+
+}  // namespace
+
+// The type that all of them are calculated as.
+Scalar Lowering::common_type(const std::vector<Value> &values) const {
+    Scalar type = values[0].scalar();
+    for (const Value &value : values)
+        type = unified(type, value.scalar(), target_);
+    return is_boolean(type.dtype) ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer} : type;
+}
+
+Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+    std::vector<Value> values = scalars_of(arguments);
+    for (const Value &value : values)
+        if (is_complex(value.expression.type.dtype))
+            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " + value.type_name() +
+                                 "; take .real, .imag or abs(...)");
+    if (row.rule == Rule::numeric)
+        return extremum(row, std::move(values), node.at);
+    if (row.rule == Rule::whole && !is_float(values[0].expression.type.dtype))
+        return as(values[0], dtypes::int64);
+
+    const Scalar type = as_float(common_type(values), target_);
+    ir::Expression call = build::math("", scalar_type(type.dtype), node.at, {});
+    call.text = row.text;
+    for (const Value &value : values)
+        call.operands.push_back(as(value, type.dtype).expression);
+    if (row.rule == Rule::predicate) {
+        call.type = scalar_type(dtypes::boolean);
+        return made(std::move(call));
+    }
+    if (row.rule == Rule::whole)
+        return made(build::converted(std::move(call), dtypes::int64));
+    return made(std::move(call), type.weak);
+}
+
+Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Position at) {
+    if (values.size() < 2)
+        refuse(at, "`" + std::string(row.name) + "` takes two numbers or more; write a loop for the elements of an array");
+    Value result = values[0];
+    for (std::size_t i = 1; i < values.size(); ++i) {
+        if (result.is_literal() && values[i].is_literal()) {
+            const auto truth = folded(row.text == "min" ? "<" : ">", values[i].expression.value, result.expression.value);
+            result = truth && std::get<bool>(*truth) ? values[i] : result;
+            continue;
+        }
+        const Scalar type = common_type({result, values[i]});
+        const auto [a, b] = unified_values(result, values[i], type);
+        ir::Expression call = build::math("", scalar_type(type.dtype), at, {a.expression, b.expression});
+        call.text = row.text;
+        result = made(std::move(call), type.weak);
+    }
+    return result;
+}
+
+// abs and the parts of a complex number; of real numbers too.
+Value Lowering::call_complex(const FunctionRow &row, Value x, Position at) {
+    const Dtype dtype = x.expression.type.dtype;
+    const bool of_complex = is_complex(dtype), keeps = row.text == "conj";
+    ir::Expression call = build::math("", x.expression.type, at, {x.expression});
+    call.text = row.text;
+    if (of_complex) {
+        call.type = scalar_type(keeps ? dtype : part_of(dtype));
+        return made(std::move(call), x.weak == Weak::complex && !keeps ? Weak::floating : x.weak);
+    }
+    if (row.text == "real" || row.text == "conj")
+        return x;
+    if (row.text == "imag")
+        return as(integer(0, at).expression.type.dtype == dtype ? integer(0, at) : literal(std::int64_t{0}, at), dtype);
+    if (x.is_literal()) {
+        const auto negative = folded("<", x.expression.value, std::int64_t{0});
+        return negative && std::get<bool>(*negative) ? literal(*folded("-", x.expression.value), at) : x;
+    }
+    if (is_zero_or_one(x))
+        return made(build::converted(x.expression, dtypes::int64));
+    return is_unsigned(dtype) ? x : made(std::move(call), x.weak);
+}
+
+Value Lowering::call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+    if (row.name == "complex")
+        return made_complex(node, arguments);
+    const Dtype dtype = python_dtype(std::string(row.name));
+    if (!arguments[0])
+        return as(literal(std::int64_t{0}, node.at), dtype);
+    const Value value = scalar_value(*arguments[0]);
+    return row.name == "bool" ? truth_of(value) : cast(dtype, value, node.at);
+}
+
+Value Lowering::made_complex(const Node &node, std::span<const Node *const> arguments) {
+    const Value zero = literal(0.0, node.at);
+    if (!arguments[0] && !arguments[1])
+        return as(zero, python_dtype("complex"));
+    std::vector<Value> parts = scalars_of(arguments.first(arguments[1] && arguments[0] ? 2 : arguments[0] ? 1 : 0));
+    if (parts.empty())
+        parts = {zero, scalar_value(*arguments[1])};
+    if (parts.size() == 1 && is_complex(parts[0].expression.type.dtype))
+        return parts[0];
+    if (parts.size() == 1)
+        parts.push_back(zero);
+    for (const Value &part : parts)
+        if (is_complex(part.expression.type.dtype))
+            refuse(part.at, "the parts of a complex number are real, but this is " + part.type_name() + "; take .real or .imag");
+    Scalar type = as_float(common_type(parts), target_);
+    if (type.dtype.bits < 32)
+        type.dtype = dtypes::float32;
+    ir::Expression call = build::math("make_complex", scalar_type(complex_of(type.dtype)), node.at, {});
+    for (const Value &part : parts)
+        call.operands.push_back(as(part, type.dtype).expression);
+    return made(std::move(call), type.weak == Weak::none ? Weak::none : Weak::complex);
+}
+
+Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+    if (row.name == "len")
+        return length_of(settled_value(*arguments[0]));
+    if (row.name == "round")
+        return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
+    if (row.name == "math.isclose")
+        return close(arguments, node.at);
+    const std::size_t given = arguments.size() == 2 && !arguments[1] ? 1 : arguments.size();
+    const std::vector<Value> values = scalars_of(arguments.first(given));
+    if (row.name == "divmod") {
+        Value pair;
+        pair.kind = Value::Kind::tuple;
+        pair.at = node.at;
+        pair.items = {binary("//", values[0], values[1], node.at), binary("%", values[0], values[1], node.at)};
+        return pair;
+    }
+    if (row.name == "pow" || row.name == "numpy.power")
+        return binary("**", values[0], values[1], node.at);
+    if (row.name == "math.pow") {
+        const Scalar type = as_float(common_type(values), target_);
+        return operation(ir::Op::power, values[0], values[1], type, node.at);
+    }
+    if (row.name == "math.log") {
+        const Value logarithm = logarithm_of(values[0], node.at);
+        return values.size() == 1 ? logarithm : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
+    }
+    if (row.name == "math.modf")
+        return split_float(values[0], node.at);
+    if (row.name == "numpy.square")
+        return expanded_square(values[0], node.at);
+    if (row.name == "numpy.clip")
+        return extremum(*find_function("min"), {extremum(*find_function("max"), {values[0], values[1]}, node.at), values[2]},
+                        node.at);
+    if (row.name == "numpy.where")
+        return lazily(truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
+    const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");
+    return binary("*", values[0], literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at), node.at);
+}
+
+// The fraction and the whole part, both floats, as Python's math.modf gives them.
+Value Lowering::split_float(const Value &x, Position at) {
+    if (is_complex(x.expression.type.dtype))
+        refuse(x.at, "`math.modf` is of real numbers, but this is " + x.type_name() + "; take .real or .imag");
+    const Scalar type = as_float(x.scalar(), target_);
+    Value number = made(as(x, type.dtype).expression, type.weak);
+    if (!number.is_constant() && !build::is_simple(number.expression))
+        number = in_variable(std::move(number), "value");
+    const Value whole = made(build::math("trunc", scalar_type(type.dtype), at, {number.expression}), type.weak);
+    Value pair;
+    pair.kind = Value::Kind::tuple;
+    pair.at = at;
+    pair.items = {operation(ir::Op::subtract, number, whole, type, at), whole};
+    return pair;
+}
+
+Value Lowering::close(std::span<const Node *const> arguments, Position at) {
+    std::vector<Value> values;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        Value value = arguments[i] ? scalar_value(*arguments[i]) : literal(i == 2 ? 1e-9 : 0.0, at);
+        if (is_complex(value.expression.type.dtype))
+            refuse(value.at, "`math.isclose` is of real numbers, but this is " + value.type_name() + "; compare abs(a - b)");
+        if (!value.is_constant())
+            value = in_variable(std::move(value), "value");
+        values.push_back(std::move(value));
+    }
+    const FunctionRow &magnitude = *find_function("abs"), &most = *find_function("max");
+    const Value distance = call_complex(magnitude, binary("-", values[0], values[1], at), at);
+    const Value largest = extremum(most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
+    const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
+    const auto is_near = [&] { return compared("<=", distance, tolerance, at); };
+    return either(compared("==", values[0], values[1], at), is_near, at);  // infinities are close to themselves
+}
+
+Value Lowering::expanded_square(Value x, Position at) {
+    if (!x.is_constant() && !build::is_simple(x.expression))
+        x = in_variable(std::move(x), "value");
+    return binary("*", x, x, at);
+}
+
+Value Lowering::logarithm_of(const Value &x, Position at) const {
+    if (is_complex(x.expression.type.dtype))
+        refuse(x.at, "`math.log` is of real numbers, but this is " + x.type_name() + "; take .real, .imag or abs(...)");
+    const Scalar type = as_float(x.scalar(), target_);
+    return made(build::math("log", scalar_type(type.dtype), at, {as(x, type.dtype).expression}), type.weak);
+}
+
+Value Lowering::length_of(const Value &value) const {
+    if (value.kind == Value::Kind::tuple)
+        return integer(static_cast<std::int64_t>(value.items.size()), value.at);
+    if (value.kind != Value::Kind::array || value.view->extents.empty())
+        refuse(value.at, "len() is of arrays and tuples, but this is " + value.type_name());
+    return made(value.view->extents[0]);
+}
+
+// To the nearest, halves to the even one: an int, or with digits a number of the same type.
+Value Lowering::rounded(Value x, const Node *digits, Position at) {
+    const Dtype dtype = x.expression.type.dtype;
+    if (is_complex(dtype))
+        refuse(at, "complex numbers are not rounded; round .real and .imag");
+    if (!is_float(dtype))
+        return is_boolean(dtype) ? as(x, dtypes::int64) : x;
+    const auto nearest = [&](const Value &value) {
+        return made(build::math("rint", value.expression.type, at, {value.expression}), value.weak);
+    };
+    if (!digits)
+        return made(build::converted(nearest(x).expression, dtypes::int64));
+    const std::int64_t places = literal_of(*digits, "the number of digits");
+    const Value factor = literal(std::pow(10.0, std::abs(static_cast<double>(places))), at);
+    const Value scaled = binary(places < 0 ? "/" : "*", x, factor, at);
+    return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
+}
+
+}  // namespace entrepot::kernel

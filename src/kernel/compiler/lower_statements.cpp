@@ -1,0 +1,179 @@
+// Statements but for loops and assignments; how they are put down.
+#include "kernel/compiler/lower.hpp"
+
+namespace entrepot::kernel {
+
+namespace {
+
+bool acts_at_once(const ir::Expression &expression) {
+    return expression.op == ir::Op::call || expression.op == ir::Op::atomic || expression.op == ir::Op::group;
+}
+
+bool has_effect(const ir::Statement &statement) {
+    switch (statement.act) {
+    case ir::Act::assign:
+        return acts_at_once(statement.expressions[0]);
+    case ir::Act::return_:
+    case ir::Act::break_:
+    case ir::Act::continue_:
+        return false;
+    default:
+        return true;
+    }
+}
+
+// What to write instead of a statement that kernels do not have.
+std::string instead_of(const std::string &statement) {
+    if (statement == "With" || statement == "AsyncWith")
+        return "do it around the launch";
+    if (statement == "Try" || statement == "TryStar" || statement == "Raise")
+        return "kernels have no exceptions; tell of an error through an element of an array";
+    if (statement == "Assert")
+        return "write an if, and tell of the failure through an element of an array";
+    if (statement == "FunctionDef" || statement == "Lambda" || statement == "ClassDef" || statement == "AsyncFunctionDef")
+        return "define the function outside, decorated with @func, and call it";
+    if (statement == "List" || statement == "ListComp" || statement == "Set" || statement == "Dict" || statement == "SetComp" ||
+        statement == "DictComp" || statement == "GeneratorExp")
+        return "use a tuple, or private.array(shape, dtype) and a loop";
+    if (statement == "NamedExpr")
+        return "assign in a statement of its own";
+    if (statement == "Match")
+        return "write if and elif";
+    if (statement == "Import" || statement == "ImportFrom")
+        return "import outside of the kernel";
+    if (statement == "Global" || statement == "Nonlocal")
+        return "what a kernel captures is constant; pass an array to write to";
+    if (statement == "Delete")
+        return "leave it out; a variable lives as long as the kernel";
+    if (statement == "Starred")
+        return "write the items one by one";
+    if (statement == "JoinedStr")
+        return "text is for print only: print(f\"…\")";
+    return "kernels have numbers, arrays and tuples, if, while and for over range";
+}
+
+}  // namespace
+
+ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expression> expressions, std::uint32_t id) {
+    ir::Statement statement;
+    statement.act = act;
+    statement.at = at;
+    statement.expressions = std::move(expressions);
+    statement.id = id;
+    if (has_effect(statement))
+        ++effects_;
+    block_->push_back(std::move(statement));
+    return block_->back();
+}
+
+void Lowering::keep_before(Value &earlier, const Mark &mark) {
+    if (effects_ == mark.effects || !earlier.is_scalar() || !build::reads_memory(earlier.expression))
+        return;
+    const ir::VariableId id = new_variable("value", earlier.expression.type, earlier.at);
+    ir::Statement statement;
+    statement.act = ir::Act::assign;
+    statement.at = earlier.at;
+    statement.id = id;
+    statement.expressions = {earlier.expression};
+    mark.block->insert(mark.block->begin() + static_cast<std::ptrdiff_t>(mark.statements), std::move(statement));
+    earlier.expression = build::variable(id, earlier.expression.type, earlier.at);
+}
+
+Lowering::Block Lowering::lowered_apart(Flow &flow, const std::function<void()> &walk) {
+    Block block;
+    Block *const around = std::exchange(block_, &block);
+    std::swap(flow, flow_);
+    walk();
+    std::swap(flow, flow_);
+    block_ = around;
+    return block;
+}
+
+// What stands behind a return, break or continue is never reached, and left out.
+void Lowering::lower_block(std::span<const syntax::NodePtr> statements) {
+    for (const auto &statement : statements)
+        if (flow_.reachable)
+            lower_statement(*statement);
+}
+
+void Lowering::lower_statement(const Node &node) {
+    switch (node.kind) {
+    case Kind::assign:
+        return lower_assign(node);
+    case Kind::augment:
+        return lower_augment(node);
+    case Kind::annotate:
+        return lower_annotate(node);
+    case Kind::evaluate:
+        return lower_evaluate(node);
+    case Kind::if_:
+        return lower_if(node);
+    case Kind::while_:
+        return lower_while(node);
+    case Kind::for_:
+        return lower_for(node);
+    case Kind::break_:
+    case Kind::continue_:
+        return lower_jump(node);
+    case Kind::return_:
+        return lower_return(node);
+    case Kind::pass:
+        return;
+    default:
+        refuse_unsupported(node);
+    }
+}
+
+// A condition that is known when compiled leaves the other branch out, whatever is in it.
+void Lowering::lower_if(const Node &node) {
+    const Value condition = truth_of(*node.operands[0]);
+    if (condition.is_constant())
+        return lower_block(std::get<bool>(condition.expression.value) ? node.body : node.otherwise);
+
+    Flow then = flow_, otherwise = flow_;
+    Block body = lowered_apart(then, [&] {
+        learn(condition.expression, true);
+        lower_block(node.body);
+    });
+    Block other = lowered_apart(otherwise, [&] {
+        learn(condition.expression, false);
+        lower_block(node.otherwise);
+    });
+    flow_ = std::move(then);
+    flow_.meet(otherwise);
+    if (body.empty() && other.empty())
+        return;
+    ir::Statement &statement = emit(ir::Act::if_, node.at, {condition.expression});
+    statement.body = std::move(body);
+    statement.otherwise = std::move(other);
+}
+
+void Lowering::lower_jump(const Node &node) {
+    const bool ends = node.kind == Kind::break_;
+    (ends ? loops_.back()->breaks : loops_.back()->continues).push_back(flow_);
+    emit(ends ? ir::Act::break_ : ir::Act::continue_, node.at);
+    flow_.reachable = false;
+}
+
+void Lowering::lower_return(const Node &node) {
+    const Node *const operand = node.operands.empty() ? nullptr : node.operands[0].get();
+    const Value value = operand ? settled_value(*operand) : Value{};
+    flow_.reachable = false;
+    if (is_kernel_ && value.kind != Value::Kind::none)
+        refuse(operand->at, "a kernel returns nothing; write the result to an element of an array that is an argument");
+    if (!is_kernel_)
+        return return_value(value, node.at);
+    emit(ir::Act::return_, node.at);
+}
+
+void Lowering::lower_evaluate(const Node &node) {
+    const Value value = evaluate(*node.operands[0]);
+    if (value.has_effect)
+        emit(ir::Act::evaluate, node.at, {value.expression});
+}
+
+void Lowering::refuse_unsupported(const Node &node) const {
+    refuse(node.at, "kernels do not have Python's " + node.text + "; " + instead_of(node.text));
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,236 @@
+#include "kernel/compiler/typing.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace entrepot::kernel {
+
+namespace {
+
+Dtype promoted_integers(Dtype a, Dtype b) {
+    if (a.code == b.code)
+        return a.bits >= b.bits ? a : b;
+    const Dtype with_sign = is_signed(a) ? a : b, without = is_signed(a) ? b : a;
+    const int wide = with_sign.bits > without.bits ? with_sign.bits : 2 * without.bits;
+    return {TypeCode::integer, static_cast<std::uint8_t>(std::min(wide, 64))};
+}
+
+Dtype promoted_floats(Dtype a, Dtype b) {
+    if (a.bits == b.bits)
+        return a.code == b.code ? a : dtypes::float32;  // float16 with bfloat16
+    return a.bits > b.bits ? a : b;
+}
+
+Dtype promoted(Dtype a, Dtype b) {
+    if (is_complex(a) || is_complex(b)) {
+        const auto part = [](Dtype each) { return is_complex(each) ? part_of(each) : each; };
+        return complex_of(promoted(part(a), part(b)));
+    }
+    if (is_boolean(a))
+        return b;
+    if (is_boolean(b))
+        return a;
+    if (is_float(a) && is_float(b))
+        return promoted_floats(a, b);
+    if (is_float(a) || is_float(b))
+        return is_float(a) ? a : b;
+    return promoted_integers(a, b);
+}
+
+Scalar met(Dtype typed, Weak weak, const Target &target) {
+    switch (weak) {
+    case Weak::none:
+    case Weak::boolean:
+        return {typed};
+    case Weak::integer:
+        return {is_boolean(typed) ? dtypes::int64 : typed};
+    case Weak::floating:
+        return is_float(typed) || is_complex(typed) ? Scalar{typed} : as_float({typed}, target);
+    case Weak::complex:
+        return {is_complex(typed) ? typed : complex_of(as_float({typed}, target).dtype)};
+    }
+    return {typed};
+}
+
+Weak weak_of(Dtype dtype) {
+    return is_boolean(dtype)   ? Weak::boolean
+           : is_integer(dtype) ? Weak::integer
+           : is_float(dtype)   ? Weak::floating
+                               : Weak::complex;
+}
+
+// ---------------------------------------------------------------- constants
+
+double largest_of(Dtype dtype) {
+    if (dtype == dtypes::float16)
+        return 65504;
+    return dtype.bits == 64 ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+}
+
+// Whether the integer part of `value` is one of the type's.
+bool holds(Dtype integer, double value) {
+    const double end = std::ldexp(1.0, integer.bits - (is_signed(integer) ? 1 : 0)), whole = std::trunc(value);
+    return whole < end && whole >= (is_signed(integer) ? -end : 0.0);
+}
+
+bool holds(Dtype integer, std::int64_t value) {
+    if (is_unsigned(integer))
+        return value >= 0 && (integer.bits == 64 || value < std::int64_t{1} << integer.bits);
+    const std::int64_t most =
+        integer.bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (integer.bits - 1)) - 1;
+    return value <= most && value >= -most - 1;
+}
+
+bool holds(Dtype integer, std::uint64_t value) {
+    if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+        return holds(integer, static_cast<std::int64_t>(value));
+    return integer == dtypes::uint64;
+}
+
+std::optional<ir::Expression> as_real(ir::Expression made, double value, Dtype dtype) {
+    if (std::isfinite(value) && std::abs(value) > largest_of(dtype) * (1 + 0x1p-13))
+        return std::nullopt;
+    made.value = value;
+    return made;
+}
+
+template <class Number> std::optional<ir::Expression> as_integer(ir::Expression made, Number value, Dtype dtype) {
+    if (!holds(dtype, value))
+        return std::nullopt;
+    if (dtype == dtypes::uint64)
+        made.value = static_cast<std::uint64_t>(value);
+    else
+        made.value = static_cast<std::int64_t>(value);
+    return made;
+}
+
+std::string text_of_double(double value) {
+    if (!std::isfinite(value))
+        return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+    char buffer[40];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+    const std::string text(buffer, end);
+    return text.find_first_of(".en") == text.npos ? text + ".0" : text;
+}
+
+}  // namespace
+
+bool is_number(Dtype dtype) {
+    if (dtype.lanes != 1 || find_dtype(dtype) == nullptr)
+        return false;
+    return is_boolean(dtype) || is_integer(dtype) || is_float(dtype) || (is_complex(dtype) && dtype.bits >= 64);
+}
+
+Scalar weak_scalar(Weak weak, const Target &target) {
+    switch (weak) {
+    case Weak::boolean:
+        return {dtypes::boolean, weak};
+    case Weak::integer:
+        return {dtypes::int64, weak};
+    case Weak::floating:
+        return {target.fp64 ? dtypes::float64 : dtypes::float32, weak};
+    case Weak::complex:
+        return {target.fp64 ? dtypes::complex128 : dtypes::complex64, weak};
+    case Weak::none:
+        break;
+    }
+    return {};
+}
+
+std::string name_of(Scalar scalar) {
+    switch (scalar.weak) {
+    case Weak::boolean:
+        return "bool (of literals)";
+    case Weak::integer:
+        return "int (of literals)";
+    case Weak::floating:
+        return "float (of literals)";
+    case Weak::complex:
+        return "complex (of literals)";
+    case Weak::none:
+        break;
+    }
+    return name_of(scalar.dtype);
+}
+
+Scalar unified(Scalar a, Scalar b, const Target &target) {
+    if (a.weak == Weak::none && b.weak == Weak::none)
+        return {promoted(a.dtype, b.dtype)};
+    if (a.weak != Weak::none && b.weak != Weak::none)
+        return weak_scalar(std::max(a.weak, b.weak), target);
+    return a.weak == Weak::none ? met(a.dtype, b.weak, target) : met(b.dtype, a.weak, target);
+}
+
+Scalar as_float(Scalar scalar, const Target &target) {
+    if (scalar.weak != Weak::none)
+        return weak_scalar(std::max(scalar.weak, Weak::floating), target);
+    if (is_float(scalar.dtype) || is_complex(scalar.dtype))
+        return scalar;
+    return {target.fp64 || scalar.dtype.bits > 32 ? dtypes::float64 : dtypes::float32};
+}
+
+Dtype part_of(Dtype complex) { return {TypeCode::floating, static_cast<std::uint8_t>(complex.bits / 2)}; }
+
+Dtype complex_of(Dtype part) { return part == dtypes::float64 ? dtypes::complex128 : dtypes::complex64; }
+
+std::optional<Scalar> joined(Scalar a, Scalar b) {
+    if (a.weak == Weak::none && b.weak == Weak::none)
+        return a == b ? std::optional(a) : std::nullopt;
+    if (a.weak != Weak::none && b.weak != Weak::none)
+        return a.weak >= b.weak ? a : b;
+    const Scalar typed = a.weak == Weak::none ? a : b;
+    const Weak weak = a.weak == Weak::none ? b.weak : a.weak;
+    return weak <= weak_of(typed.dtype) ? std::optional(typed) : std::nullopt;
+}
+
+std::optional<ir::Expression> constant_as(const ir::Expression &constant, Dtype dtype) {
+    ir::Expression made = constant;
+    made.type = scalar_type(dtype);
+    return std::visit(
+        [&](const auto &value) -> std::optional<ir::Expression> {
+            using Number = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<Number, std::monostate> || std::is_same_v<Number, std::string>) {
+                return std::nullopt;
+            } else if constexpr (std::is_same_v<Number, std::complex<double>>) {
+                made.value = value;
+                return is_complex(dtype) ? std::optional(made) : std::nullopt;
+            } else {
+                if (is_boolean(dtype))
+                    made.value = value != Number{};
+                else if (is_complex(dtype))
+                    made.value = std::complex<double>(static_cast<double>(value));
+                else if (is_float(dtype))
+                    return as_real(made, static_cast<double>(value), dtype);
+                else if constexpr (std::is_same_v<Number, bool>)
+                    return as_integer(made, std::int64_t{value}, dtype);
+                else
+                    return as_integer(made, value, dtype);
+                return made;
+            }
+        },
+        constant.value);
+}
+
+std::string text_of_constant(const ir::Expression &constant) {
+    return std::visit(
+        [](const auto &value) -> std::string {
+            using Number = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<Number, std::monostate>)
+                return "None";
+            else if constexpr (std::is_same_v<Number, std::string>)
+                return "'" + value + "'";
+            else if constexpr (std::is_same_v<Number, std::complex<double>>)
+                return "(" + text_of_double(value.real()) + " + " + text_of_double(value.imag()) + "j)";
+            else if constexpr (std::is_same_v<Number, bool>)
+                return value ? "True" : "False";
+            else if constexpr (std::is_same_v<Number, double>)
+                return text_of_double(value);
+            else
+                return std::to_string(value);
+        },
+        constant.value);
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,60 @@
+// Writer: text of a program, line by line; it knows at which line of the source each of its own lines stands.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace entrepot::kernel {
+
+class Writer {
+public:
+    void line(std::string_view text) {
+        if (!text.empty() && text[0] != '#')
+            text_.append(depth_ * 4, ' ');
+        text_.append(text).push_back('\n');
+        ++next_line_;
+    }
+    void open(std::string_view head) {
+        line(head.empty() ? "{" : std::string(head) + " {");
+        ++depth_;
+    }
+    // What was open goes on as another block: `} else {`.
+    void reopen(std::string_view between) {
+        --depth_;
+        open("} " + std::string(between));
+    }
+    void close(std::string_view after = "}") {
+        --depth_;
+        line(after);
+    }
+    // Label of the end of a block: it is written where the block is.
+    void label(std::string_view name) {
+        --depth_;
+        line(std::string(name) + ":;");
+        ++depth_;
+    }
+
+    // The next line is the source's `wanted`: says so where a compiler that counts would think otherwise.
+    void stands_at(std::string_view file, std::int32_t wanted) {
+        if (next_line_ == wanted && file == file_)
+            return;
+        text_ += "#line " + std::to_string(wanted) + " \"";
+        for (const char c : file) {
+            if (c == '"' || c == '\\')
+                text_ += '\\';
+            text_ += c;
+        }
+        text_ += "\"\n";
+        next_line_ = wanted;
+        file_ = file;
+    }
+
+    const std::string &text() const noexcept { return text_; }
+
+private:
+    std::string text_, file_;
+    std::size_t depth_ = 0;
+    std::int32_t next_line_ = -1;
+};
+
+}  // namespace entrepot::kernel

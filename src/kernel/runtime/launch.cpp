@@ -1,0 +1,190 @@
+#include <entrepot/kernel/runtime/launch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory_resource>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace entrepot::kernel {
+namespace {
+
+bool is_given(const ep_range &range) noexcept {
+    return std::any_of(range.local, range.local + range.ndim, [](std::uint64_t extent) { return extent != 0; });
+}
+
+std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept {
+    if (number <= most)
+        return std::max<std::uint64_t>(number, 1);
+    for (std::uint64_t divisor = most; divisor > 1; --divisor)
+        if (number % divisor == 0)
+            return divisor;
+    return 1;
+}
+
+// As many work-items as the device lets a group have, the last dimension first: neighbours in memory stay together.
+void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
+    for (std::uint32_t axis = range.ndim; axis-- > 0;) {
+        const std::uint64_t most_here = most_items[3 - range.ndim + axis];
+        range.local[axis] = largest_divisor(range.global[axis], std::min(most, most_here ? most_here : most));
+        most /= range.local[axis];
+    }
+}
+
+// Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
+std::uint64_t group_of(const ep_range &range) noexcept {
+    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
+}
+
+bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
+    return std::ranges::any_of(compiled.parameters, [&](const CompiledParameter &each) { return each.what == what; });
+}
+
+// The work-items of a group where the kernel does not care: a few warps of neighbours.
+constexpr std::uint64_t usual_group = 256;
+
+// For kernels whose work-items beyond the range that was asked for do nothing.
+void round_up(ep_range &range, std::uint64_t most) noexcept {
+    if (!is_given(range)) {
+        std::fill(range.local, range.local + range.ndim, 1);
+        range.local[range.ndim - 1] = std::min(usual_group, most ? most : usual_group);
+    }
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+        range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
+}
+
+// ------------------------------------------------------- what debug builds report
+
+// A block of report_words int64 that device and host see.
+class Report {
+public:
+    explicit Report(const Queue &queue) : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
+        memory_.wait_for_host(Access::write);
+        std::memset(memory_.data(), 0, memory_.nbytes());
+    }
+    void *data() const noexcept { return memory_.data(); }
+
+    void throw_if_any(const syntax::Function &function) const {
+        std::int64_t words[report_words];
+        std::memcpy(words, memory_.data(), sizeof words);
+        const auto [found, line, column, index, extent, first, second, third] = std::to_array(words);
+        if (found == 0)
+            return;
+        const std::int64_t item[] = {first, second, third};
+        throw Error(ErrorKind::index, function.file, ":", line, ": index ", index, " is out of bounds for an axis of ", extent,
+                    " elements, in work-item ", tuple_text(item), " of kernel '", function.name, "'",
+                    source_line(function, static_cast<std::int32_t>(line), static_cast<std::size_t>(column)));
+    }
+
+private:
+    static std::string source_line(const syntax::Function &function, std::int32_t line, std::size_t column) {
+        std::size_t start = 0;
+        for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
+            start = function.source.find('\n', start);
+            start += start != std::string::npos;
+        }
+        if (line < function.first_line || start >= function.source.size())
+            return {};
+        const std::string text = function.source.substr(start, function.source.find('\n', start) - start);
+        return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
+    }
+
+    Memory memory_;
+};
+
+// ---------------------------------------------------------------- parameters
+
+// The arguments as the compiled function takes them.
+class Parameters {
+public:
+    Parameters(const Compiled &compiled, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,
+               void *report) {
+        given_.reserve(compiled.parameters.size());
+        uses_.reserve(arguments.size());
+        for (const CompiledParameter &parameter : compiled.parameters)
+            given_.push_back(value_of(parameter, arguments, asked, group, report));
+        for (std::size_t i = 0; i < arguments.size(); ++i)
+            if (arguments[i].kind == Argument::Kind::array)
+                uses_.push_back({arguments[i].array, compiled.written[i] ? Access::write : Access::read, i});
+    }
+
+    std::span<const ep_argument> given() const noexcept { return given_; }
+    std::span<const ArrayUse> uses() const noexcept { return uses_; }
+
+private:
+    static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
+                                std::uint64_t group, void *report) {
+        using What = CompiledParameter::What;
+        if (parameter.what == What::global_size)
+            return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
+        if (parameter.what == What::scratch)
+            return {EP_ARG_LOCAL, parameter.dimension * group, nullptr};
+        if (parameter.what == What::report)
+            return {EP_ARG_POINTER, sizeof(void *), report};
+        const Argument &argument = arguments[parameter.argument];
+        const bool is_array = argument.kind == Argument::Kind::array;
+        switch (parameter.what) {
+        case What::pointer:
+            if (is_array)
+                return {EP_ARG_POINTER, sizeof(void *), argument.array->data()};
+            [[fallthrough]];
+        case What::local:
+            return {EP_ARG_LOCAL, argument.local_bytes(), nullptr};
+        case What::extent: {
+            const std::int64_t *extents = is_array ? argument.array->shape().data() : argument.extents;
+            return {EP_ARG_BYTES, sizeof(std::int64_t), extents + parameter.dimension};
+        }
+        case What::stride:
+            return {EP_ARG_BYTES, sizeof(std::int64_t), argument.array->strides().data() + parameter.dimension};
+        default:
+            return {EP_ARG_BYTES, argument.scalar.size, argument.scalar.bytes.data()};
+        }
+    }
+
+    std::array<std::byte, 24 * sizeof(ep_argument) + 8 * sizeof(ArrayUse)> room_;
+    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
+    std::pmr::vector<ep_argument> given_{&scratch_};
+    std::pmr::vector<ArrayUse> uses_{&scratch_};
+};
+
+}  // namespace
+
+ep_range fitted(const Specialisation &made, ep_range range, const Device &device) {
+    if (is_given(range)) {
+        for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+            if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
+                throw Error(ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis, " has ", range.global[axis],
+                            " work-items, which work-groups of ", range.local[axis],
+                            " do not divide; round the range up and let the work-items beyond do nothing");
+        if (!made.compiled.uses_groups && device.backend().is_host())
+            std::fill(std::begin(range.local), std::end(range.local), 0);
+    } else if (made.compiled.uses_groups) {
+        choose_group(range, made.kernel.info().max_work_group, device.info().max_work_items);
+    }
+    if (has(made.compiled, CompiledParameter::What::global_size))
+        round_up(range, made.kernel.info().max_work_group);
+    return range;
+}
+
+Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
+                       std::span<const Argument> arguments) {
+    const ep_range chosen = fitted(made, range, queue.device());
+    const std::uint64_t group = group_of(chosen);
+    const bool reports = has(made.compiled, CompiledParameter::What::report);
+    if (!reports) [[likely]] {
+        const Parameters parameters(made.compiled, arguments, range, group, nullptr);
+        return launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+    }
+    const Report report(queue);
+    const Parameters parameters(made.compiled, arguments, range, group, report.data());
+    const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+    queue.wait_at(position);
+    report.throw_if_any(function);
+    return position;
+}
+
+}  // namespace entrepot::kernel

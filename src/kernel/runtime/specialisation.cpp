@@ -1,0 +1,129 @@
+#include <entrepot/kernel/runtime/specialisation.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace entrepot::kernel {
+namespace {
+
+// The dialects that kernels are written in, best first.
+struct DialectPair {
+    ep_dialect of_backend;
+    Dialect dialect;
+};
+constexpr DialectPair dialects[] = {
+    {EP_OPENCL_C, Dialect::opencl_c}, {EP_SYCL_SOURCE, Dialect::sycl}, {EP_CUDA_CPP, Dialect::cuda},
+    {EP_HIP_CPP, Dialect::hip},       {EP_CPP, Dialect::cpp},
+};
+
+void check_local_memory(const Compiled &compiled, const syntax::Function &function, const Device &device) {
+    if (compiled.local_bytes > device.info().local_memory)
+        throw Error(ErrorKind::kernel, "kernel '", function.name, "' needs ", compiled.local_bytes,
+                    " bytes of local memory, and ", device, " has ", device.info().local_memory, " for each work-group");
+}
+
+}  // namespace
+
+Dialect dialect_of(ep_dialect dialect) {
+    for (const DialectPair &pair : dialects)
+        if (pair.of_backend == dialect)
+            return pair.dialect;
+    throw Error(ErrorKind::value, "dialect: kernels are written in 'opencl-c', 'sycl', 'cuda', 'hip' and 'c++'");
+}
+
+std::optional<ep_dialect> usual_dialect(const Device &device) {
+    std::uint32_t mask = 0;
+    device.backend().call(&ep_backend::program_dialects, device.handle(), &mask);
+    for (const DialectPair &pair : dialects)
+        if (mask & (1u << pair.of_backend))
+            return pair.of_backend;
+    return std::nullopt;
+}
+
+ep_dialect dialect_for(const Device &device, const Options &options) {
+    const std::optional<ep_dialect> dialect = options.dialect ? options.dialect : usual_dialect(device);
+    if (!dialect)
+        const Program refused("", device);  // throws: it knows why there is none
+    return *dialect;
+}
+
+Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options) {
+    const bool host = device.backend().is_host();
+    Target target;
+    target.dialect = dialect_of(dialect);
+    target.dimensions = dimensions;
+    target.fp64 = device.has(EP_FP64);
+    target.fp16 = host || target.dialect == Dialect::cuda || target.dialect == Dialect::hip || device.has(EP_FP16);
+    target.atomic64 = host || device.has(EP_ATOMIC64);
+    target.max_work_group = device.info().max_work_group;
+    target.local_memory = device.info().local_memory;
+    target.debug = options.debug;
+    target.fast_math = options.fast_math;
+    return target;
+}
+
+Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
+                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options) {
+    return compile(function, {types.begin(), types.end()}, target_for(device, dialect, dimensions, options));
+}
+
+Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context)
+    : count_(arguments.size() + 3) {
+    if (count_ > usual)
+        many_.resize(count_);
+    std::uint64_t *word = many_.empty() ? few_.data() : many_.data();
+    *word++ = reinterpret_cast<std::uintptr_t>(device.record());
+    *word++ = reinterpret_cast<std::uintptr_t>(context.record());
+    *word++ = dimensions;
+    for (const Argument &argument : arguments)
+        *word++ = argument.key();
+}
+
+Specialisations::~Specialisations() {
+    for (Node *node = first_.load(std::memory_order_acquire); node;)
+        delete std::exchange(node, node->next);
+}
+
+const Specialisation *Specialisations::find(const Key &key) const noexcept {
+    const std::span<const std::uint64_t> words = key.words();
+    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
+        if (std::ranges::equal(node->made.key, words))
+            return &node->made;
+    return nullptr;
+}
+
+const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, std::uint32_t dimensions,
+                                            const Device &device, const Context &context) {
+    const std::lock_guard alone(making_);
+    if (const Specialisation *made = find(key))
+        return *made;
+    auto node = std::make_unique<Node>();
+    Specialisation &made = node->made;
+    made.key.assign(key.words().begin(), key.words().end());
+    for (const Argument &argument : arguments)
+        made.types.push_back(argument.type());
+    const ep_dialect dialect = dialect_for(device, options_);
+    made.dimensions = dimensions;
+    made.compiled = translate(function_, made.types, dimensions, device, dialect, options_);
+    check_local_memory(made.compiled, *function_, device);
+    const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
+    made.kernel = program.kernel(made.compiled.name);
+
+    node->next = first_.load(std::memory_order_acquire);
+    first_.store(node.get(), std::memory_order_release);
+    return node.release()->made;
+}
+
+const Specialisation *Specialisations::newest() const noexcept {
+    const Node *const node = first_.load(std::memory_order_acquire);
+    return node ? &node->made : nullptr;
+}
+
+std::size_t Specialisations::size() const noexcept {
+    std::size_t count = 0;
+    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
+        ++count;
+    return count;
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,227 @@
+// Arrays: elements, counting from the end, sub-arrays, spaces; the whole typed form that comes of each.
+#include <doctest/doctest.h>
+
+#include "kernel/compiler/tree.hpp"
+#include "kernel/compiler/types.hpp"
+
+#include <cstring>
+
+using namespace entrepot;
+using namespace entrepot::kernel;
+using namespace entrepot::kernel::tree;
+
+TEST_CASE("a contiguous matrix needs extents only, any other its strides") {
+    CHECK(lowered({"a"}, {array(f32, 3)}, {assign(at("a", {global_id(0), global_id(1), 2}), 1.0)}) ==
+          "kernel k(a: float32[:, :, ::1])\n"
+          "  a[(((global_id0 * a.extent1) + global_id1) * a.extent2) + 2] = 1.0:float32\n");
+    CHECK(lowered({"a"}, {array(f32, 2, false)}, {assign(at("a", {global_id(0), global_id(1)}), 1.0)}) ==
+          "kernel k(a: float32[:, :])\n"
+          "  a[(global_id0 * a.stride0) + (global_id1 * a.stride1)] = 1.0:float32\n");
+}
+
+TEST_CASE("an index is counted from the end only where it may be negative") {
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)}, {assign(at("a", "n"), at("a", -1))}) ==
+          "kernel k(a: float32[::1], n: int64)\n"
+          "  a[(n < 0) ? (n + a.extent0) : n] = a[a.extent0 - 1]\n");
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(u32)}, {assign(at("a", "n"), 1)}) == "kernel k(a: float32[::1], n: uint32)\n"
+                                                                                       "  a[int64(n)] = 1.0:float32\n");
+}
+
+TEST_CASE("an unsigned index of 64 bits may come out negative") {
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(u64)}, {assign(at("a", "n"), 1)}) ==
+          "kernel k(a: float32[::1], n: uint64)\n"
+          "  index: int64\n"
+          "  index = int64(n)\n"
+          "  a[(index < 0) ? (index + a.extent0) : index] = 1.0:float32\n");
+    CHECK(lowered({"k", "n"}, {array(i8), scalar(u8)}, {assign(at("k", 0), binary(call_of(dtype(i8), {"n"}), "//", 4))}) ==
+          "kernel k(k: int8[::1], n: uint8)\n"
+          "  k[0] = int8(n) // 4:int8\n");
+}
+
+TEST_CASE("an index that computes is computed once") {
+    CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {assign(at("a", at("b", 0)), 1)}) ==
+          "kernel k(a: float32[::1], b: int32[::1])\n"
+          "  index: int64\n"
+          "  index = int64(b[0])\n"
+          "  a[(index < 0) ? (index + a.extent0) : index] = 1.0:float32\n");
+}
+
+TEST_CASE("conditions tell what an index is at least") {
+    CHECK(lowered({"a", "b", "n"}, {array(f32), array(f32), scalar(i64)},
+                  {assign("i", global_id()),
+                   if_(boolean("and", {compare("i", ">", 0), compare("i", "<", binary("n", "-", 1))}),
+                       {assign(at("b", "i"), binary(at("a", binary("i", "-", 1)), "+", at("a", binary("i", "+", 1))))})}) ==
+          "kernel k(a: float32[::1], b: float32[::1], n: int64)\n"
+          "  i: int64\n"
+          "  i = global_id0\n"
+          "  if (i > 0) and (i < (n - 1))\n"
+          "    b[i] = a[i - 1] + a[i + 1]\n");
+    CHECK(lowered({"a"}, {array(f32)},
+                  {assign("i", global_id()), if_(compare("i", "==", 0), {returns()}),
+                   assign(at("a", "i"), at("a", binary("i", "-", 1)))}) == "kernel k(a: float32[::1])\n"
+                                                                           "  i: int64\n"
+                                                                           "  i = global_id0\n"
+                                                                           "  if i == 0\n"
+                                                                           "    return\n"
+                                                                           "  a[i] = a[i - 1]\n");
+}
+
+TEST_CASE("that a variable differs from something tells nothing, but of the least that it can be") {
+    const auto after = [](Tree other) {
+        return lowered({"k", "n", "m"}, {array(i64), scalar(i64), scalar(u64)},
+                       {if_(compare("n", "==", other), {returns()}), assign(at("k", 0), binary("n", "//", 4))});
+    };
+    CHECK(after("m").ends_with("k[0] = n // 4\n"));
+    CHECK(after(0).ends_with("k[0] = n // 4\n"));
+    CHECK(after(call("len", {"k"})).ends_with("k[0] = n // 4\n"));
+}
+
+TEST_CASE("what a condition told is forgotten where the variable changes") {
+    CHECK(lowered({"a", "i"}, {array(f32), scalar(i64)},
+                  {if_(compare("i", ">", 0), {assign(at("a", "i"), 0), augment("i", "-", 2), assign(at("a", "i"), 1)})}) ==
+          "kernel k(a: float32[::1], i: int64)\n"
+          "  if i > 0\n"
+          "    a[i] = 0.0:float32\n"
+          "    i = i - 2\n"
+          "    a[(i < 0) ? (i + a.extent0) : i] = 1.0:float32\n");
+    CHECK(
+        lowered({"a", "i"}, {array(f32), scalar(i64)},
+                {if_(compare("i", ">=", 0), {while_(compare("i", "!=", 7), {assign(at("a", "i"), 0), augment("i", "-", 2)})})}) ==
+        "kernel k(a: float32[::1], i: int64)\n"
+        "  if i >= 0\n"
+        "    while i != 7\n"
+        "      a[(i < 0) ? (i + a.extent0) : i] = 0.0:float32\n"
+        "      i = i - 2\n");
+}
+
+TEST_CASE("a variable that is counted down may become negative, one that is counted up not") {
+    CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)},
+                  {assign("i", 0), assign("j", 9),
+                   while_(compare("i", "<", "n"), {assign(at("a", "i"), at("a", "j")), augment("i", "+", 1),
+                                                   augment("j", "-", 1)})}) == "kernel k(a: float32[::1], n: int64)\n"
+                                                                               "  i: int64\n"
+                                                                               "  j: int64\n"
+                                                                               "  i = 0\n"
+                                                                               "  j = 9\n"
+                                                                               "  while i < n\n"
+                                                                               "    a[i] = a[(j < 0) ? (j + a.extent0) : j]\n"
+                                                                               "    i = i + 1\n"
+                                                                               "    j = j - 1\n");
+}
+
+TEST_CASE("a row is an offset into its array") {
+    CHECK(lowered({"a"}, {array(f32, 2)},
+                  {assign("row", at("a", global_id(0))),
+                   for_range("k", {call("len", {"row"})}, {assign(at("row", "k"), binary("k", "*", 2))})}) ==
+          "kernel k(a: float32[:, ::1])\n"
+          "  row_offset: int64\n"
+          "  k: int64\n"
+          "  row_offset = global_id0 * a.extent1\n"
+          "  for k in 0, a.extent1, 1\n"
+          "    a[row_offset + k] = float32(k * 2)\n");
+}
+
+TEST_CASE("slices are clamped as Python's are") {
+    CHECK(lowered({"a"}, {array(f32)}, {assign("t", at("a", slice(2, 8, none()))), assign(at("t", 1), call("len", {"t"}))}) ==
+          "kernel k(a: float32[::1])\n"
+          "  t_offset: int64\n"
+          "  t_extent0: int64\n"
+          "  t_offset = min(2, a.extent0)\n"
+          "  t_extent0 = max(min(8, a.extent0) - min(2, a.extent0), 0)\n"
+          "  a[t_offset + 1] = float32(t_extent0)\n");
+    CHECK(lowered({"a"}, {array(f32)}, {assign(at(at("a", slice(none(), none(), -1)), 3), 1)}) ==
+          "kernel k(a: float32[::1])\n"
+          "  a[(a.extent0 - 1) - 3] = 1.0:float32\n");
+}
+
+TEST_CASE("slices of an array whose shape is known are known") {
+    const auto with = [](Tree part) {
+        return lowered({"o"}, {array(i64)},
+                       {assign("p", call("private.array", {tuple({6, 8}), dtype(f32)})), assign("t", part),
+                        assign(at("o", 0), call("len", {"t"})), assign(at("t", {1, 1}), 1)});
+    };
+    const std::string head = "kernel k(o: int64[::1])\n  p: float32[6, 8] in private memory\n";
+    CHECK(with(at("p", {slice(1, -1, none()), slice(none(), 4, 2)})) == head + "  o[0] = 4\n  p[18] = 1.0:float32\n");
+    CHECK(with(at("p", {slice(none(), none(), -2), whole()})) == head + "  o[0] = 3\n  p[25] = 1.0:float32\n");
+    CHECK(with(at("p", {slice(4, 1, -1), slice(100, none(), -3)})) == head + "  o[0] = 3\n  p[28] = 1.0:float32\n");
+    CHECK(with(at("p", node(Kind::ellipsis))) == head + "  o[0] = 6\n  p[9] = 1.0:float32\n");
+}
+
+TEST_CASE("a name that is bound to another part each time has variables for what differs") {
+    CHECK(lowered(
+              {"a"}, {array(f32)},
+              {assign("rest", "a"), while_(compare(call("len", {"rest"}), ">", 1),
+                                           {assign(at("rest", 0), 0), assign("rest", at("rest", slice(1, none(), none())))})}) ==
+          "kernel k(a: float32[::1])\n"
+          "  rest_offset: int64\n"
+          "  rest_extent0: int64\n"
+          "  rest_offset = 0\n"
+          "  rest_extent0 = a.extent0\n"
+          "  while rest_extent0 > 1\n"
+          "    a[rest_offset] = 0.0:float32\n"
+          "    rest_offset = rest_offset + min(1, rest_extent0)\n"
+          "    rest_extent0 = rest_extent0 - min(1, rest_extent0)\n");
+}
+
+TEST_CASE("the element of an assignment in place is found once") {
+    CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {augment(at("a", at("b", 0)), "*", 2)}) ==
+          "kernel k(a: float32[::1], b: int32[::1])\n"
+          "  index: int64\n"
+          "  offset: int64\n"
+          "  index = int64(b[0])\n"
+          "  offset = (index < 0) ? (index + a.extent0) : index\n"
+          "  a[offset] = a[offset] * 2.0:float32\n");
+}
+
+TEST_CASE("a store converts as C does, a literal when compiled") {
+    CHECK(lowered({"k", "a"}, {array(i32), array(f32)}, {assign(at("k", 0), at("a", 0)), assign(at("k", 1), 2.7)}) ==
+          "kernel k(k: int32[::1], a: float32[::1])\n"
+          "  k[0] = int32(a[0])\n"
+          "  k[1] = 2:int32\n");
+}
+
+TEST_CASE("captured arrays and tuples become constant memory, once") {
+    auto captured = std::make_shared<syntax::ConstantArray>();
+    captured->dtype = f32;
+    captured->shape = {2};
+    const float values[] = {1.5f, 2.5f};
+    captured->bytes.resize(sizeof values);
+    std::memcpy(captured->bytes.data(), values, sizeof values);
+    const Tree weights = syntax::Constant{std::shared_ptr<const syntax::ConstantArray>(captured)};
+    CHECK(lowered({"a"}, {array(f32)},
+                  {assign("w", call("constant.array", {weights})),
+                   assign("c", call("constant.array", {tuple({1, 2, 3}), dtype(i16)})),
+                   assign(at("a", 0), binary(binary(at("w", 0), "+", at(weights, global_id())), "+", at("c", -1)))}) ==
+          "kernel k(a: float32[::1])\n"
+          "  w: float32[2] in constant memory\n"
+          "  c: int16[3] in constant memory\n"
+          "  a[0] = (w[0] + w[global_id0]) + float32(c[2])\n");
+    const ir::Module module =
+        lower(function("k", {"a"}, {assign("c", call("constant.array", {weights, dtype(f64)})), assign(at("a", 0), at("c", 1))}),
+              {array(f32)}, {});
+    REQUIRE(module.kernel().roots.size() == 3);
+    const auto &converted = *module.kernel().roots[2].values;
+    double second = 0;
+    std::memcpy(&second, converted.bytes.data() + 8, 8);
+    CHECK(converted.bytes.size() == 16);
+    CHECK(second == 2.5);
+}
+
+TEST_CASE("debug builds check each index that is not a constant of a known shape") {
+    Target target;
+    target.debug = true;
+    CHECK(lowered({"a"}, {array(f32)}, {assign(at("a", global_id()), 1)}, target) ==
+          "kernel k(a: float32[::1])\n"
+          "  a[checked(global_id0, a.extent0)] = 1.0:float32\n");
+}
+
+TEST_CASE("what is read and written is known of each root, through device functions too") {
+    const auto put = function("put", {"v"}, {assign(at("v", 0), 1)});
+    const ir::Module module = lower(function("k", {"a", "b", "c"}, {assign(at("a", 0), at("b", 0)), evaluate(call(put, {"c"}))}),
+                                    {array(f32), array(f32), array(f32)}, {});
+    const auto &roots = module.kernel().roots;
+    CHECK((roots[0].written && !roots[0].read));
+    CHECK((roots[1].read && !roots[1].written));
+    CHECK((roots[2].written && !roots[2].read));
+    CHECK_FALSE(module.uses_groups);
+}

@@ -1,0 +1,73 @@
+// Arguments: what tells specialisations apart, which arrays overlap, and local memory that no machine has.
+#include <entrepot/kernel/runtime/argument.hpp>
+#include <entrepot/kernel/runtime/specialisation.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <vector>
+
+namespace entrepot::kernel {
+namespace {
+
+constexpr Dtype int32{TypeCode::integer, 32};
+
+// An array of the host's memory, from the element of that number on.
+Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent, std::int64_t stride = 1) {
+    const std::int64_t shape[] = {extent}, strides[] = {stride};
+    return Array(Memory::borrow_host(memory.data(), memory.size() * sizeof(float), Owner()), memory.data() + first,
+                 dtypes::float32, Layout(shape, strides));
+}
+
+}  // namespace
+
+TEST_CASE("arguments that other code serves have other keys") {
+    std::vector<float> memory(16);
+    const Array whole = floats(memory, 0, 8), gaps = floats(memory, 0, 8, 2);
+    const std::uint64_t key = Argument::of(whole).key();
+    CHECK(key == Argument::of(floats(memory, 4, 3)).key());
+    CHECK(key != Argument::of(gaps).key());
+    CHECK(key != Argument::of(whole.as_read_only()).key());
+    CHECK(key != Argument::of(whole.viewed_as(int32)).key());
+    CHECK(key != Argument::of(dtypes::float32, Scalar()).key());
+    CHECK(key != Argument::local(dtypes::float32, std::array<std::int64_t, 1>{8}).key());
+}
+
+TEST_CASE("arrays are apart that share no element") {
+    std::vector<float> memory(16), other(16);
+    const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8), middle = floats(memory, 7, 2),
+                far = floats(other, 0, 16);
+    std::array arguments{Argument::of(first), Argument::of(last), Argument::of(far)};
+    find_overlaps(arguments);
+    for (const Argument &argument : arguments)
+        CHECK(argument.apart);
+    std::array meeting{Argument::of(first), Argument::of(middle), Argument::of(far)};
+    find_overlaps(meeting);
+    CHECK_FALSE(meeting[0].apart);
+    CHECK_FALSE(meeting[1].apart);
+    CHECK(meeting[2].apart);
+    CHECK(overlap(first, middle));
+    CHECK_FALSE(overlap(first, last));
+}
+
+TEST_CASE("local memory has a size, and one that fits 64 bits") {
+    CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 2>{3, 4}).local_bytes() == 96);
+    CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 1>{0}).local_bytes() == 8);
+    const std::array<std::int64_t, 2> huge{std::int64_t{1} << 40, std::int64_t{1} << 40};
+    CHECK_THROWS_AS((void)Argument::local(dtypes::float64, huge), Error);
+    CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 1>{-1}), Error);
+    CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 4>{1, 1, 1, 1}), Error);
+}
+
+TEST_CASE("every dialect that a device's programs may be in is one of kernels, or refused by name") {
+    for (const DialectRow &row : dialect_table) {
+        const bool is_source =
+            row.dialect != EP_SPIRV && row.dialect != EP_PTX && row.dialect != EP_CUBIN && row.dialect != EP_HSACO;
+        if (is_source)
+            CHECK_NOTHROW((void)dialect_of(row.dialect));
+        else
+            CHECK_THROWS_AS((void)dialect_of(row.dialect), Error);
+    }
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,90 @@
+"""Where the contract suite of kernels runs: each way that a Python function becomes work on a device, and the simulator."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+
+
+@dataclass(frozen=True)
+class Backend:
+    name: str
+    selector: str
+    dialect: str  # "" for the simulator
+    marker: str
+
+    @property
+    def simulates(self) -> bool:
+        return not self.dialect
+
+    @property
+    def device(self) -> ep.Device:
+        return ep.device(self.selector)
+
+    @property
+    def fp64(self) -> bool:
+        return self.device.has_aspect_fp64
+
+    def array(self, values: Any) -> ep.Array:
+        """A copy of a NumPy array on the device."""
+        array = ep.empty(values.shape, values.dtype, device=self.selector)
+        ep.copy(array, np.ascontiguousarray(values)).wait()
+        return array
+
+    def launch(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> None:
+        """Runs the kernel on Arrays and scalars, to its end."""
+        if self.simulates:
+            kernel.simulate[global_range, local_range](*arguments)
+            return
+        _through(kernel, self.dialect)[global_range, local_range](*arguments).wait()
+
+    def run(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> list[Any]:
+        """Runs the kernel on copies of the NumPy arrays among the arguments; gives their elements afterwards."""
+        moved = [self.array(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        self.launch(kernel, global_range, local_range, *moved)
+        return [values_of(value) for value in moved if isinstance(value, ep.Array)]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@functools.cache
+def _through(kernel: Any, dialect: str) -> Any:
+    """The kernel compiled through that dialect; one object for all launches, as what it has compiled belongs to it."""
+    return kernel.options(dialect=dialect)
+
+
+def values_of(array: ep.Array) -> Any:
+    return array.copy_to_host().numpy()
+
+
+BACKENDS = [
+    Backend("host", "host", "c++", "host"),
+    Backend("opencl-c", "opencl:cpu", "opencl-c", "sycl"),
+    Backend("sycl", "opencl:cpu", "sycl", "sycl"),
+    Backend("cuda", "cuda:0", "cuda", "cuda"),
+    Backend("hip", "hip:0", "hip", "hip"),
+    Backend("simulator", "host", "", "host"),
+]
+
+
+def _params(backends: list[Backend]) -> list[object]:
+    return [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in backends]
+
+
+#: SYCL's own compiler takes seconds for each kernel: ENTREPOT_SYCL_SOURCE=1 for every test, else those of every_dialect only.
+_QUICK = [each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")]
+
+#: Every backend, as parameters with their markers.
+every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
+#: Those that compile.
+every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
+#: Every backend, and SYCL's dialect whatever it takes: for tests of what dialects say differently.
+every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))

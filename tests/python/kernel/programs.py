@@ -1,0 +1,233 @@
+"""Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
+loops, barriers and local memory, and have one meaning only.
+
+So that two correct compilers agree, floats never decide anything and never become integers, every variable states its type, and
+literals stand only beside values that have one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f"}
+GROUP = 4
+ITEMS = 8
+
+_HEAD = """\
+import entrepot.kernel as dppy
+
+
+@dppy.kernel
+def program(out, floats, a, b, c, d, e, f, x, y, n):
+    i = dppy.get_global_id(0)
+    lid = dppy.get_local_id(0)
+    shared = dppy.local.array({group}, dppy.int64)
+"""
+
+
+@dataclass
+class _Writer:
+    """A program that is being drawn: its lines, and what may be named at this point."""
+
+    draw: st.DrawFn
+    lines: list[str] = field(default_factory=list)
+    integers: list[str] = field(default_factory=list)
+    floats: list[str] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+    made: int = 0
+    indent: int = 1
+    shared_is_readable: bool = False
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def one_of(self, *choices: str) -> str:
+        return self.draw(st.sampled_from(choices))
+
+    def chance(self, of: int) -> bool:
+        return self.draw(st.integers(1, of)) == 1
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def typed_integer(self) -> str:
+        """A leaf that has a type."""
+        leaves = [f"{self.one_of(*ARRAYS.values())}[i]", "i", "lid", "n", *self.integers]
+        if self.shared_is_readable:
+            leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
+        return self.one_of(*leaves)
+
+    def integer(self, depth: int) -> str:
+        if depth == 0 or self.chance(4):
+            return self.typed_integer()
+        left = self.integer(depth - 1)
+        form = self.one_of("binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power")
+        if form == "binary":
+            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
+        if form == "literal":
+            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.draw(st.integers(0, 100))})"
+        if form == "shift":
+            return f"({left} {self.one_of('<<', '>>')} {self.draw(st.integers(0, 70))})"
+        if form == "unary":
+            return f"{self.one_of('-', '~', '+')}({left})"
+        if form == "call":
+            return f"{self.one_of('min', 'max')}({left}, {self.integer(depth - 1)})"
+        if form == "select":
+            kind = self.one_of(*INTEGERS)
+            return f"(dppy.{kind}({left}) if {self.condition(depth - 1)} else dppy.{kind}({self.integer(depth - 1)}))"
+        if form == "power":
+            return f"({left} ** {self.draw(st.integers(0, 3))})"
+        return f"dppy.{self.one_of(*INTEGERS)}({left})"
+
+    def condition(self, depth: int) -> str:
+        form = self.one_of("compare", "compare", "chain", "logic", "not") if depth else "compare"
+        operators = ("<", "<=", ">", ">=", "==", "!=")
+        if form == "compare":
+            return f"{self.integer(depth and depth - 1)} {self.one_of(*operators)} {self.integer(depth and depth - 1)}"
+        if form == "chain":
+            middle, last = self.integer(depth - 1), self.integer(depth - 1)
+            return f"{self.typed_integer()} {self.one_of(*operators)} {middle} {self.one_of(*operators)} {last}"
+        if form == "not":
+            return f"not ({self.condition(depth - 1)})"
+        return f"({self.condition(depth - 1)} {self.one_of('and', 'or')} {self.condition(depth - 1)})"
+
+    def real(self, depth: int) -> str:
+        if depth == 0 or self.chance(4):
+            return self.one_of("dppy.float64(x[i])", "y[i]", *self.floats)
+        left = self.real(depth - 1)
+        form = self.one_of("binary", "binary", "literal", "call", "select", "integer")
+        if form == "binary":
+            return f"({left} {self.one_of('+', '-', '*')} {self.real(depth - 1)})"
+        if form == "literal":
+            return f"({left} {self.one_of('+', '-', '*', '/')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
+        if form == "call":
+            return f"{self.one_of('min', 'max')}({left}, {self.real(depth - 1)})"
+        if form == "select":
+            return f"({left} if {self.condition(depth - 1)} else {self.real(depth - 1)})"
+        return f"({left} + dppy.int8({self.integer(depth - 1)}))"
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def assign_integer(self) -> None:
+        value = self.integer(2)
+        if self.integers and self.chance(3):
+            name = self.one_of(*self.integers)
+            self.line(f"{name} = dppy.{self.types[name]}({value})")
+            return
+        name, kind = f"v{self.made}", self.one_of(*INTEGERS)
+        self.made += 1
+        self.line(f"{name} = dppy.{kind}({value})")
+        self.integers.append(name)
+        self.types[name] = kind
+
+    def assign_real(self) -> None:
+        """Kept small: what overflows says nothing."""
+        value = self.real(2)
+        name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
+        self.made += 1
+        self.line(f"{name} = max(min(dppy.float64({value}), 1000.0), -1000.0)")
+        if name not in self.floats:
+            self.floats.append(name)
+
+    def block(self, statements: int, depth: int) -> None:
+        """In a scope of its own: what it assigns first is not to be read behind it."""
+        integers, floats = list(self.integers), list(self.floats)
+        self.indent += 1
+        for _ in range(statements):
+            self.statement(depth)
+        self.indent -= 1
+        self.integers, self.floats = integers, floats
+
+    def statement(self, depth: int) -> None:
+        form = self.one_of("integer", "integer", "real", "store", *(["if", "for", "while"] if depth else []))
+        if form == "integer":
+            self.assign_integer()
+        elif form == "real":
+            self.assign_real()
+        elif form == "store":
+            target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
+            self.line(target.format(self.integer(2)))
+        elif form == "if":
+            self.line(f"if {self.condition(2)}:")
+            self.block(2, depth - 1)
+            if self.chance(2):
+                self.line("else:")
+                self.block(2, depth - 1)
+        else:
+            self.loop(form, depth)
+
+    def loop(self, form: str, depth: int) -> None:
+        name = f"k{self.made}"
+        self.made += 1
+        if form == "for":
+            start, stop, step = (
+                self.draw(st.integers(-3, 5)),
+                self.draw(st.integers(-3, 5)),
+                self.draw(st.sampled_from([1, 2, -1])),
+            )
+            self.line(f"for {name} in range({start}, {stop}, {step}):")
+        else:
+            self.line(f"{name} = dppy.int32(0)")
+            self.line(f"while {name} < {self.draw(st.integers(0, 4))}:")
+            self.indent += 1
+            self.line(f"{name} += 1")
+            self.indent -= 1
+        self.indent += 1
+        self.line(f"out[i] += {name}")
+        if self.chance(2):
+            self.line(f"if {self.condition(1)}:")
+            self.line(f"    {self.one_of('break', 'continue')}")
+        self.indent -= 1
+        self.block(2, depth - 1)
+
+    def phase(self) -> None:
+        """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
+        form = self.one_of("plain", "plain", "for", "while", "if")
+        integers, floats = list(self.integers), list(self.floats)
+        if form != "plain":
+            self.all_enter(form)
+        for _ in range(self.draw(st.integers(0, 2))):
+            self.statement(1)
+        self.line(f"shared[lid] = dppy.int64({self.integer(2)})")
+        self.line("dppy.barrier()")
+        self.shared_is_readable = True
+        for _ in range(2):
+            self.statement(1)
+        self.shared_is_readable = False
+        self.line("dppy.barrier()")
+        if form != "plain":
+            self.indent -= 1
+            self.integers, self.floats = integers, floats
+
+    def all_enter(self, form: str) -> None:
+        """The head of a block with barriers: every work-item takes the same way."""
+        name, count = f"t{self.made}", self.draw(st.integers(1, 3))
+        self.made += 1
+        if form == "if":
+            self.line(f"if n {self.one_of('>', '<', '!=')} {self.draw(st.integers(3, 6))}:")
+        elif form == "for":
+            self.line(f"for {name} in range({count}):")
+        else:
+            self.line(f"{name} = dppy.int32(0)")
+            self.line(f"while {name} < {count}:")
+        self.indent += 1
+        if form == "while":
+            self.line(f"{name} += 1")
+            if self.chance(3):
+                self.line(f"if {name} == 2:")
+                self.line(f"    {self.one_of('break', 'continue')}")
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """A module with a kernel ``program``."""
+    writer = _Writer(draw)
+    for _ in range(draw(st.integers(1, 3))):
+        writer.statement(2)
+        if draw(st.booleans()):
+            writer.phase()
+    writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
+    writer.line(f"floats[i] = {writer.real(2)}")
+    return _HEAD.format(group=GROUP) + "\n".join(writer.lines) + "\n"

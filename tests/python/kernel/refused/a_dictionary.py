@@ -1,0 +1,15 @@
+"""A dictionary."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+
+@dppy.kernel
+def program(a):
+    i = dppy.get_global_id(0)
+    values = {1: 2}
+    a[i] = values[1]
+
+
+ARGUMENTS = (np.zeros(4, "f4"),)

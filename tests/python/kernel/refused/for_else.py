@@ -1,0 +1,16 @@
+"""Python's else of loops."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+
+@dppy.kernel
+def program(a):
+    for k in range(3):
+        a[k] = 1
+    else:
+        a[0] = 5
+
+
+ARGUMENTS = (np.zeros(4, "f4"),)

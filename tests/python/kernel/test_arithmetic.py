@@ -1,0 +1,377 @@
+"""Types and operators: literals are weak, values of types meet by the rules of docs/kernels/types.md, integers follow Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import every_backend, every_dialect
+
+pytestmark = pytest.mark.numpy
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+FLOATS = ["float32", "float64"]
+
+
+@dppy.kernel
+def add_literals(bytes_out, floats_out, bytes_in, floats_in):
+    i = dppy.get_global_id(0)
+    bytes_out[i] = bytes_in[i] + 1
+    floats_out[i] = floats_in[i] * 2.1
+
+
+@every_dialect
+def test_literals_take_the_type_of_what_they_meet(backend):
+    small = np.array([0, 1, 254, 255], "u1")
+    floats = np.array([0.1, 1e-20, 3, -7], "f4")
+    out = backend.run(add_literals, 4, None, np.zeros(4, "u8"), np.zeros(4, "f8"), small, floats)
+    assert out[0].tolist() == [1, 2, 255, 0]  # uint8 wraps before it is stored
+    assert np.array_equal(out[1], (floats * np.float32(2.1)).astype("f8"))
+
+
+@dppy.kernel
+def meet(out, left, right):
+    i = dppy.get_global_id(0)
+    out[i, 0] = left[i] + right[i]
+    out[i, 1] = left[i] - right[i]
+    out[i, 2] = left[i] * right[i]
+
+
+@every_backend
+@pytest.mark.parametrize("left,right,result", [
+    ("int8", "uint8", "int16"), ("int32", "uint32", "int64"), ("int64", "uint8", "int64"), ("int64", "uint64", "int64"),
+    ("int16", "int32", "int32"), ("uint8", "uint32", "uint32"), ("bool", "bool", "int64"), ("bool", "int8", "int8"),
+    ("int32", "float32", "float32"), ("int64", "float32", "float32"), ("float32", "float64", "float64"),
+    ("uint64", "float64", "float64"),
+])  # fmt: skip
+def test_typed_values_meet(backend, left, right, result):
+    values = {"b": [True, False, True, True], "i": [-100, 7, 0, 127], "u": [200, 3, 0, 255], "f": [1.25, -1e6, 0.1, 3e7]}
+    a, b = (np.array(values[np.dtype(each).kind], each) for each in (left, right))
+    (out, *_) = backend.run(meet, 4, None, np.zeros((4, 3), "f8" if result[0] == "f" else "i8"), a, b)
+    x, y = a.astype(result), b.astype(result)
+    with np.errstate(over="ignore"):
+        expected = np.stack([x + y, x - y, x * y], axis=1).astype(out.dtype)
+    assert np.array_equal(out, expected)
+
+
+@dppy.kernel
+def python_division(floors, remainders, quotients, left, right):
+    i = dppy.get_global_id(0)
+    floors[i] = left[i] // right[i]
+    remainders[i] = left[i] % right[i]
+    quotients[i] = left[i] / right[i]
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "float32", "float64"])
+def test_division_is_pythons(backend, dtype):
+    kind = np.dtype(dtype).kind
+    left = np.array([7, 7, 8, 9, 100, 1] if kind == "u" else [7, -7, 7, -7, -8, 0], dtype)
+    right = np.array([2, 3, 8, 4, 7, 5] if kind == "u" else [2, 2, -2, -2, 4, 3], dtype)
+    zeros = np.zeros(6, dtype)
+    out = backend.run(python_division, 6, None, zeros, zeros, np.zeros(6, "f8"), left, right)
+    numbers = [(x, y) for x, y in zip(left.tolist(), right.tolist(), strict=True)]
+    assert out[0].tolist() == [x // y for x, y in numbers]
+    assert out[1].tolist() == [x % y for x, y in numbers]
+    assert out[2] == pytest.approx([x / y for x, y in numbers], rel=1e-6)
+
+
+@every_backend
+def test_floats_by_infinity(backend):
+    left, right = np.array([1, -1, 1, -1, 0], "f8"), np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf])
+    floors, remainders, *_ = backend.run(python_division, 5, None, np.zeros(5), np.zeros(5), np.zeros(5), left, right)
+    assert floors.tolist() == [a // b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    assert remainders.tolist() == [a % b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+
+
+@every_backend
+def test_integers_by_zero_give_zero(backend):
+    left = np.array([7, -7, 0], "i4")
+    out = backend.run(python_division, 3, None, np.ones(3, "i4"), np.ones(3, "i4"), np.zeros(3, "f8"), left, np.zeros(3, "i4"))
+    assert out[0].tolist() == out[1].tolist() == [0, 0, 0]
+    assert np.isinf(out[2][:2]).all() and np.isnan(out[2][2])
+
+
+@every_backend
+def test_the_least_integer_by_minus_one(backend):
+    least = np.array([np.iinfo("i4").min], "i4")
+    out = backend.run(
+        python_division, 1, None, np.zeros(1, "i4"), np.ones(1, "i4"), np.zeros(1, "f8"), least, np.array([-1], "i4")
+    )
+    assert out[0][0] == least[0]  # wraps
+    assert out[1][0] == 0
+
+
+@dppy.kernel
+def powers(out, floats, bases, exponents):
+    i = dppy.get_global_id(0)
+    out[i, 0] = bases[i] ** exponents[i]
+    out[i, 1] = bases[i] ** 2
+    floats[i] = (bases[i] + 0.5) ** exponents[i]
+
+
+@every_backend
+def test_powers_of_integers_are_integers(backend):
+    bases = np.array([2, -3, 1, -1, -1, 5, 0], "i8")
+    exponents = np.array([10, 3, -4, -3, -2, -1, 0], "i8")
+    out = backend.run(powers, 7, None, np.zeros((7, 2), "i8"), np.zeros(7, "f8"), bases, exponents)
+    assert out[0][:, 0].tolist() == [1024, -27, 1, -1, 1, 0, 1]
+    assert out[0][:, 1].tolist() == [x * x for x in bases.tolist()]
+    assert out[1] == pytest.approx([(x + 0.5) ** y for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)])
+
+
+@dppy.kernel
+def bits(out, left, right):
+    i = dppy.get_global_id(0)
+    out[i, 0] = left[i] & right[i]
+    out[i, 1] = left[i] | right[i]
+    out[i, 2] = left[i] ^ right[i]
+    out[i, 3] = ~left[i]
+    out[i, 4] = left[i] << 3
+    out[i, 5] = left[i] >> 2
+    out[i, 6] = -left[i]
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_bit_operators(backend, dtype):
+    left = np.array([1, 77, 100, 3], dtype) if dtype[0] == "u" else np.array([1, -77, 100, -3], dtype)
+    right = np.array([3, 12, 0, 7], dtype)
+    (out, *_) = backend.run(bits, 4, None, np.zeros((4, 7), dtype), left, right)
+    three, two = np.dtype(dtype).type(3), np.dtype(dtype).type(2)
+    expected = [left & right, left | right, left ^ right, ~left, left << three, left >> two, (0 - left).astype(dtype)]
+    assert np.array_equal(out, np.stack(expected, axis=1))
+
+
+@dppy.kernel
+def shifts(out, values, by):
+    i = dppy.get_global_id(0)
+    out[i, 0] = values[i] << by[i]
+    out[i, 1] = values[i] >> by[i]
+
+
+@every_dialect
+def test_shifts_by_the_width_and_more(backend):
+    values, by = np.array([1, -1, -5, 7, 1], "i4"), np.array([31, 32, 40, 33, 0], "i4")
+    (out, *_) = backend.run(shifts, 5, None, np.zeros((5, 2), "i4"), values, by)
+    assert out[:, 0].tolist() == [-(2**31), 0, 0, 0, 1]
+    assert out[:, 1].tolist() == [0, -1, -1, 0, 1]
+
+
+@dppy.kernel
+def comparisons(out, x, y):
+    i = dppy.get_global_id(0)
+    out[i, 0] = x[i] < y[i]
+    out[i, 1] = x[i] <= y[i]
+    out[i, 2] = x[i] == y[i]
+    out[i, 3] = x[i] != y[i]
+    out[i, 4] = 0 < x[i] <= y[i] < 5
+    out[i, 5] = not x[i]
+    out[i, 6] = x[i] > 0 and y[i] / x[i] > 1
+    out[i, 7] = x[i] == 0 or y[i] > 2
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int32", "float32", "uint8"])
+def test_comparisons_and_logic(backend, dtype):
+    x, y = np.array([0, 1, 2, 4, 5], dtype), np.array([1, 1, 4, 4, 2], dtype)
+    (out, *_) = backend.run(comparisons, 5, None, np.zeros((5, 8), "?"), x, y)
+    rows = [
+        [a < b, a <= b, a == b, a != b, 0 < a <= b < 5, not a, a > 0 and b / a > 1, a == 0 or b > 2]
+        for a, b in zip(x.tolist(), y.tolist(), strict=True)
+    ]
+    assert out.tolist() == [[bool(each) for each in row] for row in rows]
+
+
+@dppy.kernel
+def conditionals(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = x[i] if x[i] > 0 else -x[i]
+    out[i, 1] = x[i] or 9
+    out[i, 2] = x[i] and 9
+
+
+@every_backend
+def test_conditional_expressions_have_pythons_value(backend):
+    x = np.array([-2, 0, 3], "i4")
+    (out, *_) = backend.run(conditionals, 3, None, np.zeros((3, 3), "i4"), x)
+    assert out.tolist() == [[a if a > 0 else -a, a or 9, a and 9] for a in x.tolist()]
+
+
+@dppy.kernel
+def conversions(small, whole, truth, x):
+    i = dppy.get_global_id(0)
+    small[i] = dppy.float32(x[i]) / 3
+    whole[i] = int(x[i])
+    truth[i] = bool(x[i])
+
+
+@every_backend
+def test_conversions_that_are_stated(backend):
+    x = np.array([2.9, -2.9, 0, 1e6 + 0.5], "f8")
+    small, whole, truth, _ = backend.run(conversions, 4, None, np.zeros(4, "f8"), np.zeros(4, "i8"), np.zeros(4, "?"), x)
+    assert np.array_equal(small, (x.astype("f4") / np.float32(3)).astype("f8"))
+    assert whole.tolist() == [2, -2, 0, 1000000]
+    assert truth.tolist() == [True, True, False, True]
+
+
+@dppy.kernel
+def store(out, x):
+    i = dppy.get_global_id(0)
+    out[i] = x[i]
+
+
+@every_backend
+@pytest.mark.parametrize("source,target", [
+    ("int64", "uint8"), ("float64", "int32"), ("float64", "float32"), ("int32", "float64"), ("uint8", "bool"),
+    ("bool", "float32"), ("int64", "int16"),
+])  # fmt: skip
+def test_stores_convert_as_c_does(backend, source, target):
+    x = np.array([1, 0, 1, 1] if source == "bool" else [0, 3, 100, 77], source)
+    if np.dtype(source).kind in "if":
+        x[1] = -3.7 if source[0] == "f" else -3
+    (out, _) = backend.run(store, 4, None, np.zeros(4, target), x)
+    if target[0] == "u":
+        assert out.tolist() == (x % 256).tolist()
+    else:
+        assert np.array_equal(out, x.astype(target))
+
+
+@dppy.kernel
+def complex_numbers(out, parts, x, y):
+    i = dppy.get_global_id(0)
+    z = x[i] * y[i] + 2j
+    out[i] = z / y[i] - x[i]
+    parts[i, 0] = z.real
+    parts[i, 1] = z.imag
+    parts[i, 2] = abs(z)
+    parts[i, 3] = z == x[i]
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(backend, dtype):
+    x = np.array([1 + 2j, -0.5j, 3, 2 - 2j], dtype)
+    y = np.array([2 - 1j, 1j, 0.25, -1 + 1j], dtype)
+    real = "f4" if dtype == "complex64" else "f8"
+    out, parts, *_ = backend.run(complex_numbers, 4, None, np.zeros(4, dtype), np.zeros((4, 4), real), x, y)
+    z = x * y + np.dtype(dtype).type(2j)
+    tolerance = 1e-5 if dtype == "complex64" else 1e-12
+    assert np.allclose(out, z / y - x, rtol=tolerance, atol=tolerance)
+    assert np.allclose(parts, np.stack([z.real, z.imag, abs(z), z == x], axis=1), rtol=tolerance, atol=tolerance)
+
+
+@dppy.kernel
+def made_complex(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = complex(x[i], 2)
+    out[i, 1] = complex(x[i], -x[i])
+    out[i, 2] = complex(x[i])
+
+
+@every_dialect
+def test_complex_from_parts(backend):
+    x = np.array([0.5, -3], "f4")
+    (out, _) = backend.run(made_complex, 2, None, np.zeros((2, 3), "c8"), x)
+    assert out.tolist() == [[complex(v, 2), complex(v, -v), complex(v, 0)] for v in x.tolist()]
+
+
+@dppy.kernel
+def half(out, x):
+    i = dppy.get_global_id(0)
+    y = x[i] * 3 + 0.5
+    out[i] = y
+
+
+@every_backend
+@pytest.mark.ml_dtypes
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_round_after_each_operation(backend, dtype):
+    if dtype == "float16" and backend.marker == "sycl" and not backend.device.has_aspect_fp16:
+        pytest.skip(f"{backend.selector} has no float16")
+    import ml_dtypes
+
+    narrow = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
+    x = np.array([0.1, 1, 33.3, -7.77, 300], "f4").astype(narrow)
+    (out, _) = backend.run(half, 5, None, np.zeros(5, narrow), x)
+    expected = (x * narrow.type(3) + narrow.type(0.5)).astype("f4")
+    assert out.astype("f4") == pytest.approx(expected, rel=2**-7 if dtype == "bfloat16" else 2**-10)
+
+
+@dppy.kernel
+def accumulate(out, x):
+    i = dppy.get_global_id(0)
+    total = 0
+    for k in range(x.shape[0]):
+        total += x[k]
+    out[i] = total
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int32"])
+def test_a_variable_that_began_as_a_literal_has_the_type_it_meets(backend, dtype):
+    """uint8 wraps, and float32 rounds after each addition."""
+    x = np.array([200, 100, 60, 3], dtype) / np.dtype(dtype).type(1)
+    x = x.astype(dtype) if dtype != "float32" else np.array([0.1, 1e8, 3.3, -1e8], "f4")
+    (out, _) = backend.run(accumulate, 1, None, np.zeros(1, "f8"), x)
+    expected = np.dtype(dtype).type(0)
+    with np.errstate(over="ignore"):
+        for each in x:
+            expected = expected + each
+    assert out[0] == expected
+
+
+@dppy.kernel
+def wraps(out, x):
+    out[0] = x[0] + x[1]
+    out[1] = x[0] * 3
+    out[2] = -x[2]
+
+
+@every_dialect
+def test_integers_wrap(backend):
+    x = np.array([2**31 - 1, 5, -(2**31)], "i4")
+    (out, _) = backend.run(wraps, 1, None, np.zeros(3, "i8"), x)
+    with np.errstate(over="ignore"):
+        assert out.tolist() == [int(x[0] + x[1]), int(x[0] * np.int32(3)), -(2**31)]
+
+
+@dppy.kernel
+def narrowed(out, b):
+    i = dppy.get_global_id(0)
+    v = dppy.int8(5)
+    for _ in range(2):
+        v = dppy.int8(max(dppy.uint32(b[i]), v))
+    out[i, 0] = v // 46
+    out[i, 1] = v % 46
+
+
+@every_backend
+def test_a_conversion_may_make_a_number_negative(backend):
+    """What is known of the operand, that it is not negative, does not hold behind it."""
+    b = np.array([1, 100, 128, 200, 255], "u1")
+    (out, _) = backend.run(narrowed, 5, None, np.zeros((5, 2), "i8"), b)
+    v = np.full(5, 5, "i8")
+    for _ in range(2):
+        v = np.maximum(b, v).astype("i1").astype("i8")
+    assert out.tolist() == np.stack([v // 46, v % 46], axis=1).tolist()
+
+
+@dppy.kernel
+def compared_before(out, x, y):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 2] = 0
+    if v == y[i]:
+        out[i, 2] = 1
+    out[i, 0] = v // 46
+    out[i, 1] = v % 46
+
+
+@every_backend
+def test_a_comparison_says_nothing_behind_it(backend):
+    """Of two values that differ nothing is known, though one of them is not negative."""
+    x = np.array([-100, -1, 0, 50], "i1")
+    (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
+    assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]

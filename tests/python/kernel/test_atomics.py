@@ -1,0 +1,181 @@
+"""Atomics: no update is lost, and the old value comes back, in global and local memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import every_backend, every_dialect
+
+pytestmark = pytest.mark.numpy
+
+DTYPES = ["int32", "uint32", "int64", "uint64", "float32", "float64"]
+ITEMS = 96
+
+
+@dppy.kernel
+def add(a):
+    dppy.atomic.add(a, 0, 1)
+
+
+@dppy.kernel
+def sub(a):
+    dppy.atomic.sub(a, 0, 1)
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_add_and_sub(backend, dtype):
+    assert backend.run(add, ITEMS, 8, np.zeros(1, dtype))[0].tolist() == [ITEMS]
+    assert backend.run(sub, ITEMS, 8, np.full(1, ITEMS, dtype))[0].tolist() == [0]
+
+
+@dppy.kernel
+def add_2d(a):
+    dppy.atomic.add(a, (dppy.get_global_id(0) % 2, -1), 1)
+
+
+@dppy.kernel
+def add_3d(a):
+    i = dppy.get_global_id(0)
+    dppy.atomic.add(a, (i % 2, 0, i % 3), 1)
+
+
+@every_dialect
+def test_elements_of_more_dimensions(backend):
+    assert backend.run(add_2d, 12, None, np.zeros((2, 3), "i4"))[0].tolist() == [[0, 0, 6], [0, 0, 6]]
+    expected = np.zeros((2, 2, 3), "i4")
+    for i in range(12):
+        expected[i % 2, 0, i % 3] += 1
+    assert np.array_equal(backend.run(add_3d, 12, None, np.zeros((2, 2, 3), "i4"))[0], expected)
+
+
+@dppy.kernel
+def in_local_memory(out):
+    lid = dppy.get_local_id(0)
+    count = dppy.local.array(1, dppy.int32)
+    if lid == 0:
+        count[0] = 0
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    dppy.atomic.add(count, 0, lid)
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    if lid == 0:
+        out[dppy.get_group_id(0)] = count[0]
+
+
+@every_dialect
+def test_in_local_memory(backend):
+    (out,) = backend.run(in_local_memory, 32, 8, np.zeros(4, "i4"))
+    assert out.tolist() == [sum(range(8))] * 4
+
+
+@dppy.kernel
+def old_values(seen, counter):
+    seen[dppy.get_global_id(0)] = dppy.atomic.add(counter, 0, 2)
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_old_value_comes_back(backend, dtype):
+    seen, counter = backend.run(old_values, ITEMS, None, np.zeros(ITEMS, dtype), np.zeros(1, dtype))
+    assert sorted(seen.tolist()) == [2 * i for i in range(ITEMS)]
+    assert counter[0] == 2 * ITEMS
+
+
+@dppy.kernel
+def others(a, x):
+    i = dppy.get_global_id(0)
+    dppy.atomic.min(a, 0, x[i])
+    dppy.atomic.max(a, 1, x[i])
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_min_and_max(backend, dtype):
+    x = (np.arange(ITEMS) * 37 % 101).astype(dtype)
+    (a, _) = backend.run(others, ITEMS, 8, np.array([50, 50], dtype), x)
+    assert a.tolist() == [x.min(), x.max()]
+
+
+@dppy.kernel
+def of_bits(a):
+    i = dppy.get_global_id(0)
+    dppy.atomic.and_(a, 0, ~(1 << i))
+    dppy.atomic.or_(a, 1, 1 << i)
+    dppy.atomic.xor(a, 2, 1 << (i % 4))
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_of_bits(backend, dtype):
+    start = np.array([2**31 - 1, 0, 0], dtype)
+    (a,) = backend.run(of_bits, 10, None, start)
+    assert a.tolist() == [(2**31 - 1) & ~1023, 1023, 0b11]
+
+
+@dppy.kernel
+def lock_free_max(a, x):
+    i = dppy.get_global_id(0)
+    seen = dppy.atomic.load(a, 0)
+    while seen < x[i]:
+        before = dppy.atomic.compare_exchange(a, 0, seen, x[i])
+        if before == seen:
+            break
+        seen = before
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_compare_exchange(backend, dtype):
+    x = (np.arange(ITEMS) * 37 % 101).astype(dtype)
+    (a, _) = backend.run(lock_free_max, ITEMS, None, np.zeros(1, dtype), x)
+    assert a[0] == x.max()
+
+
+@dppy.kernel
+def exchanged(a, out):
+    i = dppy.get_global_id(0)
+    out[i] = dppy.atomic.exchange(a, 0, i + 1)
+
+
+@every_dialect
+def test_exchange(backend):
+    a, out = backend.run(exchanged, 16, None, np.zeros(1, "i4"), np.zeros(16, "i4"))
+    assert sorted([*out.tolist(), a[0]]) == list(range(17))
+
+
+@every_dialect
+def test_not_a_number_does_not_stop_additions_of_floats(backend):
+    """A compare-and-swap on the values instead of the bits would not end."""
+    (out,) = backend.run(add, 8, None, np.array([np.nan], "f4"))
+    assert np.isnan(out[0])
+
+
+@dppy.kernel
+def stated_order(a, out):
+    i = dppy.get_global_id(0)
+    dppy.atomic.add(a, 0, 1, order="seq_cst", scope="device")
+    dppy.atomic.store(out, i, i, order="release", scope="work_group")
+
+
+@every_dialect
+def test_order_and_scope(backend):
+    a, out = backend.run(stated_order, 8, None, np.zeros(1, "i4"), np.zeros(8, "i4"))
+    assert a[0] == 8
+    assert out.tolist() == list(range(8))
+
+
+@dppy.kernel
+def by_reference(a):
+    i = dppy.get_global_id(0)
+    total = dppy.AtomicRef(a, 0)
+    total.fetch_add(i)
+    greatest = dppy.AtomicRef(a, 1)
+    greatest.fetch_max(i)
+
+
+@every_backend
+def test_atomic_references(backend):
+    (a,) = backend.run(by_reference, 10, None, np.zeros(2, "i4"))
+    assert a.tolist() == [45, 9]

@@ -1,0 +1,251 @@
+"""Statements: conditions, loops and what leaves them, tuples, assignments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import every_backend
+
+pytestmark = pytest.mark.numpy
+
+
+@dppy.kernel
+def collatz(steps, start):
+    i = dppy.get_global_id(0)
+    n = start[i]
+    count = 0
+    while n != 1:
+        if n % 2 == 0:
+            n //= 2
+        else:
+            n = 3 * n + 1
+        count += 1
+        if count > 500:
+            break
+    steps[i] = count
+
+
+def _collatz(n: int) -> int:
+    count = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+@every_backend
+def test_while_if_and_break(backend):
+    start = np.arange(1, 40, dtype="i8")
+    (out, _) = backend.run(collatz, 39, None, np.zeros(39, "i4"), start)
+    assert out.tolist() == [_collatz(n) for n in start.tolist()]
+
+
+@dppy.kernel
+def ranges(out, stop):
+    i = dppy.get_global_id(0)
+    for k in range(stop[i]):
+        out[i, 0] += k
+    for k in range(2, stop[i]):
+        out[i, 1] += k
+    for k in range(stop[i], -3, -2):
+        out[i, 2] += 100 + k
+    for k in range(10):
+        if k == 3:
+            continue
+        if k == stop[i]:
+            break
+        out[i, 3] += k
+
+
+@every_backend
+def test_ranges(backend):
+    stop = np.array([0, 1, 5, 8], "i4")
+    (out, _) = backend.run(ranges, 4, None, np.zeros((4, 4), "i8"), stop)
+    expected = []
+    for n in stop.tolist():
+        last = 0
+        for k in range(10):
+            if k == 3:
+                continue
+            if k == n:
+                break
+            last += k
+        expected.append([sum(range(n)), sum(range(2, n)), sum(100 + k for k in range(n, -3, -2)), last])
+    assert out.tolist() == expected
+
+
+@dppy.kernel
+def changes_the_variable(out):
+    for k in range(4):
+        out[k] = k
+        k = 100  # the loop goes on with the next of the range, as Python's does
+
+
+@every_backend
+def test_an_assignment_to_the_loops_variable_does_not_move_the_loop(backend):
+    (out,) = backend.run(changes_the_variable, 1, None, np.full(4, -1, "i8"))
+    assert out.tolist() == [0, 1, 2, 3]
+
+
+@dppy.kernel
+def after_the_loop(out):
+    k = 7
+    for k in range(3):
+        out[k] = 1
+    out[3] = k
+
+
+@every_backend
+def test_the_loops_variable_keeps_its_last_value(backend):
+    (out,) = backend.run(after_the_loop, 1, None, np.zeros(4, "i8"))
+    assert out.tolist() == [1, 1, 1, 2]
+
+
+@dppy.kernel
+def leaves_early(out, limit):
+    i = dppy.get_global_id(0)
+    if i >= limit:
+        return
+    for k in range(100):
+        if k == i:
+            return
+        out[i] = k + 1
+
+
+@every_backend
+def test_return_leaves_the_kernel(backend):
+    (out,) = backend.run(leaves_early, 8, None, np.full(8, -1, "i8"), 4)
+    assert out.tolist() == [-1, 1, 2, 3, -1, -1, -1, -1]
+
+
+@dppy.kernel
+def many_ways(out, x):
+    i = dppy.get_global_id(0)
+    if x[i] < 0:
+        kind = 1
+    elif x[i] == 0:
+        kind = 2
+    else:
+        if x[i] > 10:
+            kind = 3
+        else:
+            kind = 4
+    out[i] = kind
+
+
+@every_backend
+def test_elif_and_nested_conditions(backend):
+    (out, _) = backend.run(many_ways, 4, None, np.zeros(4, "i4"), np.array([-1, 0, 11, 5], "f4"))
+    assert out.tolist() == [1, 2, 3, 4]
+
+
+@dppy.kernel
+def tuples(out, x):
+    i = dppy.get_global_id(0)
+    a, b = x[i], i
+    a, b = b, a
+    pair = (a + 1, b * 2)
+    first, (second, third) = pair[0], (pair[1], len(pair))
+    c = d = first
+    out[i, 0] = c
+    out[i, 1] = second
+    out[i, 2] = third
+    out[i, 3] = d + pair[-1]
+
+
+@every_backend
+def test_tuples_and_unpacking(backend):
+    x = np.array([5, 6, 7], "i8")
+    (out, _) = backend.run(tuples, 3, None, np.zeros((3, 4), "i8"), x)
+    assert out.tolist() == [[i + 1, 2 * v, 2, i + 1 + 2 * v] for i, v in enumerate(x.tolist())]
+
+
+@dppy.kernel
+def augmented(out, x):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    v += 3
+    v *= 2
+    v -= 1
+    v //= 3
+    v %= 5
+    v **= 2
+    v <<= 2
+    v |= 1
+    v ^= 8
+    v &= 63
+    v >>= 1
+    out[i] += v
+    out[i] -= 1
+
+
+@every_backend
+def test_augmented_assignments(backend):
+    x = np.arange(-4, 6, dtype="i8")
+    (out, _) = backend.run(augmented, 10, None, np.full(10, 10, "i8"), x)
+    expected = []
+    for v in x.tolist():
+        v = ((v + 3) * 2 - 1) // 3 % 5
+        v = (((v**2 << 2) | 1) ^ 8) & 63
+        expected.append(10 + (v >> 1) - 1)
+    assert out.tolist() == expected
+
+
+@dppy.kernel
+def the_index_is_evaluated_once(out, counter):
+    out[dppy.atomic.add(counter, 0, 1)] += 5
+
+
+@every_backend
+def test_an_augmented_element_evaluates_its_index_once(backend):
+    out, counter = backend.run(the_index_is_evaluated_once, 3, None, np.zeros(3, "i8"), np.zeros(1, "i4"))
+    assert out.tolist() == [5, 5, 5]
+    assert counter.tolist() == [3]
+
+
+@dppy.kernel
+def nested(out):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    total = 0
+    for a in range(i + 1):
+        for b in range(j + 1):
+            if (a + b) % 3 == 0:
+                continue
+            if b > 3:
+                break
+            total += a * 10 + b
+    out[i, j] = total
+
+
+@every_backend
+def test_nested_loops(backend):
+    (out,) = backend.run(nested, (4, 6), None, np.zeros((4, 6), "i8"))
+    expected = np.zeros((4, 6), "i8")
+    for i in range(4):
+        for j in range(6):
+            for a in range(i + 1):
+                for b in range(j + 1):
+                    if (a + b) % 3 == 0:
+                        continue
+                    if b > 3:
+                        break
+                    expected[i, j] += a * 10 + b
+    assert np.array_equal(out, expected)
+
+
+@dppy.kernel
+def stated(out, x):
+    i = dppy.get_global_id(0)
+    narrow: dppy.float32 = x[i]
+    wide: dppy.float64 = 0
+    wide += narrow
+    out[i] = wide
+
+
+@every_backend
+def test_a_variables_type_can_be_stated(backend):
+    x = np.array([0.1, 0.7], "f8")
+    (out, _) = backend.run(stated, 2, None, np.zeros(2, "f8"), x)
+    assert np.array_equal(out, x.astype("f4").astype("f8"))

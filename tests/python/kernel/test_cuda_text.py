@@ -1,0 +1,62 @@
+"""CUDA C++ that comes out of kernels: NVRTC, which needs no GPU, takes the text of every example as it stands."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    nvidia = pytest.importorskip("nvidia", reason="NVRTC is not installed")
+    found = [path for root in nvidia.__path__ for path in Path(root).rglob("libnvrtc.so*")]
+    if not found:
+        pytest.skip("NVRTC is not installed")
+    return ctypes.CDLL(str(found[0]))
+
+
+def compile_for_h100(nvrtc, text: str) -> str:
+    """What the compiler says against the text; empty where it takes it."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
+    options = (ctypes.c_char_p * 2)(b"--gpu-architecture=sm_90", b"--std=c++17")
+    failed = nvrtc.nvrtcCompileProgram(program, 2, options)
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return log.value.decode() or "refused" if failed else ""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_kernel_of_the_example_compiles(name, nvrtc, monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    shadowed = sys.modules.pop(name, None)
+    try:
+        module = importlib.import_module(name)
+    finally:
+        sys.modules.pop(name, None)
+        if shadowed is not None:
+            sys.modules[name] = shadowed
+    module.check(ep.device("host"))
+    kernels = [each for each in vars(module).values() if isinstance(each, type(dppy.kernel(lambda x: None)))]
+    texts = [each.source("cuda") for each in kernels if each.specialisations]
+    assert texts
+    for text in texts:
+        assert compile_for_h100(nvrtc, text) == "", text
+
+
+def test_the_compiler_is_heard(nvrtc):
+    assert "expected" in compile_for_h100(nvrtc, "not a program")

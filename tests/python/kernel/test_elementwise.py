@@ -1,0 +1,83 @@
+"""``vectorize`` and ``reduce``: functions of numbers over arrays, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+pytestmark = pytest.mark.numpy
+
+DEVICES = [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
+
+axpy = dppy.vectorize(lambda a, x, y: a * x + y)
+total = dppy.reduce(lambda a, b: a + b, identity=0)
+largest = dppy.reduce(lambda a, b: max(a, b))
+
+
+def on(device: str, values: np.ndarray) -> ep.Array:
+    return dppy.to_device(values, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_of_arrays_and_numbers(device):
+    x, y = np.arange(1000, dtype="f4"), np.linspace(0, 1, 1000, dtype="f4")
+    result = axpy(2.0, on(device, x), on(device, y))
+    assert result.device == ep.device(device)
+    assert str(result.dtype) == "float32", "a Python number is as weak as beside NumPy's arrays"
+    np.testing.assert_allclose(dppy.copy_to_host(result), 2 * x + y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_shapes_broadcast_and_strides_are_kept(device):
+    x, y = np.arange(24, dtype="f8").reshape(4, 6), np.arange(4, dtype="f8").reshape(4, 1)
+    result = axpy(1.0, on(device, x)[:, ::2], on(device, y))
+    np.testing.assert_array_equal(dppy.copy_to_host(result), x[:, ::2] + y)
+
+
+@pytest.mark.host
+def test_types_are_those_of_the_function():
+    half = dppy.vectorize(lambda x: x / 2)
+    whole = dppy.vectorize(lambda x: x // 2)
+    assert str(half(np.arange(3, dtype="i8")).dtype) == "float64"
+    assert str(whole(np.arange(3, dtype="i2")).dtype) == "int16"
+
+
+@pytest.mark.host
+def test_out_is_written_and_returned():
+    out = np.empty(3, "f4")
+    assert axpy(1.0, np.ones(3, "f4"), np.ones(3, "f4"), out=out) is out
+    assert out.tolist() == [2, 2, 2]
+
+
+@pytest.mark.host
+def test_refusals():
+    with pytest.raises(ValueError, match="do not broadcast"):
+        axpy(1.0, np.ones(3), np.ones(4))
+    with pytest.raises(TypeError, match="takes 3 arguments, and 2 were given"):
+        axpy(np.ones(3), np.ones(3))
+    with pytest.raises(TypeError, match="at least one array"):
+        axpy(1, 2, 3)
+    square = dppy.vectorize(["float64(float64)"])(lambda x: x * x)
+    with pytest.raises(TypeError, match="no signature for \\(float32\\), but for float64"):
+        square(np.ones(3, "f4"))
+    assert np.asarray(square(np.arange(3.0))).tolist() == [0, 1, 4]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 100_003])
+def test_reductions(device, size):
+    values = np.random.default_rng(size).integers(-1000, 1000, size)
+    assert total(on(device, values)) == values.sum()
+    assert largest(on(device, values)) == values.max()
+
+
+@pytest.mark.host
+def test_reductions_of_what_is_not_contiguous_and_of_nothing():
+    values = np.arange(24.0).reshape(4, 6)
+    assert total(values[:, ::2]) == values[:, ::2].sum()
+    assert total(np.zeros((0, 3))) == 0
+    with pytest.raises(ValueError, match="identity"):
+        largest(np.zeros(0))

@@ -1,0 +1,308 @@
+"""Functions: math, Python's own, NumPy's, device functions, and print."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import every_backend, every_dialect
+
+pytestmark = pytest.mark.numpy
+
+
+@dppy.kernel
+def of_the_unit_interval(out, x):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 0] = math.sin(v)
+    out[i, 1] = math.cos(v)
+    out[i, 2] = math.tan(v)
+    out[i, 3] = math.asin(v)
+    out[i, 4] = math.acos(v)
+    out[i, 5] = math.atan(v)
+    out[i, 6] = math.sinh(v)
+    out[i, 7] = math.cosh(v)
+    out[i, 8] = math.tanh(v)
+    out[i, 9] = math.asinh(v)
+    out[i, 10] = math.atanh(v)
+    out[i, 11] = math.exp(v)
+    out[i, 12] = math.expm1(v)
+    out[i, 13] = math.log1p(v)
+    out[i, 14] = math.erf(v)
+    out[i, 15] = math.erfc(v)
+    out[i, 16] = math.degrees(v)
+    out[i, 17] = math.radians(v)
+    out[i, 18] = math.fabs(v)
+    out[i, 19] = math.copysign(2.0, v)
+
+
+UNIT = [
+    np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arctanh, np.exp, np.expm1,
+    np.log1p, np.vectorize(math.erf), np.vectorize(math.erfc), np.degrees, np.radians, np.abs, lambda v: np.copysign(2.0, v),
+]  # fmt: skip
+
+
+@dppy.kernel
+def of_what_is_positive(out, x, y):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 0] = math.sqrt(v)
+    out[i, 1] = math.log(v)
+    out[i, 2] = math.log2(v)
+    out[i, 3] = math.log10(v)
+    out[i, 4] = math.lgamma(v)
+    out[i, 5] = math.gamma(v)
+    out[i, 6] = math.acosh(v + 1)
+    out[i, 7] = math.pow(v, y[i])
+    out[i, 8] = math.atan2(v, y[i])
+    out[i, 9] = math.fmod(v, y[i])
+    out[i, 10] = math.hypot(v, y[i])
+    out[i, 11] = v ** y[i]
+    out[i, 12] = v**0.5
+
+
+POSITIVE = [
+    lambda v, _: np.sqrt(v), lambda v, _: np.log(v), lambda v, _: np.log2(v), lambda v, _: np.log10(v),
+    lambda v, _: np.vectorize(math.lgamma)(v), lambda v, _: np.vectorize(math.gamma)(v), lambda v, _: np.arccosh(v + 1),
+    np.power, np.arctan2, np.fmod, np.hypot, np.power, lambda v, _: np.sqrt(v),
+]  # fmt: skip
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+class TestMath:
+    def test_of_the_unit_interval(self, backend, dtype):
+        x = np.array([-0.9, -0.5, -1e-3, 0, 0.25, 0.75, 0.99], dtype)
+        (out, _) = backend.run(of_the_unit_interval, 7, None, np.zeros((7, len(UNIT)), dtype), x)
+        expected = np.stack([function(x.astype("f8")) for function in UNIT], axis=1)
+        assert np.allclose(out, expected, rtol=4e-6 if dtype == "float32" else 1e-13, atol=1e-7 if dtype == "float32" else 1e-15)
+
+    def test_of_what_is_positive(self, backend, dtype):
+        x, y = np.array([0.1, 0.5, 1, 2, 3.7, 10], dtype), np.array([2, -1, 0.3, 1.5, 3, -0.7], dtype)
+        (out, *_) = backend.run(of_what_is_positive, 6, None, np.zeros((6, len(POSITIVE)), dtype), x, y)
+        expected = np.stack([function(x.astype("f8"), y.astype("f8")) for function in POSITIVE], axis=1)
+        assert np.allclose(out, expected, rtol=2e-5 if dtype == "float32" else 1e-12, atol=1e-6 if dtype == "float32" else 1e-14)
+
+
+@dppy.kernel
+def rounding(out, truth, x):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 0] = math.floor(v)
+    out[i, 1] = math.ceil(v)
+    out[i, 2] = math.trunc(v)
+    out[i, 3] = round(v)
+    out[i, 4] = abs(v)
+    out[i, 5] = min(v, 1)
+    out[i, 6] = max(v, -1, v * 2)
+    truth[i, 0] = math.isnan(v)
+    truth[i, 1] = math.isinf(v)
+    truth[i, 2] = math.isfinite(v)
+
+
+@every_dialect
+def test_rounding_and_pythons_own_functions(backend):
+    x = np.array([2.5, -2.5, 3.5, 0.49, -0.51, 7], "f8")
+    out, truth, _ = backend.run(rounding, 6, None, np.zeros((6, 7), "f8"), np.zeros((6, 3), "?"), x)
+    rows = [[math.floor(v), math.ceil(v), math.trunc(v), round(v), abs(v), min(v, 1), max(v, -1, v * 2)] for v in x.tolist()]
+    assert out.tolist() == rows
+    assert truth.tolist() == [[False, False, True]] * 6
+
+
+@dppy.kernel
+def classify(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = math.isnan(x[i])
+    out[i, 1] = math.isinf(x[i])
+    out[i, 2] = x[i] == x[i]
+
+
+@every_backend
+def test_nan_and_infinities(backend):
+    (out, _) = backend.run(classify, 4, None, np.zeros((4, 3), "?"), np.array([np.nan, np.inf, -np.inf, 1], "f4"))
+    assert out.tolist() == [[True, False, False], [False, True, True], [False, True, True], [False, False, True]]
+
+
+@dppy.kernel
+def whole(out, x, y):
+    i = dppy.get_global_id(0)
+    quotient, remainder = divmod(x[i], y[i])
+    out[i, 0] = quotient
+    out[i, 1] = remainder
+    out[i, 2] = pow(x[i], 3)
+    out[i, 3] = abs(x[i])
+    out[i, 4] = min(x[i], y[i])
+    out[i, 5] = max(x[i], y[i], 4)
+    out[i, 6] = len(x)
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_functions_of_integers(backend, dtype):
+    x, y = np.array([7, -7, 10, -9], dtype), np.array([2, 2, -3, -3], dtype)
+    (out, *_) = backend.run(whole, 4, None, np.zeros((4, 7), "i8"), x, y)
+    rows = [[*divmod(a, b), a**3, abs(a), min(a, b), max(a, b, 4), 4] for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert out.tolist() == rows
+
+
+@dppy.kernel
+def numpys(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = np.sqrt(x[i])
+    out[i, 1] = np.exp(-x[i])
+    out[i, 2] = np.minimum(x[i], 1.0)
+    out[i, 3] = np.maximum(x[i], np.float32(1.0))
+    out[i, 4] = np.floor(x[i])
+    out[i, 5] = np.arctan2(x[i], 2.0)
+
+
+@every_backend
+def test_numpys_functions(backend):
+    x = np.array([0.3, 1.5, 4, 0], "f4")
+    (out, _) = backend.run(numpys, 4, None, np.zeros((4, 6), "f4"), x)
+    expected = [np.sqrt(x), np.exp(-x), np.minimum(x, 1), np.maximum(x, 1), np.floor(x), np.arctan2(x, np.float32(2))]
+    assert np.allclose(out, np.stack(expected, axis=1), rtol=1e-6)
+
+
+@dppy.kernel
+def more_functions(out, x):
+    i = dppy.get_global_id(0)
+    fraction, integer = math.modf(x[i])
+    out[i, 0] = fraction
+    out[i, 1] = integer
+    out[i, 2] = math.isclose(x[i], 1.5)
+    out[i, 3] = np.where(x[i] > 0, x[i], 0)
+    out[i, 4] = np.clip(x[i], -1, 2)
+    out[i, 5] = np.square(x[i])
+    out[i, 6] = np.degrees(x[i])
+    out[i, 7] = np.floor(x[i]) + math.floor(x[i])
+    out[i, 8] = math.log(abs(x[i]) + 1, 2)
+
+
+@every_backend
+def test_more_functions_of_numbers(backend):
+    x = np.array([1.5, -2.75, 3.25, 0])
+    (out, _) = backend.run(more_functions, 4, None, np.zeros((4, 9)), x)
+    fraction, integer = np.modf(x)
+    expected = [fraction, integer, x == 1.5, np.where(x > 0, x, 0), np.clip(x, -1, 2), x * x, np.degrees(x), 2 * np.floor(x)]
+    assert np.allclose(out, np.stack([*expected, np.log2(abs(x) + 1)], axis=1))
+
+
+@dppy.func
+def square(x):
+    return x * x
+
+
+@dppy.func
+def length_of(x, y):
+    return math.sqrt(square(x) + square(y))
+
+
+@dppy.func
+def clamp(x, low, high):
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+
+
+@dppy.func
+def ordered(a, b):
+    if a < b:
+        return a, b
+    return b, a
+
+
+@dppy.func
+def sum_of(row):
+    total = 0.0
+    for k in range(row.shape[0]):
+        total += row[k]
+    return total
+
+
+@dppy.func
+def scale(row, by):
+    for k in range(len(row)):
+        row[k] *= by
+
+
+@dppy.kernel
+def calls(out, x, y):
+    i = dppy.get_global_id(0)
+    out[i, 0] = length_of(x[i], y[i])
+    out[i, 1] = clamp(x[i], y[i], y[i] + 1)
+    low, high = ordered(x[i], y[i])
+    out[i, 2] = low
+    out[i, 3] = high
+    out[i, 4] = square(i)
+
+
+@every_dialect
+def test_device_functions(backend):
+    x, y = np.array([3, 0, 5, 2.5], "f4"), np.array([4, 1, -2, 2], "f4")
+    (out, *_) = backend.run(calls, 4, None, np.zeros((4, 5), "f4"), x, y)
+    expected = [np.hypot(x, y), np.clip(x, y, y + 1), np.minimum(x, y), np.maximum(x, y), np.arange(4) ** 2]
+    assert np.allclose(out, np.stack(expected, axis=1))
+
+
+@dppy.kernel
+def calls_with_arrays(out, table):
+    i = dppy.get_global_id(0)
+    scale(table[i], 2)
+    out[i] = sum_of(table[i]) + sum_of(table[:, 0])
+
+
+@every_dialect
+def test_device_functions_take_arrays_and_parts_of_them(backend):
+    table = np.arange(12, dtype="f4").reshape(1, 12)
+    out, after = backend.run(calls_with_arrays, 1, None, np.zeros(1, "f4"), table)
+    assert np.array_equal(after, table * 2)
+    assert out[0] == (table * 2).sum() + 0
+
+
+@dppy.kernel
+def prints(x):
+    if dppy.get_global_id(0) == 1:
+        print("element", 1, "is", x[1])
+
+
+@every_dialect
+def test_print(backend, capfd):
+    backend.run(prints, 2, None, np.array([3, 44], "i4"))
+    assert capfd.readouterr().out.split() == ["element", "1", "is", "44"]
+
+
+@dppy.kernel
+def prints_formatted(x):
+    i = dppy.get_global_id(0)
+    print(f"x[{i}]={x[i]}")
+
+
+@every_dialect
+def test_print_of_an_f_string(backend, capfd):
+    backend.run(prints_formatted, 1, None, np.array([7], "i4"))
+    assert capfd.readouterr().out.strip() == "x[0]=7"
+
+
+@dppy.kernel
+def names_of_dialects(a):
+    global_id0 = dppy.get_global_id(0)
+    local_id0 = a[global_id0] + 1
+    int_ = local_id0 * 2
+    float = int_ + 1
+    kernel = float + 1
+    INT_MAX = kernel + 1
+    half = INT_MAX + 1
+    items = half + 1
+    a[global_id0] = items
+
+
+@every_dialect
+def test_variables_may_have_names_that_dialects_use(backend):
+    (a,) = backend.run(names_of_dialects, 4, None, np.arange(4, dtype="f8"))
+    assert a.tolist() == [(v + 1) * 2 + 5 for v in range(4)]

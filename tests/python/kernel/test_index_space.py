@@ -1,0 +1,111 @@
+"""Ranges of one to three dimensions, the index functions, and what a launch may ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+from kernel.backends import every_backend, every_compiler
+
+pytestmark = pytest.mark.numpy
+
+
+@dppy.kernel
+def ids_1d(out):
+    i = dppy.get_global_id(0)
+    out[i, 0] = dppy.get_local_id(0)
+    out[i, 1] = dppy.get_group_id(0)
+    out[i, 2] = dppy.get_num_groups(0)
+    out[i, 3] = dppy.get_global_size(0)
+    out[i, 4] = dppy.get_local_size(0)
+    out[i, 5] = dppy.get_work_dim()
+
+
+@every_backend
+def test_ids_in_one_dimension(backend):
+    (out,) = backend.run(ids_1d, 12, 4, np.full((12, 6), -1, "i8"))
+    assert out.tolist() == [[i % 4, i // 4, 3, 12, 4, 1] for i in range(12)]
+
+
+@dppy.kernel
+def ids_3d(out):
+    i, j, k = dppy.get_global_id(0), dppy.get_global_id(1), dppy.get_global_id(2)
+    out[i, j, k, 0] = dppy.get_local_id(0)
+    out[i, j, k, 1] = dppy.get_local_id(1)
+    out[i, j, k, 2] = dppy.get_local_id(2)
+    out[i, j, k, 3] = dppy.get_group_id(0)
+    out[i, j, k, 4] = dppy.get_group_id(1)
+    out[i, j, k, 5] = dppy.get_group_id(2)
+    out[i, j, k, 6] = dppy.get_num_groups(0) * 100 + dppy.get_num_groups(1) * 10 + dppy.get_num_groups(2)
+    out[i, j, k, 7] = dppy.get_global_size(0) * 100 + dppy.get_global_size(1) * 10 + dppy.get_global_size(2)
+    out[i, j, k, 8] = dppy.get_local_size(0) * 100 + dppy.get_local_size(1) * 10 + dppy.get_local_size(2)
+    out[i, j, k, 9] = dppy.get_work_dim()
+
+
+@every_backend
+def test_ids_in_three_dimensions(backend):
+    """Dimension 0 is the slowest, as in NumPy's shapes."""
+    (out,) = backend.run(ids_3d, (2, 6, 4), (1, 3, 2), np.full((2, 6, 4, 10), -1, "i8"))
+    expected = np.zeros((2, 6, 4, 10), "i8")
+    for i, j, k in np.ndindex(2, 6, 4):
+        expected[i, j, k] = [0, j % 3, k % 2, i, j // 3, k // 2, 222, 264, 132, 3]
+    assert np.array_equal(out, expected)
+
+
+@dppy.kernel
+def ids_2d(out):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    out[i, j] = i * 100 + j
+
+
+@every_backend
+@pytest.mark.parametrize("local", [None, (1, 1), (2, 5), dppy.DEFAULT_LOCAL_SIZE], ids=["None", "ones", "some", "default"])
+def test_two_dimensions_whatever_the_groups(backend, local):
+    (out,) = backend.run(ids_2d, (4, 5), local, np.zeros((4, 5), "i8"))
+    assert np.array_equal(out, np.add.outer(np.arange(4) * 100, np.arange(5)))
+
+
+@every_backend
+def test_an_empty_range_runs_nothing(backend):
+    (out,) = backend.run(ids_2d, (0, 5), None, np.full((4, 5), 7, "i8"))
+    assert (out == 7).all()
+
+
+@every_backend
+def test_groups_divide_the_range(backend):
+    array = backend.array(np.zeros((10, 6), "i8"))
+    with pytest.raises(ep.EntrepotError, match=r"10.*4|4.*10"):
+        backend.launch(ids_1d, 10, 4, array)
+
+
+@every_backend
+def test_range_objects(backend):
+    (out,) = backend.run(ids_2d, dppy.Range(4, 5), None, np.zeros((4, 5), "i8"))
+    assert np.array_equal(out, np.add.outer(np.arange(4) * 100, np.arange(5)))
+
+
+@every_compiler
+def test_a_group_larger_than_the_device_has_is_refused_with_both_numbers(backend):
+    most = backend.device.max_work_group_size
+    if not 0 < most < 2**24:
+        pytest.skip(f"{backend.selector} limits groups at {most} work-items")
+    array = backend.array(np.zeros((2 * most, 6), "i8"))
+    with pytest.raises(ep.EntrepotError, match=rf"{2 * most}.*{most}"):
+        backend.launch(ids_1d, 2 * most, 2 * most, array)
+
+
+@dppy.kernel
+def marks_the_last(out, last):
+    if dppy.get_global_id(0) == last:
+        out[0] = dppy.get_global_id(0)
+
+
+@every_compiler
+def test_sizes_beyond_two_to_the_31(backend):
+    if backend.name == "sycl":
+        pytest.skip("the same range as in OpenCL C, on the same device")
+    size = 2**31 + 64
+    (out,) = backend.run(marks_the_last, size, None, np.zeros(1, "i8"), size - 1)
+    assert out[0] == size - 1

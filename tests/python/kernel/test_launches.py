@@ -1,0 +1,128 @@
+"""What a launch goes by: the source as it was decorated, the values that names have now, and arguments that are what they are."""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+import linecache
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+zero = 0.0
+
+
+@dppy.kernel
+def store_zero(out):
+    out[dppy.get_global_id(0)] = zero
+
+
+@dppy.kernel
+def store(out, value):
+    out[dppy.get_global_id(0)] = value
+
+
+@dppy.kernel
+def through_local(out, scratch):
+    item = dppy.get_local_id(0)
+    scratch[item] = item
+    dppy.barrier()
+    out[dppy.get_global_id(0)] = scratch[dppy.get_local_size(0) - 1 - item]
+
+
+class Colour(enum.IntEnum):
+    RED = 7
+
+
+def test_a_zero_that_changes_its_sign_is_another_value(monkeypatch):
+    out = np.ones(1)
+    store_zero[1](out)
+    assert math.copysign(1, out[0]) == 1
+    monkeypatch.setitem(globals(), "zero", -0.0)
+    store_zero[1](out)
+    assert math.copysign(1, out[0]) == -1
+
+
+def test_the_source_is_that_of_the_decoration(tmp_path):
+    path = tmp_path / "edited.py"
+    path.write_text("import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n")
+    spec = importlib.util.spec_from_file_location("edited", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path.write_text("# a line more\n" + path.read_text().replace("= 1", "= 2"))
+    linecache.checkcache(str(path))
+    out = np.zeros(1)
+    module.f[1](out)
+    assert out[0] == 1
+
+
+def test_threads_compile_a_kernel_once():
+    fresh = dppy.kernel(store.function)
+    arrays = [np.zeros(4) for _ in range(8)]
+    together = threading.Barrier(8)
+
+    def launch(array):
+        together.wait()
+        fresh[4](array, 3.0)
+
+    threads = [threading.Thread(target=launch, args=(array,)) for array in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [array.tolist() for array in arrays] == [[3.0] * 4] * 8
+    assert fresh.specialisations == 1
+
+
+def test_ever_new_values_are_not_all_kept(monkeypatch):
+    fresh, out = dppy.kernel(store_zero.function), np.zeros(1)
+    for value in (1.0, 2.0, 1.0):
+        monkeypatch.setitem(globals(), "zero", value)
+        fresh[1](out)
+        assert out[0] == value
+    assert fresh.specialisations == 2
+
+
+def test_numbers_of_derived_classes_are_numbers():
+    out = np.zeros(1, "i8")
+    store[1](out, Colour.RED)
+    assert out[0] == 7
+    with pytest.raises(OverflowError, match=r"kernel 'store': argument 1 \(value\) is an integer that does not fit int64"):
+        store[1](out, 2**63)
+    store[1](np.zeros(1, "u8"), ep.Scalar(2**63, "uint64"))
+
+
+def test_local_memory_beyond_all_memory_is_refused():
+    with pytest.raises(ValueError, match="no memory is that large"):
+        through_local[4, 4](np.zeros(4), dppy.LocalAccessor((2**40, 2**40), "float64"))
+    with pytest.raises(ep.KernelError, match="needs 8000000 bytes of local memory, host has 262144"):
+        through_local[4, 4](np.zeros(4), dppy.LocalAccessor(1_000_000, "float64"))
+
+
+def test_a_dimension_is_one_of_three():
+    for dimensions in (0, 4):
+        with pytest.raises(ValueError, match="a launch has 1 to 3"):
+            store.source(signature="void(float64[::1], float64)", dimensions=dimensions)
+
+
+def test_vectorized_functions_wait_for_memory_of_others():
+    slow = dppy.vectorize(lambda x, y: math.sin(math.exp(x)) + y)
+    x, out = np.ones(3_000_000), np.zeros(3_000_000)
+    slow(x, x, out=out)
+    assert (out != 0).all()
+
+
+def test_vectorized_functions_read_before_they_write():
+    add = dppy.vectorize(lambda x, y: x + y)
+    values = np.ones(10_000)
+    add(values[:-1], values[:-1], out=values[1:])
+    assert values.tolist() == [1] + [2] * 9_999
+    add(values, values, out=values)
+    assert values.tolist() == [2] + [4] * 9_999

@@ -1,0 +1,79 @@
+"""Random programs have the same result on every backend as in the simulator."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+
+from kernel.backends import BACKENDS, Backend
+from kernel.programs import ARRAYS, GROUP, ITEMS, programs
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+SIMULATOR = next(each for each in BACKENDS if each.simulates)
+COMPILED = [each for each in BACKENDS if each.dialect not in ("", "sycl")]
+_numbers = itertools.count()
+#: Every step of shrinking would compile a program.
+WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
+
+
+def _loaded(folder: Path, text: str):
+    path = folder / f"program_{next(_numbers)}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+def _arguments() -> list:
+    random = np.random.default_rng(7)
+    arrays = []
+    for dtype in ARRAYS:
+        limits = np.iinfo(dtype)
+        values = random.integers(limits.min, limits.max, ITEMS, dtype, endpoint=True)
+        values[:4] = [0, 1, limits.min, limits.max]
+        arrays.append(random.permutation(values))
+    floats = random.integers(-32, 32, ITEMS) / 4
+    return [np.zeros(ITEMS, "i8"), np.zeros(ITEMS), *arrays, floats.astype("f4"), floats[::-1].copy(), np.int64(5)]
+
+
+def _agree(backend: Backend, folder: Path, text: str) -> None:
+    note(text)
+    program = _loaded(folder, text)
+    expected, expected_floats, *_ = SIMULATOR.run(program, ITEMS, GROUP, *_arguments())
+    found, found_floats, *_ = backend.run(program, ITEMS, GROUP, *_arguments())
+    assert found.tolist() == expected.tolist()
+    np.testing.assert_allclose(found_floats, expected_floats, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in COMPILED],
+)
+@settings(max_examples=20, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=programs())
+def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+    _agree(backend, tmp_path, text)
+
+
+@pytest.mark.sycl
+@settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=programs())
+def test_in_sycl_too(tmp_path, text):
+    """A few: its compiler takes seconds for each."""
+    _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(text=programs())
+def test_every_program_runs_in_the_simulator(tmp_path, text):
+    """Without a race, a divergent barrier or a literal out of range: then the comparison says something."""
+    note(text)
+    SIMULATOR.run(_loaded(tmp_path, text), ITEMS, GROUP, *_arguments())

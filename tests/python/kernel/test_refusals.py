@@ -1,0 +1,49 @@
+"""Programs that are refused, each with its exact message: refused/NAME.py and, what is said of it, refused/NAME.txt.
+
+``ENTREPOT_UPDATE_GOLDEN=1`` writes the messages anew; read the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import entrepot as ep
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+PROGRAMS = sorted((Path(__file__).parent / "refused").glob("*.py"))
+
+
+def _loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"refused_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_message(path):
+    with ep.device_context("host"), pytest.raises(ep.KernelError) as error:
+        module = _loaded(path)
+        module.program[4, 4](*module.ARGUMENTS)
+    message = str(error.value).replace(f"{path.parent}{os.sep}", "") + "\n"
+    golden = path.with_suffix(".txt")
+    if os.environ.get("ENTREPOT_UPDATE_GOLDEN"):
+        golden.write_text(message)
+    assert message == golden.read_text()
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_message_shows_the_line_and_a_caret(path):
+    place, *shown = path.with_suffix(".txt").read_text().splitlines()
+    file, line, _ = place.split(":", 2)
+    assert file == path.name
+    source = path.read_text().splitlines()[int(line) - 1]
+    assert shown[0].strip() == source.strip()
+    assert set(shown[1].strip()) == {"^"}

@@ -1,0 +1,276 @@
+"""The simulator: Python runs the kernel, and what a device would leave undefined is reported with the work-items' ids."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+
+@dppy.kernel
+def shifts_in_place(a):
+    i = dppy.get_global_id(0)
+    a[i] = a[(i + 1) % a.shape[0]]
+
+
+@dppy.kernel
+def all_write_one(a):
+    a[0] = dppy.get_global_id(0)
+
+
+@dppy.kernel
+def local_race(a):
+    lid = dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int32)
+    shared[lid] = lid
+    dppy.barrier()
+    shared[lid] += shared[3 - lid]
+    a[lid] = 0
+
+
+@dppy.kernel
+def fence_of_the_wrong_space(a):
+    i = dppy.get_global_id(0)
+    a[i] = i
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    a[i + 4] = a[3 - i]
+
+
+@dppy.kernel
+def local_behind_a_global_fence(a):
+    lid = dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int32)
+    shared[lid] = lid
+    dppy.barrier(dppy.CLK_GLOBAL_MEM_FENCE)
+    a[lid] = shared[3 - lid]
+
+
+@dppy.kernel
+def across_groups(a):
+    i = dppy.get_global_id(0)
+    a[i] = i
+    dppy.barrier()
+    a[(i + 2) % 4] = 1
+
+
+@dppy.kernel
+def atomic_and_plain(a):
+    dppy.atomic.add(a, 0, 1)
+    if dppy.get_global_id(0) == 2:
+        a[0] = 7
+
+
+@dppy.kernel
+def write_after_reads(a):
+    i = dppy.get_global_id(0)
+    seen = a[0]
+    if i == 3:
+        a[0] = seen + 1
+
+
+@pytest.mark.parametrize(
+    "kernel,local,message",
+    [
+        (shifts_in_place, 4, r"race for a\[1\] in global memory: a read by work-item \(0,\) .* a write by work-item \(1,\) "),
+        (all_write_one, 4, r"race for a\[0\].*a write by work-item \(0,\).*a write by work-item \(1,\)"),
+        (local_race, 4, r"race for shared\[1\] in local memory"),
+        (fence_of_the_wrong_space, 4, r"race for a\[\d\] in global memory"),
+        (local_behind_a_global_fence, 4, r"race for shared\[3\] in local memory"),
+        (across_groups, 2, r"race for a\[\d\].*of group \(0,\).*of group \(1,\)"),
+        (atomic_and_plain, 4, r"race for a\[0\].*an atomic write by work-item \(1,\).*a write by work-item \(2,\)"),
+        (write_after_reads, 4, r"race for a\[0\].*a read by work-item \(0,\).*a write by work-item \(3,\)"),
+    ],
+    ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
+)
+def test_races(kernel, local, message):
+    with pytest.raises(ep.KernelError, match=message):
+        kernel.simulate[4, local](np.zeros(8, "i4"))
+
+
+@dppy.kernel
+def over_the_end(a):
+    i = dppy.get_global_id(0)
+    a[i + 1] = i
+
+
+@dppy.kernel
+def before_the_start(a):
+    i = dppy.get_global_id(0)
+    a[i - 5] = i
+
+
+def test_bounds():
+    with pytest.raises(
+        ep.KernelError, match=r"test_simulator.py:\d+: work-item \(3,\) of group \(0,\): index 4 is outside of a"
+    ) as error:
+        over_the_end.simulate[4](np.zeros(4, "i4"))
+    assert "a[i + 1] = i" in str(error.value)
+    with pytest.raises(ep.KernelError, match=r"work-item \(0,\) of group \(0,\): index -5 is outside of a"):
+        before_the_start.simulate[4](np.zeros(4, "i4"))
+
+
+@dppy.kernel
+def some_wait(a):
+    i = dppy.get_global_id(0)
+    if i < 3:
+        dppy.barrier()
+    a[i] = i
+
+
+@dppy.kernel
+def wait_in_two_places(a):
+    i = dppy.get_global_id(0)
+    if i % 2:
+        dppy.barrier()
+    else:
+        dppy.barrier()
+    a[i] = i
+
+
+@dppy.kernel
+def loops_of_their_own(a):
+    i = dppy.get_global_id(0)
+    for _ in range(i):
+        dppy.barrier()
+    a[i] = i
+
+
+@pytest.mark.parametrize("kernel", [some_wait, wait_in_two_places, loops_of_their_own], ids=lambda k: k.function.__name__)
+def test_divergent_barriers(kernel):
+    with pytest.raises(ep.KernelError, match=r"divergent barrier: work-item \(0,\) of group \(0,\).*; work-item \(\d,\)"):
+        kernel.simulate[4, 4](np.zeros(4, "i4"))
+
+
+@dppy.kernel
+def reads_what_nobody_wrote(a):
+    mine = dppy.private.array(3, dppy.int32)
+    mine[0] = 1
+    a[0] = mine[2]
+
+
+def test_memory_that_begins_without_values():
+    with pytest.raises(ep.KernelError, match=r"mine\[2\] is read before it was written"):
+        reads_what_nobody_wrote.simulate[1](np.zeros(4, "i4"))
+
+
+@dppy.kernel
+def first_group_writes(a):
+    shared = dppy.local.array(1, dppy.int32)
+    if dppy.get_group_id(0) == 0:
+        shared[0] = 1
+    a[dppy.get_global_id(0)] = shared[0]
+
+
+def test_a_group_does_not_find_what_the_one_before_has_left():
+    with pytest.raises(ep.KernelError, match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written"):
+        first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
+
+
+def test_what_is_ordered_is_no_race():
+    @dppy.kernel
+    def passes(a, b):
+        i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
+        a[i] = i
+        dppy.barrier()
+        b[i] = a[i - lid] + a[i - lid + 1]
+        dppy.barrier()
+        a[i - lid + (lid + 1) % 4] = 1
+        dppy.atomic.add(b, 8, 1)
+
+    b = np.zeros(9, "i8")
+    passes.simulate[8, 4](np.zeros(8, "i4"), b)
+    assert b.tolist() == [1] * 4 + [9] * 4 + [8]
+
+
+@dppy.func
+def swapped_with(shared, mine, lid):
+    shared[lid] = mine
+    dppy.barrier()
+    return shared[3 - lid]
+
+
+def test_a_device_function_may_wait():
+    @dppy.kernel
+    def swaps(a):
+        shared = dppy.local.array(4, dppy.int32)
+        i = dppy.get_global_id(0)
+        a[i] = swapped_with(shared, a[i], dppy.get_local_id(0))
+
+    a = np.arange(8, dtype="i4")
+    swaps.simulate[8, 4](a)
+    assert a.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+
+
+def test_arrays_of_devices_are_copied_in_and_out():
+    selector = next((str(d) for d in ep.devices() if d.backend != "host"), None)
+    if selector is None:
+        pytest.skip("there is only the host")
+    a = ep.asarray(np.arange(4, dtype="i4"), device=selector, copy=True)
+
+    @dppy.kernel
+    def adds(a):
+        a[dppy.get_global_id(0)] += 1
+
+    adds.simulate[4](a)
+    assert a.copy_to_host().numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_the_environment_simulates_every_launch(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            import entrepot.kernel as dppy
+
+            seen = []
+
+            @dppy.kernel
+            def remembers(a):
+                i = dppy.get_global_id(0)
+                a[i] = i
+                seen.append(i)
+
+            a = np.zeros(3, "i4")
+            remembers[3, dppy.DEFAULT_LOCAL_SIZE](a)
+            print(a.tolist(), [int(i) for i in seen])
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, program], env=os.environ | {"ENTREPOT_SIMULATE": "1"}, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "[0, 1, 2] [0, 1, 2]", done.stderr
+
+
+def test_recursion_is_refused():
+    with pytest.raises(ep.KernelError, match="recursion: endless → endless"):
+        calls_endless.simulate[1](np.zeros(1, "i4"))
+
+
+@dppy.func
+def endless(x):
+    return endless(x - 1)
+
+
+@dppy.kernel
+def calls_endless(a):
+    a[0] = endless(a[0])
+
+
+def test_a_literal_that_does_not_fit_is_refused():
+    @dppy.kernel
+    def too_great(a):
+        a[0] = a[0] + 300
+
+    with pytest.raises(ep.KernelError, match=r"300 is out of the range of uint8"):
+        too_great.simulate[1](np.zeros(1, "u1"))

@@ -1,0 +1,79 @@
+"""Explicit transfer: memory of a device alone is made, filled, worked on and read, at once and with events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+pytestmark = pytest.mark.numpy
+
+DEVICES = [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
+
+
+@dppy.kernel
+def double(a):
+    a[dppy.get_global_id(0)] *= 2
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_there_and_back(device):
+    values = np.arange(12, dtype="f4").reshape(3, 4)
+    there = dppy.to_device(values, device)
+    values[:] = -1
+    assert there.device == ep.device(device)
+    assert there.kind == ("host" if device == "host" else "device")
+    assert dppy.copy_to_host(there).tolist() == np.arange(12).reshape(3, 4).tolist()
+    into = np.empty((3, 4), "f4")
+    assert dppy.copy_to_host(there, into) is into
+    assert into[2, 3] == 11
+    dppy.copy_from_host(there, np.zeros((3, 4), "f4"))
+    assert dppy.copy_to_host(there).sum() == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_current_device_is_meant_where_none_is_named(device):
+    with ep.device_context(device) as queue:
+        assert dppy.device_array(3, "int32").device == queue.device
+        assert dppy.to_device(np.ones(3)).device == queue.device
+    made = dppy.device_array_like(np.ones((2, 3), "f4"), queue=ep.Queue(device))
+    assert (made.shape, str(made.dtype), made.device) == ((2, 3), "float32", ep.device(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_asynchronously_and_in_order(device):
+    there = dppy.device_array(100_000, "int64", device)
+    source, into = np.arange(100_000), np.empty(100_000, "i8")
+    copied = dppy.copy_from_host_async(there, source)
+    launched = double[100_000](there, depends_on=[copied])
+    done = dppy.copy_to_host_async(there, into)
+    done.wait()
+    assert launched.done
+    assert (into == 2 * np.arange(100_000)).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_call_kernel_waits_and_its_sibling_gives_an_event(device):
+    values = np.ones(8, "i4")
+    with ep.device_context(device):
+        assert dppy.call_kernel(double, dppy.Range(8), values) is None
+        assert values.tolist() == [2] * 8
+        event = dppy.call_kernel_async(double, dppy.NdRange((8,), (4,)), [], values)
+        event.wait()
+    assert values.tolist() == [4] * 8
+
+
+@pytest.mark.sycl
+def test_arrays_of_the_host_that_overlap_are_right_or_refused():
+    values = np.arange(8, dtype="i4")
+
+    @dppy.kernel
+    def shift(to, source):
+        i = dppy.get_global_id(0)
+        to[i] = source[i] + 1
+
+    with ep.device_context("opencl:cpu"):
+        shift[8](values, values)
+    assert values.tolist() == list(range(1, 9))
