@@ -89,8 +89,8 @@ def test_a_program_in_hip_runs(device):
 
     program = ep.Program(SCALE, device, dialect="hip")
     array = ep.asarray(np.arange(1000, dtype="float32"), copy=True, device=device)
-    ep.launch(program.kernel("scale"), 1024, [array, np.float32(3), np.int32(1000)], local_size=128)
-    ep.launch(program.kernel("add<float>"), 1000, [array, np.float32(1)])
+    program.kernel("scale")[1024, 128](array, np.float32(3), np.int32(1000))
+    program.kernel("add<float>")[1000](array, np.float32(1))
     assert (values_of(array) == np.arange(1000, dtype="float32") * 3 + 1).all()
 
 
