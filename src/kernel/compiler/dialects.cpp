@@ -373,6 +373,7 @@ constexpr std::string_view reserved[] = {
     "complex128",
     "report",
     "this_item",
+    "bits_as",
     "next_item",
     "next_group",
     "group_thread",

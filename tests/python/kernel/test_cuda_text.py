@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
 
-import entrepot as ep
-import entrepot.kernel as dppy
-
-FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
-EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
+from kernel.examples import EXAMPLES, texts_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -41,18 +35,8 @@ def compile_for_h100(nvrtc, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_kernel_of_the_example_compiles(name, nvrtc, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    shadowed = sys.modules.pop(name, None)
-    try:
-        module = importlib.import_module(name)
-    finally:
-        sys.modules.pop(name, None)
-        if shadowed is not None:
-            sys.modules[name] = shadowed
-    module.check(ep.device("host"))
-    kernels = [each for each in vars(module).values() if isinstance(each, type(dppy.kernel(lambda x: None)))]
-    texts = [each.source("cuda") for each in kernels if each.specialisations]
+def test_every_kernel_of_the_example_compiles(name, nvrtc):
+    texts = texts_of(name, "cuda")
     assert texts
     for text in texts:
         assert compile_for_h100(nvrtc, text) == "", text
