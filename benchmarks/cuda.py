@@ -1,9 +1,9 @@
-"""CUDA: exchange, allocation, launches, hand-overs between streams and copies, against PyTorch, CuPy, cuda.core and the driver.
+"""CUDA: exchange, allocation, launches, hand-overs between streams, copies and kernels, against PyTorch, CuPy and others.
 
-`python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies]` on a machine with a GPU. The driver's own times
-and the floors of an exchange come from benchmarks/cpp: a program and a library that call the driver from C++, and a module with
-the least that a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as long as its copy; what
-CuPy and PyTorch are asked for is the same copy in their words.
+`python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies] [kernels]` on a machine with a GPU. The
+driver's own times and the floors of an exchange come from benchmarks/cpp: a program and a library that call the driver from
+C++, and a module with the least that a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as
+long as its copy; what CuPy and PyTorch are asked for is the same copy in their words. Kernels are in cuda_kernels.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch
 
 import entrepot as ep
 
+from . import cuda_kernels
 from .harness import Pair, Result, Side, built, calls_of, measure, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
@@ -275,6 +276,16 @@ def streams() -> list[Result]:
     return found
 
 
+def kernels() -> list[Result]:
+    """Kernels from Python, against the same by hand and by other compilers."""
+    torch.cuda.synchronize()  # makes the context the current one, in which the driver's own launch is
+    return [
+        *cuda_kernels.kernel_rows(),
+        *cuda_kernels.launch_rows(driver(), torch.cuda.synchronize),
+        *cuda_kernels.first_calls(),
+    ]
+
+
 def measured(pairs: list[Pair]) -> list[Result]:
     return [measure(pair) for pair in pairs]
 
@@ -285,6 +296,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
     "launches": launches,
     "streams": streams,
     "copies": lambda: measured([*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]),
+    "kernels": kernels,
 }
 
 

@@ -4,6 +4,7 @@ option(ENTREPOT_TESTS "Build the C++ tests (needs doctest)" OFF)
 option(ENTREPOT_BENCHMARKS "Build the C++ benchmarks" OFF)
 option(ENTREPOT_SYCL "Build the SYCL backend (needs the headers of intel-sycl-rt)" ON)
 option(ENTREPOT_CUDA "Build the CUDA backend (needs the headers of nvidia-cuda-runtime and nvidia-cuda-nvrtc)" ON)
+option(ENTREPOT_HIP "Build the HIP backend (needs nothing of HIP's)" ON)
 option(ENTREPOT_WERROR "Treat warnings as errors" OFF)
 
 set(ENTREPOT_SANITIZE "" CACHE STRING "Sanitizers to compile with: empty, \"address,undefined\" or \"thread\"")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [build] [cpp] [python]; without arguments all of them, one after the other. Each part ends in minutes
+# Usage: tools/gpu.sh [build] [cpp] [hip] [python]; without arguments all of them, one after the other. Each part ends in minutes
 # and leaves its table in build/gpu/results, where the parts of several calls come together.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ python=${PYTHON:-python3}
 build=build/gpu
 results=$build/results
 package=$PWD/$build/package
-parts=(${@:-build cpp python})
+parts=(${@:-build cpp hip python})
 mkdir -p "$results"
 
 part_build() {
@@ -24,6 +24,13 @@ part_build() {
 
 part_cpp() {
     ENTREPOT_REQUIRE=cuda ctest --test-dir "$build" --output-on-failure -R "cuda${GPU_CTEST:-}"
+}
+
+# The HIP backend over the same GPU, by the library of tests/hip_over_cuda.
+part_hip() {
+    export ENTREPOT_HIP_LIBRARY=$PWD/$build/tests/hip_over_cuda/libhip_over_cuda.so
+    ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip$" || return
+    PYTHONPATH=$package ENTREPOT_REQUIRE=hip "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python/device tests/contract}
 }
 
 part_python() {

@@ -184,7 +184,7 @@ entrepot._core.Array$:
             """The dpctl.SyclQueue of __usm_ndarray__."""
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:
-            """The CUDA array interface, version 3; AttributeError for memory that is not CUDA's."""
+            """The CUDA array interface, version 3; AttributeError for memory that is neither CUDA's nor HIP's."""
         @property
         def __array_interface__(self) -> dict[str, Any]:
             """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""

@@ -3,47 +3,14 @@
 //     cuda_driver            prints medians in nanoseconds, and a ratio
 //     cuda_driver launch     only what begins so
 #include "compare.hpp"
+#include "cuda_functions.hpp"
 
 #include <entrepot/device/context.hpp>
 #include <entrepot/device/registry.hpp>
 
-#include <cuda.h>
-#include <dlfcn.h>
-
-#include <string>
-#include <string_view>
-
-using benchmarks::compare, benchmarks::ok, benchmarks::wanted;
+using benchmarks::check, benchmarks::compare, benchmarks::nothing_ptx, benchmarks::ok, benchmarks::wanted;
 
 namespace {
-
-#define EXPANDED(name) #name
-#define DRIVER_FUNCTION(function) (reinterpret_cast<decltype(&::function)>(find_function(EXPANDED(function))))
-
-// The driver is opened as the backend opens it.
-void *find_function(const char *name) {
-    static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    void *const function = library ? dlsym(library, name) : nullptr;
-    if (!function) {
-        std::fprintf(stderr, "the driver has no function %s\n", name);
-        std::exit(1);
-    }
-    return function;
-}
-
-void check(CUresult code) {
-    if (code != CUDA_SUCCESS) {
-        std::fprintf(stderr, "the driver failed with %d\n", static_cast<int>(code));
-        std::exit(1);
-    }
-}
-
-constexpr std::string_view source = ".version 7.0\n"
-                                    ".target sm_52\n"
-                                    ".address_size 64\n"
-                                    ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
-                                    "    ret;\n"
-                                    "}\n";
 
 constexpr std::size_t block_bytes = std::size_t{1} << 20, work_bytes = std::size_t{1} << 28;
 
@@ -116,12 +83,12 @@ int main(int argc, char **argv) {
 
     // ----------------------------------------------------------- launches
     ep_program program = nullptr;
-    ok(table.program_build(context, device, EP_PTX, source.data(), source.size(), "", nullptr, &program));
+    ok(table.program_build(context, device, EP_PTX, nothing_ptx, sizeof nothing_ptx - 1, "", nullptr, &program));
     ep_kernel kernel = nullptr;
     ok(table.program_kernel(program, "nothing", &kernel));
     CUmodule module = nullptr;
     CUfunction function = nullptr;
-    check(DRIVER_FUNCTION(cuModuleLoadData)(&module, source.data()));
+    check(DRIVER_FUNCTION(cuModuleLoadData)(&module, nothing_ptx));
     check(DRIVER_FUNCTION(cuModuleGetFunction)(&function, module, "nothing"));
     const auto launch = DRIVER_FUNCTION(cuLaunchKernel);
     float x = 1;

@@ -1,50 +1,30 @@
 // A launch and a hand-over between streams by the driver itself, for benchmarks/cuda.py: a library that it loads, so that both
 // sides of a pair meet in one process.
-#include <cuda.h>
-#include <dlfcn.h>
+#include "cuda_functions.hpp"
 
 #include <chrono>
-#include <cstdlib>
+
+using benchmarks::check, benchmarks::nothing_ptx;
 
 namespace {
-
-template <class Function> Function find(Function, const char *name) {
-    void *const function = dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), name);
-    return function ? reinterpret_cast<Function>(function) : nullptr;
-}
-
-#define EXPANDED(name) #name
-#define FIND(function) find(static_cast<decltype(&::function)>(nullptr), EXPANDED(function))
-
-void check(CUresult code) {
-    if (code != CUDA_SUCCESS)
-        std::abort();
-}
-
-constexpr const char *source = ".version 7.0\n"
-                               ".target sm_52\n"
-                               ".address_size 64\n"
-                               ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
-                               "    ret;\n"
-                               "}\n";
 
 // In the context that is the current one, PyTorch's and CuPy's.
 struct Driver {
     CUstream first = nullptr, second = nullptr;
     CUfunction nothing = nullptr;
     CUevent mark = nullptr;
-    decltype(&::cuLaunchKernel) launch = FIND(cuLaunchKernel);
-    decltype(&::cuEventRecord) record = FIND(cuEventRecord);
-    decltype(&::cuStreamWaitEvent) wait = FIND(cuStreamWaitEvent);
-    decltype(&::cuMemsetD8Async) fill = FIND(cuMemsetD8Async);
+    decltype(&::cuLaunchKernel) launch = DRIVER_FUNCTION(cuLaunchKernel);
+    decltype(&::cuEventRecord) record = DRIVER_FUNCTION(cuEventRecord);
+    decltype(&::cuStreamWaitEvent) wait = DRIVER_FUNCTION(cuStreamWaitEvent);
+    decltype(&::cuMemsetD8Async) fill = DRIVER_FUNCTION(cuMemsetD8Async);
 
     Driver() {
         CUmodule module = nullptr;
-        check(FIND(cuModuleLoadData)(&module, source));
-        check(FIND(cuModuleGetFunction)(&nothing, module, "nothing"));
+        check(DRIVER_FUNCTION(cuModuleLoadData)(&module, nothing_ptx));
+        check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing, module, "nothing"));
         for (CUstream *stream : {&first, &second})
-            check(FIND(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
-        check(FIND(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
+            check(DRIVER_FUNCTION(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
+        check(DRIVER_FUNCTION(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
     }
     void hand_over(CUstream from, CUstream to) const {
         check(record(mark, from));

@@ -90,13 +90,23 @@ SyclCapsule capsule_in(PyObject *object) {
     return capsule;
 }
 
-// ------------------------------------------------------------ CUDA streams
+// ---------------------------------------------------- streams of CUDA and HIP
 
 const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";  // the second: before PyTorch 2.10
 
+// Whose streams speak __cuda_stream__ here: CUDA's, and HIP's where CUDA is not, for HIP's libraries keep the name.
 const Backend &cuda() {
-    static const Backend &backend = registry::backend("cuda");
-    return backend;
+    try {
+        static const Backend &backend = registry::backend("cuda");
+        return backend;
+    } catch (const Error &absent) {
+        try {
+            static const Backend &backend = registry::backend("hip");
+            return backend;
+        } catch (const Error &) {
+            throw absent;
+        }
+    }
 }
 
 [[noreturn]] void refuse_stream(PyObject *object, PyObject *answer) {

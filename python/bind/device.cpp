@@ -490,12 +490,13 @@ nb::object argument_count(const Kernel &kernel) {
 }
 
 void bind_program(nb::module_ &m) {
-    nb::class_<Program>(m, "Program", nb::is_weak_referenceable(),
-                        "Source that was built for a device.\n\n"
-                        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin' or 'c++' (the host's), as the device "
-                        "builds; None: its\n"
-                        "first. ``context`` is that of the queues that will run it; None: the device's default one.\n\n"
-                        "Raises KernelError with the build log; DeviceError where the device does not build the dialect.")
+    nb::class_<Program>(
+        m, "Program", nb::is_weak_referenceable(),
+        "Source that was built for a device.\n\n"
+        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++' (the host's), as the "
+        "device builds;\n"
+        "None: its first. ``context`` is that of the queues that will run it; None: the device's default one.\n\n"
+        "Raises KernelError with the build log; DeviceError where the device does not build the dialect.")
         .def(
             "__init__",
             [](Program *self, nb::handle source, nb::handle device, const std::optional<std::string> &dialect,

@@ -433,8 +433,8 @@ class Program:
     """
     Source that was built for a device.
 
-    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin' or 'c++' (the host's), as the device builds; None: its
-    first. ``context`` is that of the queues that will run it; None: the device's default one.
+    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++' (the host's), as the device builds;
+    None: its first. ``context`` is that of the queues that will run it; None: the device's default one.
 
     Raises KernelError with the build log; DeviceError where the device does not build the dialect.
     """
@@ -694,7 +694,7 @@ class Array:
         """The dpctl.SyclQueue of __usm_ndarray__."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3; AttributeError for memory that is not CUDA's."""
+        """The CUDA array interface, version 3; AttributeError for memory that is neither CUDA's nor HIP's."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""

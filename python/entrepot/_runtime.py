@@ -10,6 +10,7 @@ import sys
 
 _CPU_DEVICE = "libintelocl.so"  # of intel-opencl-rt
 _NVIDIA = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")  # of NVIDIA's packages, beside the others: CUDA 13 and 12
+_AMD = ("_rocm_sdk_core/lib",)  # of AMD's
 _SYSTEM_DRIVERS = "/etc/OpenCL/vendors"
 
 
@@ -20,7 +21,7 @@ def library_directories() -> list[str]:
         if os.path.basename(entry) in ("site-packages", "dist-packages"):
             # <prefix>/lib/python3.x/site-packages
             found.append(os.path.dirname(os.path.dirname(entry)))
-            found.extend(os.path.join(entry, directory) for directory in _NVIDIA)
+            found.extend(os.path.join(entry, directory) for directory in _NVIDIA + _AMD)
     return list(dict.fromkeys(found))
 
 

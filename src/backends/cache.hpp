@@ -1,5 +1,5 @@
-// Compiled code on disk, by all that it depends on: a file for each key, in a folder for each kind ("host", "opencl", "cuda") of
-// the user's cache directory.
+// Compiled code on disk, by all that it depends on: a file for each key, in a folder for each kind ("host", "opencl", "cuda",
+// "hip") of the user's cache directory.
 //
 // The directory is ENTREPOT_CACHE_DIR (set and empty: nothing is kept), else `entrepot` in XDG_CACHE_HOME, else in ~/.cache.
 // The folders are this user's alone: one that others may write is as if there were none.

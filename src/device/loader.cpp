@@ -3,6 +3,7 @@
 #include <entrepot/device/registry.hpp>
 
 #include "backends/cuda/table.hpp"
+#include "backends/hip/table.hpp"
 #include "backends/host/table.hpp"
 #include "device/mapped.hpp"
 
@@ -53,9 +54,9 @@ const char *find_library(const char *file) {
 
 std::atomic<registry::ForeignQueue> foreign_queue_of{nullptr};
 
-void *foreign_queue(std::uint32_t device) {
+void *foreign_queue(const char *backend, std::uint32_t device) {
     const registry::ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
-    return of ? of(device) : nullptr;
+    return of ? of(backend, device) : nullptr;
 }
 
 constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, foreign_queue};
@@ -173,6 +174,13 @@ Loaded load_cuda() {
         return {nullptr, error_sentence};
     const std::optional<MappedLibrary> driver = mapped_library("libcuda.so.1");
     return {api, driver ? driver->path : "libcuda.so.1"};
+}
+
+Loaded load_hip() {
+    const ep_backend *api = nullptr;
+    if (entrepot_hip_backend(&lent, &api) != EP_OK)
+        return {nullptr, error_sentence};
+    return {api, entrepot_hip_library()};
 }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {

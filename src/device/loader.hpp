@@ -21,6 +21,7 @@ std::vector<std::string> library_directories();
 
 Loaded load_host();
 Loaded load_cuda();
+Loaded load_hip();
 Loaded load_sycl(const std::vector<std::string> &library_directories);
 
 // Why a SYCL runtime that is there lists no device: what is known to make devices vanish without a word.

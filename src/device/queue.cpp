@@ -352,6 +352,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool i
         ep_device device;
         backend.call(&ep_backend::queue_device, handle, &device);
         record->device = backend.device(device);
+        record->may_be_captured = record->device.has(EP_GRAPH_CAPTURE);
         backend.call(&ep_backend::queue_flags, handle, &record->flags);
     } catch (...) {
         backend.drop(&ep_backend::queue_release, handle);
@@ -406,12 +407,16 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-// Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
-const Event &Queue::mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
+// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. False where another thread
+// has begun to capture the queue meanwhile: the event is of its graph.
+bool Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
-    record_->last_event = Event::adopt(backend(), record_event(backend(), handle(), flags));
+    Event event = Event::adopt(backend(), record_event(backend(), handle(), flags));
+    if (capture() != 0)
+        return false;
+    record_->last_event = std::move(event);
     record_->last_event_position = covered;
-    return record_->last_event;
+    return true;
 }
 
 bool Queue::is_known_idle() const noexcept {
@@ -438,9 +443,19 @@ namespace {
 
 }  // namespace
 
+const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags) const {
+    if (!try_mark(locked, flags))
+        refuse_captured();
+    return record_->last_event;
+}
+
+Queue::Position Queue::submitted_and_marked() const {
+    const std::unique_lock locked(record_->mutex);
+    mark(locked, EP_EVENT_EXACT);
+    return record_->last_event_position = submitted();  // nobody marks in between, so it covers that one, too
+}
+
 std::uint64_t Queue::ask_capture() const {
-    if (is_past())
-        return 0;
     std::uint64_t capture = 0;
     backend().call(&ep_backend::queue_capture, handle(), &capture);
     return capture;
@@ -511,22 +526,33 @@ Event Queue::event_at(Position position) const {
     return mark(locked);
 }
 
+bool Queue::is_past_last_event(const std::unique_lock<std::mutex> &) const {
+    try {
+        if (!record_->last_event.is_done())
+            return false;
+    } catch (...) {
+        // A capture may have begun and ended while the event was recorded, which then marks nothing for ever: the next who asks
+        // gets a new one.
+        if (is_foreign()) {
+            record_->last_event = Event();
+            record_->last_event_position = record_->completed.load(std::memory_order_acquire);
+        }
+        throw;
+    }
+    raise_to(record_->completed, record_->last_event_position);
+    record_->last_event = Event();
+    return true;
+}
+
 bool Queue::ask_done(Position position) const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    const auto is_past_last_event = [&] {
-        if (!record_->last_event.is_done())
-            return false;
-        raise_to(record_->completed, record_->last_event_position);
-        record_->last_event = Event();
-        return true;
-    };
     // A hand-over in a graph is none that anybody outside of it has to come behind.
     if (record_->last_event.capture() != 0)
         return true;
     // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
     if (record_->last_event) {
-        if (!is_past_last_event())
+        if (!is_past_last_event(locked))
             return false;
         if (position <= record_->completed.load(std::memory_order_acquire))
             return true;
@@ -535,8 +561,7 @@ bool Queue::ask_done(Position position) const {
         return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
-    mark(locked);
-    return is_past_last_event();
+    return try_mark(locked) && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {
@@ -600,7 +625,10 @@ void Queue::wait_for(const Queue &other) const {
     if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
         return wait_for(other.record());
     submitting();
-    backend().call(&ep_backend::event_hand_over, other.handle(), handle());
+    const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
+    if (status == EP_UNSUPPORTED)
+        refuse_captured();
+    backend().check(status);
     submitted();
 }
 

@@ -28,8 +28,6 @@ struct Row {
     Row(std::string_view of, decltype(load) how) : name(of), load(how) {}
 };
 
-Loaded not_in_this_build(const std::vector<std::string> &) { return {nullptr, "not part of this build"}; }
-
 // Never freed: devices live as long as the process. The lock is for the lists and held for moments only, so that it can be
 // carried over a fork; loading has a lock for each row, which is carried over a fork for the host only.
 struct Registry {
@@ -41,7 +39,7 @@ struct Registry {
     Registry() {
         rows.emplace_back("sycl", load_sycl);
         rows.emplace_back("cuda", [](const std::vector<std::string> &) { return load_cuda(); });
-        rows.emplace_back("hip", not_in_this_build);
+        rows.emplace_back("hip", [](const std::vector<std::string> &) { return load_hip(); });
         host = &rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
     }
 };
@@ -67,7 +65,7 @@ Registry &all() {
 }
 
 // Whether loading the row brings in a vendor's runtime. That takes too long for a fork to wait for.
-bool brings_runtime(const Row &row) { return &row != all().host && row.load != not_in_this_build; }
+bool brings_runtime(const Row &row) { return &row != all().host; }
 
 std::vector<Device> root_devices(const Backend &backend) {
     std::uint32_t count = 0;

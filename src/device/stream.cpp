@@ -14,7 +14,7 @@ std::atomic<const Legacy *> legacy_streams{nullptr};
 
 // Two threads that meet here add the same stream twice, which is harmless.
 const Queue &remember(const Device &device) {
-    auto *const fresh = new Legacy{wrap_stream(device, legacy_stream), legacy_streams.load(std::memory_order_acquire)};
+    auto *const fresh = new Legacy{wrap_stream(device, 0), legacy_streams.load(std::memory_order_acquire)};
     fresh->queue.make_immortal();
     while (!legacy_streams.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }

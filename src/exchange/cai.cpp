@@ -2,44 +2,44 @@
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 
-#include <atomic>
+#include "exchange/gpu.hpp"
+
 #include <string_view>
 
 namespace entrepot::cai {
 namespace {
 
-// The protocol's name says CUDA, so its driver is asked first, whoever else claims the pointer.
-constexpr std::string_view backend_name = "cuda";
+using exchange::cuda_devices, exchange::hip_devices, exchange::GpuDevices;
 
-bool is_cuda(const Device &device) { return device.backend().name() == backend_name; }
+bool is_gpu(const Device &device) {
+    const std::string_view backend = device.backend().name();
+    return backend == "cuda" || backend == "hip";
+}
 
-const std::vector<Device> &cuda_devices() {
-    static std::atomic<const std::vector<Device> *> known{nullptr};  // looking them up takes as long as asking the driver
-    if (const std::vector<Device> *const devices = known.load(std::memory_order_acquire)) [[likely]]
-        return *devices;
-    try {
-        const std::vector<Device> &devices = registry::devices(registry::backend(backend_name));
-        known.store(&devices, std::memory_order_release);
-        return devices;
-    } catch (const Error &error) {
-        throw speaker.refusal("it describes memory of CUDA devices, and there are none: ", error.what());
-    }
+// The protocol's name says CUDA, so its driver is asked first, whoever else claims the pointer; HIP's libraries speak it too.
+const GpuDevices &first_devices() {
+    if (const GpuDevices &cuda = cuda_devices()) [[likely]]
+        return cuda;
+    if (const GpuDevices &hip = hip_devices())
+        return hip;
+    throw speaker.refusal("it describes memory of CUDA devices, or HIP's, and there are none: ", cuda_devices().reason);
 }
 
 void check_stream(const Descriptor &descriptor) {
     if (!descriptor.stream || may_be_stream(*descriptor.stream))
         return;
-    throw speaker.refusal(
-        "'stream' is ", *descriptor.stream, *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",
-        ": 1 is the legacy default stream, 2 that of the thread, any other a CUstream, and None says that there is "
-        "nothing to wait for");
+    throw speaker.refusal("'stream' is ", *descriptor.stream,
+                          *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",
+                          ": 1 is the legacy default stream, 2 that of the thread, any other a CUstream or hipStream_t, and None "
+                          "says that there is "
+                          "nothing to wait for");
 }
 
 // A consumer can only ask where it would be.
 Device device_of_nothing(const Queue &queue) {
-    const std::vector<Device> &devices = cuda_devices();
+    const GpuDevices &devices = first_devices();
     for (const Device &device : {queue ? queue.device() : Device(), registry::current_device()})
-        if (device && is_cuda(device))
+        if (device && is_gpu(device))
             return device;
     return devices.front();
 }
@@ -50,15 +50,28 @@ Array empty_array(const Descriptor &descriptor, Dtype dtype, Layout &&layout, Ow
     return Array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
 }
 
-// The driver answers for all of its devices, whichever is asked.
-ep_allocation ask(const exchange::Reach &reach) {
-    return cuda_devices().front().default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
+struct Answer {
+    ep_allocation found{};
+    const Device *asked;
+};
+
+// A driver answers for all of its devices, whichever is asked.
+Answer ask(const Device &device, const exchange::Reach &reach) {
+    return {device.default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE), &device};
+}
+
+Answer ask(const exchange::Reach &reach) {
+    const GpuDevices &first = first_devices();
+    const Answer answer = ask(first.front(), reach);
+    if (answer.found.kind != EP_USM_UNKNOWN) [[likely]]
+        return answer;
+    const GpuDevices &hip = hip_devices();
+    return hip && &hip != &first ? ask(hip.front(), reach) : answer;
 }
 
 [[noreturn]] void refuse_unknown(const void *lowest) {
-    throw speaker.refusal("pointer ", Hex(lowest),
-                          " is unknown to CUDA's driver: it is the host's, or freed already; memory of the ",
-                          "host goes by __array_interface__ or DLPack");
+    throw speaker.refusal("pointer ", Hex(lowest), " is unknown to CUDA's driver", hip_devices() ? " and to HIP's" : "",
+                          ": it is the host's, or freed already; memory of the ", "host goes by __array_interface__ or DLPack");
 }
 
 [[noreturn]] void refuse_outside(const ep_allocation &found, const exchange::Reach &reach, const Layout &layout) {
@@ -78,14 +91,14 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 
     exchange::check_alignment(speaker, descriptor.data, dtype);
     const exchange::Reach reach = exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
-    const ep_allocation found = ask(reach);
+    const auto [found, asked] = ask(reach);
     if (found.kind == EP_USM_UNKNOWN)
         refuse_unknown(reach.lowest);
     if (found.contained == 0)
         refuse_outside(found, reach, layout);
 
-    const Device known = cuda_devices().front().backend().device(found.device);
-    const Device &device = known ? known : cuda_devices().front();
+    const Device known = asked->backend().device(found.device);
+    const Device &device = known ? known : *asked;
     Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device, device.default_context(),
                                    std::move(owner));
     Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
@@ -95,15 +108,16 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 }
 
 std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait) {
-    if (!is_cuda(array.device()))
+    if (!is_gpu(array.device()))
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
-                              ", and the CUDA array interface describes memory of CUDA devices only");
+                              ", and the CUDA array interface describes memory of CUDA and HIP devices only");
     array.memory().mark_escaped();
     if (array.memory().is_ready_for_host(array.read_only() ? Access::read : Access::write))
         return std::nullopt;
     const Queue queue = array.queue();
     exchange::hand_to(array, {queue, false}, wait);  // the consumer's work goes elsewhere
-    return exchange::stream_of(queue);
+    const std::uintptr_t stream = exchange::stream_of(queue);
+    return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
 }
 
 }  // namespace entrepot::cai

@@ -3,9 +3,12 @@
 
 #include <entrepot/device/backend.hpp>
 
+#include "exchange/gpu.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <string_view>
 #include <vector>
@@ -26,7 +29,27 @@ const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
     const auto row = std::ranges::find_if(device_type_table, [&](const DeviceTypeRow &each) {
         return each.backend && each.backend == backend && (each.kind == UsmKind::unknown || each.kind == kind);
     });
-    return row == device_type_table.end() ? nullptr : &*row;
+    if (row != device_type_table.end())
+        return &*row;
+    // DLPack has a type for CUDA's managed memory and none for HIP's, which is the device's as well.
+    return kind == UsmKind::shared ? find_row(backend, UsmKind::device) : nullptr;
+}
+
+// The type of CUDA's that means the same as one of HIP's, or the other way round.
+struct Twins {
+    DLDeviceType cuda, hip;
+};
+constexpr Twins twins[] = {{kDLCUDA, kDLROCM}, {kDLCUDAHost, kDLROCMHost}, {kDLCUDAManaged, kDLROCM}};
+
+// Where memory of that name may be as well; none where nobody else has the same.
+const exchange::GpuDevices *other_devices(DLDeviceType type) {
+    for (const Twins &row : twins) {
+        if (type == row.cuda)
+            return &exchange::hip_devices();
+        if (type == row.hip)
+            return &exchange::cuda_devices();
+    }
+    return nullptr;
 }
 
 const Backend &backend_of(DLDevice device) {
@@ -57,7 +80,9 @@ std::int32_t position_of(const Device &device) {
 }
 
 // "For vanilla CPU memory, pinned memory, or managed memory, this is set to 0", says dlpack.h of device_id.
-bool is_of_no_device(DLDeviceType type) noexcept { return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged; }
+bool is_of_no_device(DLDeviceType type) noexcept {
+    return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
+}
 
 DLDevice name_device(const Device &device, UsmKind kind) {
     const DeviceTypeRow *const row = find_row(device.backend().name(), kind);
@@ -111,6 +136,17 @@ Place place_of(const ep_allocation &found, const exchange::Reach &reach, const D
         throw speaker.refusal("the tensor touches ", reach.bytes, " bytes from ", Hex(reach.lowest),
                               ", which leave the allocation of ", found.size, " bytes at ", Hex(found.base), " of ", context);
     return {context, device ? device : root, static_cast<UsmKind>(found.kind)};
+}
+
+// Asks the other of CUDA and HIP; none where it does not know the memory either.
+std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named) {
+    const exchange::GpuDevices *const others = other_devices(named.device_type);
+    if (!others || !*others)
+        return std::nullopt;
+    const ep_allocation found = ask(others->front().default_context(), reach);
+    if (found.kind == EP_USM_UNKNOWN)
+        return std::nullopt;
+    return place_of(found, reach, others->front());
 }
 
 [[noreturn]] void refuse_context(const Context &context, DLDevice name) {
@@ -171,7 +207,14 @@ Device device_at(DLDevice named) {
 }
 
 Place locate(const exchange::Reach &reach, DLDevice named) {
-    const Device root = device_at(named);
+    Device root;
+    try {
+        root = device_at(named);
+    } catch (const Error &) {
+        if (const std::optional<Place> place = place_of_other(reach, named))
+            return *place;
+        throw;
+    }
     require_supported(root, named);
     const ep_allocation found = ask(root.default_context(), reach);
     if (found.kind != EP_USM_UNKNOWN)
@@ -186,6 +229,8 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
         require_supported(other, named);
         return place_of(elsewhere, reach, other);
     }
+    if (const std::optional<Place> place = place_of_other(reach, named))
+        return *place;
     if (named.device_type != kDLOneAPI)
         throw speaker.refusal("the tensor says ", named, ", which is ", root, ", but its driver does not know ",
                               Hex(reach.lowest), ": the memory is the host's, or has been freed");

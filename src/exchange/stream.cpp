@@ -1,4 +1,4 @@
-// Streams of SYCL and CUDA as queues and back, and the two directions of a hand-over.
+// Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
 
 #include <string_view>

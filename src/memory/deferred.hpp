@@ -222,6 +222,8 @@ private:
                     return false;
                 if (queue.is_foreign() || !queue.is_idle())
                     guards.push_back(queue.record());
+                if (!guards.empty() && guards.back().capture() != 0)  // another thread has begun one
+                    return false;
             }
             return true;
         } catch (...) {

@@ -11,12 +11,13 @@
 namespace entrepot {
 namespace {
 
-void free_by_driver(const Place &place, void *data) noexcept {
+bool free_by_driver(const Place &place, void *data) noexcept {
     try {
         const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
         place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
     } catch (...) {  // the default queue could not be made
     }
+    return true;
 }
 
 // Never destroyed: blocks come back until the very end.

@@ -9,8 +9,9 @@ namespace entrepot {
 
 class DriverBlocks {
 public:
-    // Frees at once: nothing is pending any more. A failure has no one left to be told, and the block is lost.
-    using Free = void (*)(const Place &place, void *data) noexcept;
+    // Frees at once: nothing is pending any more. False: not now, and it is tried again at a later entry. A failure has no one
+    // left to be told, and the block is lost.
+    using Free = bool (*)(const Place &place, void *data) noexcept;
 
     explicit DriverBlocks(Free free) noexcept : free_(free) {}
 
@@ -18,7 +19,7 @@ public:
         try {
             std::erase_if(pending.uses, [](const Use &use) { return is_known_done(use.queue, use.position); });
             if (pending.uses.empty() && !pending.escaped)
-                free_now({place, data});
+                free_all({{place, data}});
             else
                 blocks_.add(place.context, std::move(pending), Condemned{place, data});
             free_finished();
@@ -29,11 +30,14 @@ public:
     void free_finished() {
         if (!blocks_.is_empty())
             free_all(blocks_.take_finished());
+        if (has_refused_.load(std::memory_order_relaxed))
+            free_all(take_refused());
     }
 
     void wait_for_all() noexcept {
         try {
             free_all(blocks_.wait_for_all());
+            free_all(take_refused());
         } catch (...) {  // no memory for the lists: they are freed at a later entry
         }
     }
@@ -44,19 +48,29 @@ private:
         void *data;
     };
 
-    void free_now(const Condemned &block) const noexcept {
-        if (may_call(block.place.context.backend()))
-            free_(block.place, block.data);
+    void free_all(const std::vector<Condemned> &blocks) {
+        for (const Condemned &block : blocks)
+            if (may_call(block.place.context.backend()) && !free_(block.place, block.data))
+                try_again(block);
     }
 
-    void free_all(const std::vector<Condemned> &blocks) const noexcept {
-        for (const Condemned &block : blocks)
-            free_now(block);
+    void try_again(const Condemned &block) {
+        const std::lock_guard lock(mutex_);
+        refused_.push_back(block);
+        has_refused_.store(true, std::memory_order_relaxed);
+    }
+
+    std::vector<Condemned> take_refused() {
+        const std::lock_guard lock(mutex_);
+        has_refused_.store(false, std::memory_order_relaxed);
+        return std::exchange(refused_, {});
     }
 
     const Free free_;
     ForkSafeMutex mutex_;
     Deferred<Condemned> blocks_{mutex_};
+    std::vector<Condemned> refused_;
+    std::atomic<bool> has_refused_{false};
 };
 
 }  // namespace entrepot

@@ -27,22 +27,27 @@ struct Loan {
     std::shared_ptr<ThreadStream> of_thread;  // none: the stream is of no thread in particular
 };
 
-// The block is free once the queue has come as far as it has been given work by now.
-void end(Loan loan, const Queue &queue) noexcept {
+// The block is free once the queue has come to `position(queue)`.
+template <class TakePosition> void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
     try {
         if (!may_call(queue.backend())) {
             loan.memory.detach();
             return;
         }
         queue.submitting();
-        loan.memory.after(Access::write, queue, queue.submitted());
+        loan.memory.after(Access::write, queue, position(queue));
     } catch (...) {  // what cannot be ordered leaks, rather than being given to two
         loan.memory.detach();
     }
 }
 
+// As far as the queue has been given work by now.
+Queue::Position last(const Queue &queue) { return queue.submitted(); }
+
 // A thread's own stream, and the blocks of it that another thread let go of. Only the first can say how far its stream is, and
-// does so at its next allocation, or for the last time when it ends; until the last block of it is back, that is remembered.
+// does so when it lets go of a block itself, at its next allocation, or for the last time when it ends; until the last block of
+// it is back, that is remembered. What the stream is given by others is marked there and then, for no other thread can do it
+// later; while it is captured nothing can be marked, and the block waits for the next time.
 class ThreadStream {
 public:
     ThreadStream(Queue queue, std::uint64_t thread) : queue_(std::move(queue)), thread_(thread) {}
@@ -51,8 +56,8 @@ public:
 
     void take_back(Loan loan) {
         loan.of_thread = nullptr;  // which keeps this, and is kept by it next
-        if (thread_ == number_of_this_thread())
-            return end(std::move(loan), queue_);
+        if (thread_ == number_of_this_thread() && queue_.capture() == 0)
+            return end(std::move(loan), queue_, marked);
         Queue past;
         {
             const std::lock_guard lock(mutex_);
@@ -62,18 +67,24 @@ public:
             }
             past = past_;
         }
-        end(std::move(loan), past);
+        end(std::move(loan), past, last);
     }
 
-    // On the thread itself.
-    void end_left() {
-        std::vector<Loan> left;
-        {
-            const std::lock_guard lock(mutex_);
-            left.swap(left_);
+    // On the thread itself. What cannot be marked now is left for the next time.
+    void end_left() noexcept {
+        try {
+            if (!has_left() || queue_.capture() != 0)
+                return;
+            const Queue::Position reached = marked(queue_);
+            std::vector<Loan> left;
+            {
+                const std::lock_guard lock(mutex_);
+                left.swap(left_);
+            }
+            for (Loan &loan : left)
+                end(std::move(loan), queue_, [&](const Queue &) { return reached; });
+        } catch (...) {
         }
-        for (Loan &loan : left)
-            end(std::move(loan), queue_);
     }
 
     // The same, for the last time. What cannot be marked any more stays.
@@ -81,7 +92,10 @@ public:
         try {
             if (!may_call(queue_.backend()))
                 return;
-            Queue past = Queue::past(queue_.context(), queue_.device(), queue_.record());
+            const Event last_work = queue_.record();
+            if (last_work.capture() != 0)
+                return;
+            Queue past = Queue::past(queue_.context(), queue_.device(), last_work);
             {
                 const std::lock_guard lock(mutex_);
                 past_ = std::move(past);
@@ -92,6 +106,13 @@ public:
     }
 
 private:
+    static Queue::Position marked(const Queue &queue) { return queue.submitted_and_marked(); }
+
+    bool has_left() {
+        const std::lock_guard lock(mutex_);
+        return !left_.empty();
+    }
+
     const Queue queue_;
     const std::uint64_t thread_;
     ForkSafeMutex mutex_;
@@ -114,18 +135,27 @@ public:
             each->end_left();
     }
 
-    ~ThreadStreams() {
-        for (const auto &each : all_)
-            each->end_thread();
-    }
+    ~ThreadStreams();
 
 private:
     std::vector<std::shared_ptr<ThreadStream>> all_;
 };
 
-ThreadStreams &own_streams() {
-    thread_local ThreadStreams own;
-    return own;
+// Whoever ends on this thread after us may still allocate: nobody marks the stream for such a block later, and it comes back if
+// its own thread lets go of it.
+constinit thread_local bool thread_has_ended = false;
+thread_local ThreadStreams own_streams;
+
+ThreadStreams::~ThreadStreams() {
+    thread_has_ended = true;
+    for (const auto &each : all_)
+        each->end_thread();
+}
+
+std::shared_ptr<ThreadStream> own_stream(const Queue &queue) {
+    if (thread_has_ended)
+        return std::make_shared<ThreadStream>(queue, number_of_this_thread());
+    return own_streams.of(queue);
 }
 
 // Several tables, so that threads seldom meet.
@@ -188,12 +218,11 @@ LentStream cuda_stream(int device, void *stream) {
 void *lend(std::size_t bytes, const LentStream &stream) {
     if (bytes == 0)
         return nullptr;
-    if (stream.is_of_thread)
-        own_streams().end_left();
+    if (stream.is_of_thread && !thread_has_ended)
+        own_streams.end_left();
     Memory memory = Memory::allocate(bytes, UsmKind::device, stream.queue);
     void *const pointer = memory.data();
-    Loans::only().enter(pointer,
-                        {std::move(memory), stream.queue, stream.is_of_thread ? own_streams().of(stream.queue) : nullptr});
+    Loans::only().enter(pointer, {std::move(memory), stream.queue, stream.is_of_thread ? own_stream(stream.queue) : nullptr});
     return pointer;
 }
 
@@ -206,7 +235,7 @@ void take_back(void *pointer) noexcept {
             of_thread->take_back(std::move(*loan));
         else {
             const Queue queue = loan->queue;
-            end(std::move(*loan), queue);
+            end(std::move(*loan), queue, last);
         }
     } catch (...) {  // no memory for the list: the block stays out
     }

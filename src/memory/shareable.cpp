@@ -8,9 +8,10 @@
 namespace entrepot {
 namespace {
 
-void close_shared(const Place &place, void *data) noexcept {
+// Not while a stream of the context is being captured into a graph.
+bool close_shared(const Place &place, void *data) noexcept {
     senders::withdraw(data);
-    place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data);
+    return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data) != EP_UNSUPPORTED;
 }
 
 // Never destroyed: blocks come back until the very end.

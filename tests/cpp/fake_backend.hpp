@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 struct ep_device_s {
@@ -57,6 +58,8 @@ struct ep_queue_s {
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
     std::uint64_t capture = 0;
+    std::thread::id thread;        // whose own it is, who alone can mark it; none: of no thread in particular
+    ep_event last_mark = nullptr;  // what the others know of it; one reference
 };
 
 struct ep_program_s {
@@ -81,7 +84,7 @@ struct Allocation {
 
 // How often each function was called.
 struct Calls {
-    int queue_create = 0, queue_wait = 0, queue_is_idle = 0;
+    int queue_create = 0, queue_wait = 0, queue_is_idle = 0, queue_capture = 0;
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
@@ -105,13 +108,14 @@ struct World {
     std::uint32_t compute_units = 4;
     std::vector<int> scores = {5, 10};
     std::uint32_t aspects = EP_FP64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
-                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PROFILING;
+                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PROFILING | EP_GRAPH_CAPTURE;
     std::uint32_t dialects = 1u << EP_OPENCL_C;
 
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
-    std::function<void()> queue_ends;  // what happens meanwhile when a queue's last reference goes
+    std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
+    std::function<void()> meanwhile, after_record;  // what another thread does just before the next event is recorded, and after
 
     Calls calls;
     Alive alive;
@@ -187,6 +191,8 @@ inline void make_devices(World &w) {
         std::fill(std::begin(info.max_work_items), std::end(info.max_work_items), 256);
         info.compute_units = info.max_sub_devices = w.compute_units;
         info.aspects = w.aspects;
+        if (i != 0)  // one with graphs, and those without
+            info.aspects &= ~std::uint32_t{EP_GRAPH_CAPTURE};
         info.score = i < w.scores.size() ? w.scores[i] : 0;
         w.devices.push_back(std::move(device));
         auto *context = new ep_context_s;
@@ -277,6 +283,10 @@ inline void hand_over(World &w, ep_queue queue, std::function<void()> run, ep_ev
     }
     queue->pending.push_back({std::move(run), after});
     pump(w);
+}
+
+inline bool is_of_this_thread(ep_queue queue) {
+    return queue->thread == std::thread::id() || queue->thread == std::this_thread::get_id();
 }
 
 inline bool covers(const ep_context_s &context, ep_device device, bool sub_devices) {
@@ -420,6 +430,7 @@ inline void enter_queues(ep_backend &table) {
             std::erase(w.queues, queue);
             for (ep_queue_s::Task &task : queue->pending)
                 release_event(w, task.after);
+            release_event(w, queue->last_mark);
             release_context(w, queue->context);
             delete queue;
             --w.alive.queues;
@@ -450,7 +461,10 @@ inline void enter_queues(ep_backend &table) {
         });
     };
     table.queue_capture = [](ep_queue queue, std::uint64_t *capture) {
-        return guarded([&](World &) { *capture = queue->capture; });
+        return guarded([&](World &w) {
+            ++w.calls.queue_capture;
+            *capture = is_of_this_thread(queue) ? queue->capture : 0;
+        });
     };
     table.queue_keep = [](ep_queue queue, void *user, void (*let_go)(void *)) {
         return guarded([&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, let_go); });
@@ -463,11 +477,26 @@ inline void enter_events(ep_backend &entered) {
     entered.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
         return guarded([&](World &w) {
             ++w.calls.event_record;
+            if (!is_of_this_thread(queue)) {
+                if (!queue->last_mark)
+                    refuse(EP_INVALID, "another thread's own queue was never marked");
+                ++(*event = queue->last_mark)->references;
+                return;
+            }
+            if (const auto meanwhile = std::exchange(w.meanwhile, {}))
+                meanwhile();
             ++w.alive.events;
             auto *made = new ep_event_s;
             *event = made;
-            if ((made->capture = queue->capture) != 0)
+            made->capture = queue->capture;
+            if (const auto then = std::exchange(w.after_record, {}))
+                then();
+            if (made->capture != 0)
                 return;
+            if (queue->thread != std::thread::id()) {
+                ++made->references;
+                release_event(w, std::exchange(queue->last_mark, made));
+            }
             ++made->references;  // the queue's
             hand_over(w, queue, [queue, made] {
                 World &in = world();
@@ -492,7 +521,9 @@ inline void enter_events(ep_backend &entered) {
         ep_event event = nullptr;
         if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event); status != EP_OK)
             return status;
-        const ep_status status = table().event_wait_in_queue(to, event);
+        const ep_status status = event->capture != 0 ? EP_UNSUPPORTED : table().event_wait_in_queue(to, event);
+        if (status == EP_UNSUPPORTED)
+            world().loader->set_error("the queue is captured");
         table().event_release(event);
         return status;
     };
@@ -743,6 +774,19 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
     return queue.submitted();
+}
+
+// The queue is the calling thread's own from now on, and others give it work, too.
+inline void make_own(const Queue &queue) {
+    queue.native();
+    const std::unique_lock locked(world().mutex);
+    queue.handle()->thread = std::this_thread::get_id();
+}
+
+// Work that others give the queue.
+inline void submit_past_us(const Queue &queue, std::function<void()> run = {}) {
+    const std::unique_lock locked(world().mutex);
+    hand_over(world(), queue.handle(), std::move(run));
 }
 
 // From now on what the queue is given goes into a graph. The queue is one that others have too, or nobody could do this.

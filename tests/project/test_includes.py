@@ -31,7 +31,9 @@ CONTRACT = (
     "src/backends/walk.hpp",
 )
 # The backends that are no plugins have their entry functions in headers.
-BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda")]
+BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")]
+# What backends of one kind have in common, for them alone.
+SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
 
 # Headers of other people → the only places that may include them.
 FOREIGN = {
@@ -71,7 +73,8 @@ def refusal(path: str, include: str) -> str | None:
 
     target = path_of(path, include)
     if path.startswith("src/backends/"):
-        own = "/".join(path.split("/")[:3]) + "/"
+        name = path.split("/")[2]
+        own = tuple(folder for folder in (f"src/backends/{name}/", SHARED.get(name)) if folder)
         ours = target.startswith(("include/entrepot/", "src/", "python/"))
         if ours and not (target in CONTRACT or room_of(target) == "core" or target.startswith(own)):
             return f"{path}: a backend sees {', '.join(CONTRACT)} and core, not <{include}>"

@@ -42,13 +42,16 @@ class Place:
 HOST = Place("host", "host")
 SYCL = [Place("opencl:cpu", kind) for kind in ("host", "device", "shared")]
 CUDA = [Place("cuda:0", kind) for kind in ("host", "device", "shared")]
+HIP = [Place("hip:0", kind) for kind in ("host", "device", "shared")]
+EVERY_PLACE = (HOST, *SYCL, *CUDA, *HIP)
 
 _INTERFACES = {
     "host": "__array_interface__",
     "opencl": "__sycl_usm_array_interface__",
     "cuda": "__cuda_array_interface__",
+    "hip": "__cuda_array_interface__",
 }
-_MARKERS = {"host": pytest.mark.host, "opencl": pytest.mark.sycl, "cuda": pytest.mark.cuda}
+_MARKERS = {"host": pytest.mark.host, "opencl": pytest.mark.sycl, "cuda": pytest.mark.cuda, "hip": pytest.mark.hip}
 
 
 def _param(place: Place) -> object:
@@ -56,8 +59,8 @@ def _param(place: Place) -> object:
 
 
 #: Every place, as parameters with their markers.
-every_place = pytest.mark.parametrize("place", [_param(place) for place in (HOST, *SYCL, *CUDA)])
-every_host_accessible_place = pytest.mark.parametrize("place", [_param(p) for p in (HOST, *SYCL, *CUDA) if p.host_accessible])
+every_place = pytest.mark.parametrize("place", [_param(place) for place in EVERY_PLACE])
+every_host_accessible_place = pytest.mark.parametrize("place", [_param(place) for place in EVERY_PLACE if place.host_accessible])
 
 
 def moved(source: Any, place: Place) -> ep.Array:

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 5
+#define EP_BACKEND_VERSION 6
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -46,9 +46,9 @@ typedef struct ep_loader {
     /* The path of a shared library where packages put them; NULL: only the system can know. Lives until the next call on this
      * thread. */
     const char *(*find_library)(const char *file);
-    /* The native queue that another library works with on this thread, on the device of that number: it may be one that nobody
-     * here has a handle of. NULL: none is known. */
-    void *(*foreign_queue)(uint32_t device);
+    /* The native queue that another library works with on this thread, on the device of that number of the backend ("cuda",
+     * "hip"): it may be one that nobody here has a handle of. NULL: none is known. */
+    void *(*foreign_queue)(const char *backend, uint32_t device);
 } ep_loader;
 
 typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */
@@ -75,7 +75,8 @@ typedef enum ep_aspect {
     EP_PROFILING = 1u << 9,          /* queues can be created with EP_QUEUE_PROFILING */
     EP_READS_HOST_MEMORY = 1u << 10, /* kernels may be given ordinary host memory */
     EP_ORDERED_FREE = 1u << 11,      /* memory_allocate and memory_free take a queue and are ordered in it */
-    EP_PEER_COPIES = 1u << 12        /* memory_copy takes memory of every context of this backend, whatever the queue's */
+    EP_PEER_COPIES = 1u << 12,       /* memory_copy takes memory of every context of this backend, whatever the queue's */
+    EP_GRAPH_CAPTURE = 1u << 13      /* queues may be captured into graphs: without it queue_capture is always 0 */
 } ep_aspect;
 
 typedef struct ep_device_info {
@@ -157,7 +158,8 @@ typedef enum ep_dialect {
     EP_PTX = 4,
     EP_CUBIN = 5,
     EP_HIP_CPP = 6,
-    EP_CPP = 7, /* host C++: see src/backends/host/programs.cpp for the form of a kernel */
+    EP_CPP = 7,   /* host C++: see src/backends/host/programs.cpp for the form of a kernel */
+    EP_HSACO = 8, /* code objects for AMD's GPUs, and bundles of them */
     EP_DIALECT_COUNT
 } ep_dialect;
 
@@ -283,7 +285,8 @@ typedef struct ep_backend {
     ep_status (*event_record_context)(ep_context context, ep_event *event);
     /* Later work of `queue` waits; any context. Blocks only where a runtime cannot order the two by itself. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
-    /* Later work of `to` waits for all that `from`, another queue, holds now: recorded, waited for and released in one. */
+    /* Later work of `to` waits for all that `from`, another queue, holds now: recorded, waited for and released in one.
+     * EP_UNSUPPORTED, and nothing waits, where `from` is captured: also where another thread begins that meanwhile. */
     ep_status (*event_hand_over)(ep_queue from, ep_queue to);
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
@@ -332,7 +335,8 @@ typedef struct ep_backend {
     ep_status (*ipc_device)(const ep_ipc_handle *handle, ep_device *device); /* whose memory it is, as this process sees it */
     /* Blocks. *pointer: the start of the allocation. With `read_only`, no write comes through where the device can see to it. */
     ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handle, int32_t read_only, void **pointer);
-    /* Blocks. Lets go of memory of ipc_allocate or ipc_open; nothing of ours may be pending on it. */
+    /* Blocks. Lets go of memory of ipc_allocate or ipc_open; nothing of ours may be pending on it. EP_UNSUPPORTED while it may
+     * not be because a queue of the context is captured: ask again later. */
     ep_status (*ipc_close)(ep_context context, void *pointer);
 } ep_backend;
 

@@ -23,6 +23,7 @@ inline constexpr DialectRow dialect_table[] = {
     {EP_PTX, "ptx", "PTX"},
     {EP_CUBIN, "cubin", "cubin"},
     {EP_HIP_CPP, "hip", "HIP C++"},
+    {EP_HSACO, "hsaco", "code object"},
     {EP_CPP, "c++", "host C++"},
 };
 

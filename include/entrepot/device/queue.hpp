@@ -109,9 +109,9 @@ public:
 
     // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
     // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
-    // to know. For what such a queue holds nobody can wait: to ask for its end throws DeviceError, and a position of it is not
-    // done before the capture has ended.
-    std::uint64_t capture() const { return is_foreign() ? ask_capture() : 0; }
+    // to know; nor is one of a device without EP_GRAPH_CAPTURE. For what a captured queue holds nobody can wait: to ask for its
+    // end throws DeviceError, and a position of it is not done before the capture has ended.
+    std::uint64_t capture() const { return record_->may_be_captured && is_foreign() ? ask_capture() : 0; }
     // The same; of what is left of a queue, the capture that its event belongs to, though it may have ended.
     std::uint64_t capture_of_work() const;
     // Of a captured queue: `let_go(user)` is called once when the graph, and all that was made of it, is gone; on any thread,
@@ -124,6 +124,9 @@ public:
             keep_promise();
     }
     Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
+    // The same, and an event of it at once: for a queue whose end this thread alone can mark, as a thread's own stream, of which
+    // other threads know no later work than what was marked. Throws DeviceError where it is captured.
+    Position submitted_and_marked() const;
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
     // The position after the last one, for what others may have submitted; it is taken when there is need to know of it.
     Position next_position() const noexcept { return position() + 1; }
@@ -147,6 +150,7 @@ public:
         std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
+        bool may_be_captured = false;      // into a graph, by those whom it is shared with
         std::uint32_t flags = 0;
         ep_queue handle = nullptr;  // one reference
         Device device;
@@ -184,6 +188,8 @@ private:
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    bool try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    bool is_past_last_event(const std::unique_lock<std::mutex> &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 
     Record *record_ = nullptr;

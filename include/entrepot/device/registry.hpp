@@ -54,9 +54,10 @@ const Backend &add(const ep_backend *api);
 // What every backend is given when it is loaded.
 const ep_loader *loader() noexcept;
 
-// The CUDA stream that another library works with on this thread, on the device of that number; nullptr: none is known. Backends
-// ask before what would invalidate a graph that is being captured in it. Called without Python's lock.
-using ForeignQueue = void *(*)(std::uint32_t device);
+// The stream that another library works with on this thread, on the device of that number of the backend ("cuda", "hip");
+// nullptr: none is known. Backends ask before what would invalidate a graph that is being captured in it. Called with Python's
+// lock or without it.
+using ForeignQueue = void *(*)(const char *backend, std::uint32_t device);
 void set_foreign_queue(ForeignQueue of) noexcept;
 
 // The innermost queue that this thread's device contexts have made current.

@@ -1,7 +1,8 @@
-// The CUDA array interface (CAI), version 3: a dict that names memory of a CUDA device and the stream that its work is on.
+// The CUDA array interface (CAI), version 3: a dict that names memory of a CUDA or HIP device and the stream that its work is on.
 //
 // This header knows the protocol and no Python. python/bind/exchange/cai.cpp turns the dict into a Descriptor; verify() turns
-// the Descriptor into an Array after asking the driver what the pointer is, because the dict does not name a device.
+// the Descriptor into an Array after asking the driver what the pointer is, because the dict does not name a device. HIP's
+// libraries speak it under its name: CUDA's driver is asked first, and HIP's runtime where that does not know the pointer.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -28,13 +29,13 @@ struct Descriptor {
 
 // Asks the driver what the pointer is, for the lowest and the highest byte that an element has. The Array keeps `owner` alive and
 // is ordered behind the producer's stream; nothing waits here. A pointer without elements is not asked: the array is on `queue`'s
-// device, else on the current one where that is a CUDA device, else on the first. Throws InterfaceError, with `owner` released:
-// shape, strides or stream say something impossible, no CUDA device is here or none knows the pointer, an element lies
+// device, else on the current one where that is a CUDA or HIP device, else on the first. Throws InterfaceError, with `owner`
+// released: shape, strides or stream say something impossible, no such device is here or none knows the pointer, an element lies
 // outside of the allocation, the item is misaligned.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 // The stream that a consumer has to come behind, as the dict names it; none where no work on the array is known. Throws
-// InterfaceError for memory that is not CUDA's, DeviceError of the driver. `wait` is that of Memory::before.
+// InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver. `wait` is that of Memory::before.
 std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait = Memory::wait_here);
 
 }  // namespace entrepot::cai

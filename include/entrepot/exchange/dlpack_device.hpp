@@ -1,8 +1,10 @@
 // The devices of DLPack: which backend each of its types belongs to, how its numbers become our devices and back.
 //
 // kDLOneAPI names nothing but a position in a list. What memory it is and where, the runtime says: the algorithm of dpctl's
-// documentation is followed step by step in src/exchange/dlpack_device.cpp. CUDA's types name the kind of memory as well. Memory
-// that two drivers claim (of SYCL's adapter for CUDA, say) is that of the driver which the type names: no other is asked.
+// documentation is followed step by step in src/exchange/dlpack_device.cpp. CUDA's and HIP's types name the kind of memory as
+// well. Memory that two drivers claim (of SYCL's adapter for CUDA, say) is that of the driver which the type names. Where that
+// does not know the pointer, or is not here, and the type is CUDA's or HIP's, the other of the two is asked: libraries that are
+// built for HIP from sources for CUDA may use CUDA's names.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
@@ -31,8 +33,8 @@ inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
     {kDLVulkan, "kDLVulkan", nullptr, UsmKind::unknown},
     {kDLMetal, "kDLMetal", nullptr, UsmKind::unknown},
     {kDLVPI, "kDLVPI", nullptr, UsmKind::unknown},
-    {kDLROCM, "kDLROCM", nullptr, UsmKind::device},
-    {kDLROCMHost, "kDLROCMHost", nullptr, UsmKind::host},
+    {kDLROCM, "kDLROCM", "hip", UsmKind::device},
+    {kDLROCMHost, "kDLROCMHost", "hip", UsmKind::host},
     {kDLExtDev, "kDLExtDev", nullptr, UsmKind::unknown},
     {kDLCUDAManaged, "kDLCUDAManaged", "cuda", UsmKind::shared},
     {kDLOneAPI, "kDLOneAPI", "sycl", UsmKind::unknown},
@@ -45,10 +47,10 @@ inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
 // `kDLOneAPI (14) device 0`; of a type outside the table the number alone.
 std::ostream &operator<<(std::ostream &out, DLDevice device);
 
-// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind, for CUDA's the type of its kind,
-// pinned and managed memory as device 0. Remembered per device.
-// Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's list,
-// or DLPack has no name for the backend. The message says what to do instead.
+// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind, for CUDA's and HIP's the type of
+// its kind, pinned and managed memory as device 0; HIP's managed memory, which has no type, is the device's. Remembered per
+// device. Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's
+// list, or DLPack has no name for the backend. The message says what to do instead.
 DLDevice device_of(const Array &array);
 
 // What memory of that name is; unknown where the name does not say.

@@ -17,8 +17,8 @@ struct FarQueue {
     bool stays;  // may be touched after the call
 };
 
-// A stream as protocols write it: the address of a `sycl::queue`, which is copied; a CUstream, or one of CUDA's small numbers,
-// where 0 is the legacy default stream as 1 is: protocols that refuse it have done so.
+// A stream as protocols write it: the address of a `sycl::queue`, which is copied; a CUstream or hipStream_t, or one of CUDA's
+// small numbers, where 0 is the legacy default stream as 1 is: protocols that refuse it have done so.
 FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
 std::uintptr_t stream_of(const Queue &queue);
 

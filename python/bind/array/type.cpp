@@ -160,7 +160,7 @@ PyGetSetDef attributes[] = {
      nullptr},
     {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.", nullptr},
     {"__cuda_array_interface__", interface<cai_export>, nullptr,
-     "The CUDA array interface, version 3; AttributeError for memory that is not CUDA's.", nullptr},
+     "The CUDA array interface, version 3; AttributeError for memory that is neither CUDA's nor HIP's.", nullptr},
     {"__array_interface__", interface<array_interface_export>, nullptr,
      "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
     {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.",

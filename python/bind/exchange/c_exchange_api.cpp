@@ -13,6 +13,7 @@
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <atomic>
+#include <optional>
 #include <string_view>
 
 namespace entrepot::python {
@@ -40,6 +41,21 @@ struct Producer {
     const KnownProducer *known;  // or nullptr
     bool lends;
     const Producer *next;
+    mutable std::atomic<std::uint64_t> has_answered{0};  // for these devices: what its current stream is
+
+    // CUDA's in the lower half, ROCm's in the upper one; others have none.
+    static std::uint64_t bit_of(DLDevice device) noexcept {
+        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) || device.device_id < 0 || device.device_id >= 32)
+            return 0;
+        return std::uint64_t{1} << (device.device_id + (device.device_type == kDLROCM ? 32 : 0));
+    }
+    bool answers_for(DLDevice device) const noexcept {
+        return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
+    }
+    void note_answer_for(DLDevice device) const noexcept {
+        if (const std::uint64_t bit = bit_of(device); bit != 0 && !answers_for(device))
+            has_answered.fetch_or(bit, std::memory_order_relaxed);
+    }
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
 
@@ -71,12 +87,24 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
-// Of known producers, which ask nothing of Python for it.
-void *current_stream_of_known(std::uint32_t device) {
+// Asked on any thread, whether it has the GIL or not. A producer that fails sets an exception, for which it needs that; a known
+// one needs nothing of Python otherwise, and where it has answered once it does not fail.
+void *current_stream_of_known(const char *backend, std::uint32_t number) {
+    const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
+    const bool may_fail = !is_finalizing() && PyGILState_Check() != 0;
     void *stream = nullptr;
-    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next)
-        if (each->known && each->api->current_work_stream(kDLCUDA, static_cast<std::int32_t>(device), &stream) != 0)
-            stream = nullptr;
+    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next) {
+        if (!each->known || !(may_fail || each->answers_for(device)))
+            continue;
+        std::optional<SetErrorAside> aside;
+        if (may_fail)
+            aside.emplace();
+        if (each->api->current_work_stream(device.device_type, device.device_id, &stream) == 0)
+            continue;
+        stream = nullptr;
+        if (may_fail)
+            PyErr_Clear();
+    }
     return stream;
 }
 
@@ -119,6 +147,8 @@ void check_status(int status, PyObject *object) {
 void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device, const Array &array) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
+    if (producer.known)
+        producer.note_answer_for(device);
     if (stream || device.device_type != kDLOneAPI)  // NULL is CUDA's legacy default stream, and for SYCL no queue
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }

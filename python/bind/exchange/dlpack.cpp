@@ -117,7 +117,7 @@ std::optional<DLDevice> announced_device(PyObject *object) {
 }
 
 // Pinned memory is the host's to its producers, who may know of no stream for it.
-bool has_streams(DLDeviceType type) { return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged; }
+bool has_streams(DLDeviceType type) { return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged || type == kDLROCM; }
 
 // The queue that the producer is to order itself before; none on the host, and where the device is not one of ours (then the
 // tensor will be refused in better words).
@@ -147,8 +147,8 @@ Reference as_dpctl_queue(PyObject *queue) {
 
 bool is_sycl(const Queue &queue) { return std::string_view(queue.backend().name()) == "sycl"; }
 
-// The shapes in which producers take a queue, the likeliest first: for CUDA an int, for SYCL whatever is in use. The last,
-// nothing at all, they all take.
+// The shapes in which producers take a queue, the likeliest first: for CUDA and HIP an int, for SYCL whatever is in use. The
+// last, nothing at all, they all take.
 std::vector<Reference> stream_forms(const Queue &queue) {
     std::vector<Reference> forms;
     if (queue && is_sycl(queue)) {

@@ -16,15 +16,27 @@ namespace {
 
 using dlpack::DLDevice;
 
+// What an int may be: the address of a stream, or a small number that has a meaning.
+struct Numbers {
+    bool (*may_be_stream)(std::uintptr_t number);
+    const char *words;
+};
+constexpr Numbers of_cuda{[](std::uintptr_t number) { return entrepot::may_be_stream(number); },
+                          "1 (the legacy default stream), 2 (the thread's), a CUstream"};
+// "For ROCm: 0 the default stream; 1 and 2 are not allowed", says the array API's __dlpack__.
+constexpr Numbers of_hip{[](std::uintptr_t number) { return number == 0 || number >= lowest_handle; },
+                         "0 (the default stream), a hipStream_t"};
+constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= lowest_handle; },
+                          "a queue, an int that is a sycl::queue *"};
+
 struct StreamRow {
     dlpack::DLDeviceType type;
-    bool is_cuda;         // whose small numbers mean something
+    const Numbers &numbers;
     bool none_is_legacy;  // or else a consumer that says nothing reads on the host
 };
-constexpr StreamRow streams[] = {{dlpack::kDLCUDA, true, true},
-                                 {dlpack::kDLCUDAHost, true, false},
-                                 {dlpack::kDLCUDAManaged, true, false},
-                                 {dlpack::kDLOneAPI, false, false}};
+constexpr StreamRow streams[] = {{dlpack::kDLCUDA, of_cuda, true},         {dlpack::kDLCUDAHost, of_cuda, false},
+                                 {dlpack::kDLCUDAManaged, of_cuda, false}, {dlpack::kDLROCM, of_hip, true},
+                                 {dlpack::kDLROCMHost, of_hip, false},     {dlpack::kDLOneAPI, of_sycl, false}};
 
 const StreamRow *row_of(DLDevice device) {
     for (const StreamRow &row : streams)
@@ -41,14 +53,12 @@ std::uintptr_t handle_in(PyObject *stream, DLDevice device, const StreamRow &row
     const std::size_t handle = PyLong_AsSize_t(stream);
     const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
     PyErr_Clear();
-    if (!failed && (row.is_cuda ? may_be_stream(handle) : handle >= lowest_handle)) [[likely]]
+    if (!failed && row.numbers.may_be_stream(handle)) [[likely]]
         return handle;
     const Reference text(PyObject_Repr(stream));
     const char *const digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
     PyErr_Clear();
-    refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ",
-           row.is_cuda ? "1 (the legacy default stream), 2 (the thread's), a CUstream"
-                       : "a queue, an int that is a sycl::queue *",
+    refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ", row.numbers.words,
            ", -1 for no synchronisation, or None");
 }
 

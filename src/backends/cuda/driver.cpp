@@ -11,8 +11,6 @@ namespace {
 constexpr const char *library_name = "libcuda.so.1";
 constexpr int oldest_version = 12000;
 
-std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
-
 void *open_library() {
     if (void *const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL))
         return library;
@@ -114,6 +112,8 @@ void initialise(void *library, Driver &made) {
 }
 
 }  // namespace
+
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
 void open_driver() {
     // Never freed: memory and queues may be let go until the very end of the process.

@@ -38,6 +38,13 @@
 
 namespace entrepot::backends::cuda {
 
+// How messages and selectors call what the shared sources (backends/gpu) stand for here.
+inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
+                            *visible_devices = "CUDA_VISIBLE_DEVICES";
+inline constexpr const char *partition_advice = "an administrator may divide it with MIG, and its parts are devices then";
+inline constexpr const char *context_mark_advice =
+    "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can";
+
 struct Driver {
 #define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_MEMBER, ENTREPOT_CUDA_MEMBER)
@@ -55,6 +62,9 @@ struct Driver {
 // Set by `open_driver`, before any other function of the backend runs.
 inline const Driver *opened_driver = nullptr;
 inline const Driver &driver() noexcept { return *opened_driver; }
+
+// "12.4" of 12040.
+std::string version_text(int version);
 
 // Opens and initialises the driver. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
 void open_driver();
@@ -90,20 +100,6 @@ public:
 
 private:
     bool is_pushed_ = false;
-};
-
-// While anybody captures a graph, the driver refuses every thread what cannot be captured, waits, queries and allocations of
-// other streams too, and invalidates the capture. This thread is let, as long as the object lives: our calls mean no captured
-// stream.
-class BesideCaptures {
-public:
-    BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-    BesideCaptures(const BesideCaptures &) = delete;
-    BesideCaptures &operator=(const BesideCaptures &) = delete;
-    ~BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-
-private:
-    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 }  // namespace entrepot::backends::cuda

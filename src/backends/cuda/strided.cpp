@@ -1,82 +1,16 @@
-#include "backends/cuda/strided.hpp"
-
-#include "backends/cuda/path.hpp"
-
-#include <algorithm>
-#include <bit>
-#include <cstdlib>
-#include <optional>
+// What strided copies need of CUDA itself: its own copies of rows, and our kernels as PTX.
+#include "backends/gpu/strided.hpp"
 
 namespace entrepot::backends::cuda {
 
 extern const char walk_ptx[];  // generated from walk.cu
 
-namespace {
-
-// Items of one launch; the rest of a walk is another launch.
-constexpr std::int64_t most_items = (std::int64_t{1} << 31) - 1;
-constexpr unsigned threads_of_block = 256;
-
-// ----------------------------------------------------- rows, by the driver
-
-// Rows of bytes in one or two outer loops; the driver's own copies of two and three dimensions take no other.
-struct Rows {
-    std::size_t width;  // bytes
-    std::size_t height, depth;
-    std::size_t to_pitch, from_pitch;    // bytes from row to row
-    std::size_t to_height, from_height;  // rows from slice to slice
-};
-
-// Below so many bytes a row, a kernel that reads or writes pinned memory itself is faster.
-constexpr std::size_t shortest_row = 2048;
-
-std::size_t loops_outside_rows(const Walk &walk) {
-    const auto unit = static_cast<std::int64_t>(walk.unit);
-    const bool in_rows = !walk.loops.empty() && walk.loops.back().to_step == unit && walk.loops.back().from_step == unit;
-    return walk.loops.size() - (in_rows ? 1 : 0);
-}
-
-std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
-    const std::size_t outside = loops_outside_rows(walk);
-    if (outside < 1 || outside > 2)
-        return std::nullopt;
-    const bool has_rows = outside < walk.loops.size();
-    const auto width = static_cast<std::int64_t>(walk.unit) * (has_rows ? walk.loops.back().count : 1);
-    const Loop &row = walk.loops[outside - 1];
-    if (width < static_cast<std::int64_t>(shortest_row) || row.to_step < width || row.from_step < width)
-        return std::nullopt;
-    Rows rows{static_cast<std::size_t>(width),
-              static_cast<std::size_t>(row.count),
-              1,
-              static_cast<std::size_t>(row.to_step),
-              static_cast<std::size_t>(row.from_step),
-              0,
-              0};
-    if (rows.to_pitch > longest_pitch || rows.from_pitch > longest_pitch)
-        return std::nullopt;
-    if (outside == 2) {
-        const Loop &slice = walk.loops[0];
-        if (slice.from_step < 0 || slice.to_step % row.to_step != 0 || slice.from_step % row.from_step != 0)
-            return std::nullopt;
-        rows.depth = static_cast<std::size_t>(slice.count);
-        rows.to_height = static_cast<std::size_t>(slice.to_step / row.to_step);
-        rows.from_height = static_cast<std::size_t>(slice.from_step / row.from_step);
-        if (rows.to_height < rows.height || rows.from_height < rows.height)
-            return std::nullopt;
-    }
-    return rows;
-}
-
-bool crosses_over(const PointerAttributes &to, const PointerAttributes &from) {
-    return (to.is_of_device() && from.is_of_host()) || (to.is_of_host() && from.is_of_device());
-}
-
-void copy_rows(CUstream stream, const Walk &walk, const Rows &rows) {
+void copy_rows(CUstream stream, const Rows &rows) {
     if (rows.depth == 1) {
         CUDA_MEMCPY2D plan{};
         plan.srcMemoryType = plan.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-        plan.srcDevice = address(walk.from);
-        plan.dstDevice = address(walk.to);
+        plan.srcDevice = address(rows.from);
+        plan.dstDevice = address(rows.to);
         plan.srcPitch = rows.from_pitch;
         plan.dstPitch = rows.to_pitch;
         plan.WidthInBytes = rows.width;
@@ -85,8 +19,8 @@ void copy_rows(CUstream stream, const Walk &walk, const Rows &rows) {
     }
     CUDA_MEMCPY3D plan{};
     plan.srcMemoryType = plan.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-    plan.srcDevice = address(walk.from);
-    plan.dstDevice = address(walk.to);
+    plan.srcDevice = address(rows.from);
+    plan.dstDevice = address(rows.to);
     plan.srcPitch = rows.from_pitch;
     plan.dstPitch = rows.to_pitch;
     plan.srcHeight = rows.from_height;
@@ -97,177 +31,6 @@ void copy_rows(CUstream stream, const Walk &walk, const Rows &rows) {
     check(driver().cuMemcpy3DAsync(&plan, stream), "cuMemcpy3DAsync");
 }
 
-// ------------------------------------------------------ the rest, by kernels
-
-Step step_of(const Loop &loop) {
-    const auto count = static_cast<unsigned>(loop.count);
-    const auto shift = static_cast<unsigned>(std::bit_width(count - 1));
-    const std::uint64_t multiplier = (((std::uint64_t{1} << shift) - count) << 32) / count + 1;
-    return {count, static_cast<unsigned>(multiplier), shift, loop.to_step, loop.from_step};
-}
-
-template <unsigned Depth> Path<Depth> path_of(const Loop *loops, std::size_t depth) {
-    Path<Depth> path;
-    path.items = 1;
-    path.depth = static_cast<unsigned>(depth);
-    for (std::size_t i = 0; i < depth; ++i) {
-        path.steps[i] = step_of(loops[i]);
-        path.items *= path.steps[i].count;
-    }
-    return path;
-}
-
-void launch(Context &context, CUstream stream, const std::string &name, unsigned blocks, unsigned x, unsigned y,
-            void **parameters) {
-    check(driver().cuLaunchKernel(context.strided_kernel(name), blocks, 1, 1, x, y, 1, 0, stream, parameters, nullptr),
-          "cuLaunchKernel");
-}
-
-// As many blocks as the device runs at a time, several times over, so that none idles while the last ones finish.
-unsigned blocks_for(const Device &device, unsigned items) {
-    const unsigned needed = items / threads_of_block + (items % threads_of_block != 0 ? 1 : 0);
-    return std::min(needed, device.info.compute_units * 32);
-}
-
-// `second` is the address of the source, or the value.
-template <unsigned Depth>
-void walk_by_path(Queue &queue, CUstream stream, const std::string &verb, const Walk &walk, void *second) {
-    Path<Depth> path = path_of<Depth>(walk.loops.data(), walk.loops.size());
-    char *to = walk.to;
-    void *parameters[] = {&to, second, &path};
-    launch(*queue.context, stream, verb + "_" + std::to_string(walk.unit), blocks_for(queue.device(), path.items),
-           threads_of_block, 1, parameters);
-}
-
-void walk_by_kernel(Queue &queue, CUstream stream, const char *verb, const Walk &walk, void *second) {
-    if (walk.loops.size() <= usual_depth)
-        walk_by_path<usual_depth>(queue, stream, verb, walk, second);
-    else
-        walk_by_path<greatest_depth>(queue, stream, std::string("deep_") + verb, walk, second);
-}
-
-// The loop whose neighbours in `from` lie together; none where that is the innermost, or too short to fill tiles.
-std::optional<std::size_t> row_loop(const Walk &walk) {
-    const auto unit = static_cast<std::int64_t>(walk.unit);
-    const Loop &inner = walk.loops.back();
-    if (walk.loops.size() < 2 || walk.loops.size() > usual_depth + 2 || inner.to_step != unit ||
-        std::abs(inner.from_step) <= unit || inner.count < tile / 2)
-        return std::nullopt;
-    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
-        if (std::abs(walk.loops[i].from_step) == unit && walk.loops[i].count >= tile / 2)
-            return i;
-    return std::nullopt;
-}
-
-bool transpose_by_kernel(Queue &queue, CUstream stream, const Walk &walk) {
-    const std::optional<std::size_t> row = row_loop(walk);
-    if (!row)
-        return false;
-    const Loop &columns = walk.loops.back(), &rows = walk.loops[*row];
-    std::vector<Loop> batch(walk.loops.begin(), walk.loops.end() - 1);
-    batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(*row));
-    const auto tiles = [](const Loop &loop) { return static_cast<unsigned>((loop.count + tile - 1) / tile); };
-    Transposition plan{static_cast<unsigned>(columns.count),
-                       static_cast<unsigned>(rows.count),
-                       tiles(columns),
-                       tiles(rows),
-                       rows.to_step,
-                       rows.from_step,
-                       columns.from_step,
-                       path_of<usual_depth>(batch.data(), batch.size())};
-    char *to = walk.to;
-    const char *from = walk.from;
-    void *parameters[] = {&to, &from, &plan};
-    launch(*queue.context, stream, "transpose_" + std::to_string(walk.unit),
-           plan.batch.items * plan.row_tiles * plan.column_tiles, tile, tile_rows, parameters);
-    return true;
-}
-
-std::int64_t items_of(const Walk &walk) {
-    std::int64_t items = 1;
-    for (const Loop &loop : walk.loops)
-        if (__builtin_mul_overflow(items, loop.count, &items))
-            return INT64_MAX;
-    return items;
-}
-
-// submit(walk) for each part that a kernel can number.
-template <class Submit> void for_each_part(const Walk &walk, Submit &&submit) {
-    if (items_of(walk) <= most_items)
-        return submit(walk);
-    const auto longest =
-        std::max_element(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.count < b.count; });
-    const std::int64_t half = longest->count / 2;
-    Walk first = walk, second = walk;
-    const auto at = longest - walk.loops.begin();
-    first.loops[at].count = half;
-    second.loops[at].count -= half;
-    second.to += half * longest->to_step;
-    second.from += half * longest->from_step;
-    for_each_part(first, submit);
-    for_each_part(second, submit);
-}
-
-// --------------------------------------------------------- contiguous fills
-
-bool all_same(const Fill::Value &value, std::size_t unit) {
-    return std::all_of(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(unit),
-                       [&](unsigned char byte) { return byte == value[0]; });
-}
-
-template <class Unit> Unit unit_of(const Fill::Value &value) {
-    Unit unit;
-    std::memcpy(&unit, value.data(), sizeof unit);
-    return unit;
-}
-
-// By the driver, which knows units of 1, 2 and 4 bytes.
-bool fill_contiguous(CUstream stream, const Walk &walk, const Fill::Value &value) {
-    const CUdeviceptr to = address(walk.to);
-    if (all_same(value, walk.unit))
-        check(driver().cuMemsetD8Async(to, value[0], walk.bytes(), stream), "cuMemsetD8Async");
-    else if (walk.unit == 2)
-        check(driver().cuMemsetD16Async(to, unit_of<unsigned short>(value), walk.bytes() / 2, stream), "cuMemsetD16Async");
-    else if (std::memcmp(value.data(), value.data() + 4, walk.unit - 4) == 0)  // repeats its first four bytes
-        check(driver().cuMemsetD32Async(to, unit_of<unsigned>(value), walk.bytes() / 4, stream), "cuMemsetD32Async");
-    else
-        return false;
-    return true;
-}
-
-}  // namespace
-
-CUfunction Context::strided_kernel(const std::string &name) {
-    const std::lock_guard hold(mutex_);
-    CUfunction &kernel = strided_kernels_[name];
-    if (kernel != nullptr)
-        return kernel;
-    if (strided_module_ == nullptr)
-        check(driver().cuModuleLoadDataEx(&strided_module_, walk_ptx, 0, nullptr, nullptr),
-              "cuModuleLoadDataEx of our own kernels");
-    check(driver().cuModuleGetFunction(&kernel, strided_module_, name.c_str()), "cuModuleGetFunction");
-    return kernel;
-}
-
-void submit_copy(Queue &queue, CUstream stream, const Walk &walk) {
-    const auto longest_pitch = static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
-    // Between the device and pinned memory only: within the device kernels are twice as fast, and within the host the driver
-    // would do it at once, with the caller waiting.
-    const std::optional<Rows> rows = rows_of(walk, longest_pitch);
-    if (rows && crosses_over(attributes_of(walk.to), attributes_of(walk.from)))
-        return copy_rows(stream, walk, *rows);
-    for_each_part(walk, [&](const Walk &part) {
-        const char *from = part.from;
-        if (!transpose_by_kernel(queue, stream, part))
-            walk_by_kernel(queue, stream, "copy", part, &from);
-    });
-}
-
-void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value) {
-    if (walk.is_contiguous() && fill_contiguous(stream, walk, value))
-        return;
-    alignas(16) Fill::Value unit = value;
-    for_each_part(walk, [&](const Walk &part) { walk_by_kernel(queue, stream, "fill", part, unit.data()); });
-}
+std::string walk_code(const Device &) { return walk_ptx; }
 
 }  // namespace entrepot::backends::cuda

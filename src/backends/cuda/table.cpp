@@ -8,38 +8,8 @@
 //  - Every queue is in order; EP_QUEUE_OUT_OF_ORDER is granted by keeping the order.
 #include "backends/cuda/table.hpp"
 
-#include "backends/cuda/native.hpp"
-
-namespace entrepot::backends::cuda {
-
-static ep_backend make_table() {
-    ep_backend table{};
-    table.size = sizeof table;
-    table.version = EP_BACKEND_VERSION;
-    table.name = "cuda";
-    enter_devices(table);
-    enter_contexts(table);
-    enter_queues(table);
-    enter_events(table);
-    enter_memory(table);
-    enter_programs(table);
-    enter_peer(table);
-    enter_ipc(table);
-    return table;
-}
-
-}  // namespace entrepot::backends::cuda
+#include "backends/gpu/native.hpp"
 
 extern "C" ep_status entrepot_cuda_backend(const ep_loader *lent, const ep_backend **backend) {
-    using namespace entrepot::backends;
-    if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("the CUDA backend and the library that loads it were built from different versions of device/backend.h");
-        return EP_UNAVAILABLE;
-    }
-    loader = lent;
-    return guarded([&] {
-        cuda::open_driver();
-        static const ep_backend table = cuda::make_table();
-        *backend = &table;
-    });
+    return entrepot::backends::cuda::open_backend(lent, backend);
 }

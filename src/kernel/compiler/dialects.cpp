@@ -156,7 +156,9 @@ constexpr DialectRow rows[] = {
      "__builtin_nanf(\"\")",
      "__builtin_nan(\"\")",
      {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
-     "__builtin_amdgcn_wave_barrier();",
+     // The barrier alone orders instructions, and no memory.
+     "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"); __builtin_amdgcn_wave_barrier(); "
+     "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"wavefront\");",
      cpp_types,
      cuda_indices,
      "",
@@ -374,6 +376,7 @@ constexpr std::string_view reserved[] = {
     "complex128",
     "report",
     "this_item",
+    "bits_as",
     "next_item",
     "next_group",
     "group_thread",

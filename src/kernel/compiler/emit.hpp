@@ -158,6 +158,7 @@ protected:
     const Target &target_;
     const DialectRow &dialect_;
     Writer out_;
+    std::string helpers_;  // carried along, before what out_ has
     std::vector<CompiledParameter> parameters_;
     // Of the function that is being written.
     const ir::Function *function_ = nullptr;
@@ -186,7 +187,6 @@ private:
     std::string constant_array(const ir::Function &function, ir::RootId root);
 
     std::vector<std::string> function_names_;
-    std::string helpers_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;
 };

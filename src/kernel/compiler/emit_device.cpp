@@ -11,6 +11,17 @@ namespace {
 
 constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
 
+// NVRTC 12 has not got this builtin of other compilers.
+constexpr std::string_view bit_cast = "__builtin_bit_cast(";
+constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> static __device__ inline To bits_as(From from) {
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+#define __builtin_bit_cast(To, from) bits_as<To>(from)
+
+)";
+
 }  // namespace
 
 // ---------------------------------------------------------------- the program
@@ -30,6 +41,8 @@ std::string DeviceEmitter::prologue() {
     }
     case Dialect::sycl:
         return "#include <sycl/sycl.hpp>\n\n";
+    case Dialect::cuda:
+        return (helpers_ + out_.text()).find(bit_cast) == std::string::npos ? text : bit_cast_of_cuda;
     default:
         return text;
     }
@@ -439,8 +452,11 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
             return "atomicAdd" + scope + "(" + at + ", -(" + values[0] + "))";
         return swap_loop(expression, at, values);
     }
-    if (name == "min" || name == "max")
+    if (name == "min" || name == "max") {
+        if (wide && is_signed && is(Dialect::hip))  // which HIP 5.2 has not
+            return swap_loop(expression, at, values);
         return std::string("atomicM") + name.substr(1) + scope + "(" + at + ", " + values[0] + ")";
+    }
     // The others do not care for the sign, and have no signed form of 64 bits.
     const std::string U = "unsigned long long", T(words(dtype).value);
     const bool cast = wide && is_signed;

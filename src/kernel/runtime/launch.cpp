@@ -46,13 +46,22 @@ bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
 
 // The work-items of a group where the kernel does not care: a few warps of neighbours.
 constexpr std::uint64_t usual_group = 256;
+// The groups that CUDA and HIP number in any dimension but the last.
+constexpr std::uint64_t most_groups = 65535;
+
+void choose_rounded_group(ep_range &range, std::uint64_t most) noexcept {
+    std::uint64_t &last = range.local[range.ndim - 1];
+    std::fill(range.local, range.local + range.ndim, 1);
+    last = std::min(usual_group, most ? most : usual_group);
+    for (std::uint32_t axis = 0; axis + 1 < range.ndim; ++axis)
+        for (; range.global[axis] > most_groups * range.local[axis] && last > 1; last /= 2)
+            range.local[axis] *= 2;
+}
 
 // For kernels whose work-items beyond the range that was asked for do nothing.
 void round_up(ep_range &range, std::uint64_t most) noexcept {
-    if (!is_given(range)) {
-        std::fill(range.local, range.local + range.ndim, 1);
-        range.local[range.ndim - 1] = std::min(usual_group, most ? most : usual_group);
-    }
+    if (!is_given(range))
+        choose_rounded_group(range, most);
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
         range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }

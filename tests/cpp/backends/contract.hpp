@@ -34,6 +34,14 @@ namespace entrepot::contract {
 
 // ---------------------------------------------------------------- what a backend brings
 
+// What a program does that captures graphs by itself, of which the table has nothing. Streams are as the runtime passes them.
+struct Graphs {
+    std::function<bool(void *stream)> begin;
+    std::function<void *(void *stream)> end;             // the graph; NULL where somebody has invalidated the capture
+    std::function<bool(void *graph, void *stream)> run;  // to its end
+    std::function<bool(void *graph)> drop;
+};
+
 struct Subject {
     const ep_backend *table;
     ep_dialect dialect;  // of the three sources
@@ -48,7 +56,8 @@ struct Subject {
     // backwards to the same part of `out`, through scratch (one int32 a work-item) and a barrier.
     std::string reverse;
 
-    bool query_tells_kind = true;  // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+    bool query_tells_kind = true;    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+    const Graphs *graphs = nullptr;  // of a backend whose devices have EP_GRAPH_CAPTURE
 };
 
 // ---------------------------------------------------------------- what the suite lends to a backend
@@ -63,7 +72,7 @@ inline const ep_loader loader{sizeof(ep_loader),
                               [](const char *message) { last_error() = message; },
                               [](const char *) {},
                               [](const char *) -> const char * { return nullptr; },
-                              [](std::uint32_t) -> void * { return nullptr; }};
+                              [](const char *, std::uint32_t) -> void * { return nullptr; }};
 
 #define CONTRACT_OK(call)                                                                                                        \
     do {                                                                                                                         \
@@ -1018,6 +1027,89 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
     });
 }
 
+// ---------------------------------------------------------------- graphs
+
+inline std::uint64_t capture_of(const Bench &bench, const Queue &queue) {
+    std::uint64_t capture = 0;
+    CONTRACT_OK(bench.table.queue_capture(queue.get(), &capture));
+    return capture;
+}
+
+inline void wait_behind(const Bench &bench, const Queue &queue, const Queue &other) {
+    const Event event = bench.record(other);
+    CONTRACT_OK(bench.table.event_wait_in_queue(queue.get(), event.get()));
+}
+
+// What the graph keeps is let go of by the runtime, on a thread and at a time of its own.
+inline bool settles_at(const std::atomic<int> &count, int wanted) {
+    for (const auto start = Clock::now(); count != wanted && seconds_since(start) < 5;)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return count == wanted;
+}
+
+inline void captured_work_runs_with_its_graph(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue queue = bench.queue(), fork = bench.queue(), other = bench.queue();
+        std::atomic<int> let_go = 0;
+        const auto count = [](void *user) { ++*static_cast<std::atomic<int> *>(user); };
+        CHECK(capture_of(bench, queue) == 0);
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &let_go, count));
+        if (!bench.has(EP_GRAPH_CAPTURE))
+            return;
+        REQUIRE(bench.subject.graphs != nullptr);
+        const Graphs &graphs = *bench.subject.graphs;
+        const Memory first(bench, EP_USM_DEVICE, 4), second(bench, EP_USM_DEVICE, 4), beside(bench, EP_USM_DEVICE, 4);
+        for (const Memory *memory : {&first, &second, &beside})
+            memory->write(std::vector<std::int32_t>{1});
+        const auto fill = [&](const Queue &by, const Memory &memory, std::int32_t item) {
+            CONTRACT_OK(table.memory_fill(by.get(), memory.at(), &item, 4, 1));
+        };
+        const auto content = [](const Memory &memory) { return memory.read<std::int32_t>(1)[0]; };
+        void *native = nullptr;
+        CONTRACT_OK(table.queue_native(queue.get(), &native));
+        void *const stream = *static_cast<void **>(native);
+
+        REQUIRE(graphs.begin(stream));
+        const std::uint64_t number = capture_of(bench, queue);
+        CHECK(number != 0);
+        CHECK(capture_of(bench, fork) == 0);
+        fill(queue, first, 2);
+        CONTRACT_OK(table.queue_keep(queue.get(), &let_go, count));
+        wait_behind(bench, fork, queue);
+        CHECK_MESSAGE(capture_of(bench, fork) == number, "who waits for what is captured is captured");
+        fill(fork, second, 3);
+        wait_behind(bench, queue, fork);
+
+        std::int32_t idle = 0;
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.event_hand_over(queue.get(), other.get()));
+        CHECK_MESSAGE(capture_of(bench, other) == 0, "a hand-over that was refused takes nobody along");
+        fill(other, beside, 4);
+        bench.wait(other);
+        void *const graph = graphs.end(stream);
+        REQUIRE_MESSAGE(graph != nullptr, "nothing of this has invalidated the capture");
+
+        for (const Queue *each : {&queue, &fork})
+            CHECK(capture_of(bench, *each) == 0);
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &let_go, count));
+        CHECK((content(first) == 1 && content(second) == 1 && content(beside) == 4));
+        REQUIRE(graphs.run(graph, stream));
+        CHECK((content(first) == 2 && content(second) == 3));
+        CHECK(let_go == 0);
+        REQUIRE(graphs.drop(graph));
+        CHECK(settles_at(let_go, 1));
+
+        REQUIRE(graphs.begin(stream));
+        CHECK_MESSAGE(capture_of(bench, queue) != number, "no two captures have one number");
+        fill(queue, first, 5);
+        void *const next = graphs.end(stream);
+        REQUIRE(next != nullptr);
+        CHECK(graphs.drop(next));
+    });
+}
+
 // ---------------------------------------------------------------- IPC
 
 // Across processes it is tested from Python; here one process stands on both sides.
@@ -1031,10 +1123,14 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             ep_device device = nullptr;
             const Memory memory(bench, bench.kinds().front(), 100);
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared));
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(), EP_IPC_ANY, &handle));
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_device(&handle, &device));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(), EP_IPC_FILE, &handle));
+            handle.form = EP_IPC_FILE;
+            handle.file = -1;
+            handle.size = 100;
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_open(bench.context.get(), &handle, 0, &shared));
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_close(bench.context.get(), memory.at()));
+            // The runtime may still have names of its own for what others allocate.
+            CONTRACT_REFUSED(table.ipc_device(&handle, &device));
+            CONTRACT_REFUSED(table.ipc_close(bench.context.get(), memory.at()));
             return;
         }
         auto *const first = static_cast<std::byte *>(shared);
@@ -1079,6 +1175,8 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         }
         again = handle;
+        again.form = EP_IPC_FABRIC;  // of a name that nobody has given
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.form = 77;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.device[3] ^= 0xff;
@@ -1228,6 +1326,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                                                \
     CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                                                      \
     CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                                                          \
+    CONTRACT_CASE(NAME, SUBJECT, captured_work_runs_with_its_graph)                                                              \
     CONTRACT_CASE(NAME, SUBJECT, shared_memory_is_opened_or_refused)                                                             \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                                                         \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)

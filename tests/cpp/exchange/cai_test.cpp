@@ -174,7 +174,8 @@ TEST_CASE("a consumer is told of the array's queue where there is work, and of n
 
 TEST_CASE("memory of another backend has no CUDA array interface") {
     const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue());
-    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA devices only", cai::hand_over(host));
+    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only", cai::hand_over(host));
     const fake::Claimed pinned(EP_USM_HOST);
-    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA devices only", cai::hand_over(pinned.array(UsmKind::host).host()));
+    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only",
+                  cai::hand_over(pinned.array(UsmKind::host).host()));
 }

@@ -56,6 +56,17 @@ TEST_CASE("a queue says whether it is captured, and one that is only ours is not
     CHECK(captured.queue.capture() == 0);
 }
 
+TEST_CASE("a queue of a device without graphs is not asked, whoever has it") {
+    const Queue queue = Queue::create(fake::device(1));
+    queue.native();
+    REQUIRE(queue.is_foreign());
+    const int asked = fake::world().calls.queue_capture;
+    CHECK(queue.capture() == 0);
+    fake::submit(queue);
+    CHECK(is_done(queue));
+    CHECK(fake::world().calls.queue_capture == asked);
+}
+
 TEST_CASE("nobody outside waits for what is captured, and work of ours does not slip into the graph") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
@@ -210,4 +221,58 @@ TEST_CASE("what was skipped in a capture is not taken for waited for") {
     const int waits = fake::world().calls.event_wait_in_queue;
     memory.before(Access::read, fork);
     CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
+}
+
+TEST_CASE("a capture that begins while an event is recorded takes the event, and nobody takes it for what runs") {
+    const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
+    stream.native();
+    const Queue::Position position = fake::submit(stream);
+    std::uint64_t number = 0;
+    fake::world().meanwhile = [&] { number = fake::begin_capture(stream); };
+    SUBCASE("of a poll, which is told no more than that") { CHECK_FALSE(stream.is_done(position)); }
+    SUBCASE("of whoever wants the event") {
+        CHECK(is_refused([&] { static_cast<void>(stream.event_at(position)); }));
+    }
+    SUBCASE("of whoever waits") {
+        fake::submit(stream);  // behind it, or the queue itself would be waited for
+        CHECK(is_refused([&] { stream.wait_at(position); }));
+    }
+    SUBCASE("of a hand-over, by which the other queue would go into the graph") {
+        CHECK(is_refused([&] { other.wait_for(stream); }));
+        CHECK(other.capture() == 0);
+    }
+    REQUIRE(number != 0);
+    fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    fake::drop(std::move(graph));
+    CHECK(stream.is_done(position));
+}
+
+TEST_CASE("an event of a capture that began and ended while it was recorded is given up") {
+    const Queue stream = Queue::create(fake::device());
+    stream.native();
+    const Queue::Position position = fake::submit(stream);
+    fake::world().meanwhile = [&] {
+        const std::uint64_t number = fake::begin_capture(stream);
+        fake::world().after_record = [number] { fake::drop(fake::end_capture(number)); };
+    };
+    CHECK(is_refused([&] { static_cast<void>(stream.is_done(position)); }));
+    CHECK(stream.is_done(position));
+}
+
+TEST_CASE("memory that others have seen is not guarded by an event of a graph") {
+    const Queue stream = Queue::create(fake::device());
+    stream.native();
+    Memory memory = Memory::allocate(64, UsmKind::device, Queue::create(fake::device()), 0, direct_resource());
+    const void *const data = memory.data();
+    memory.mark_escaped();
+    std::uint64_t number = 0;
+    fake::world().meanwhile = [&] { number = fake::begin_capture(stream); };
+    memory = {};
+    release_finished();
+    REQUIRE(number != 0);
+    CHECK(is_allocated(data));
+    fake::drop(fake::end_capture(number));
+    release_finished();
+    CHECK_FALSE(is_allocated(data));
 }

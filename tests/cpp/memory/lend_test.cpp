@@ -5,6 +5,7 @@
 #include <entrepot/memory/pool.hpp>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "core/refusal.hpp"
@@ -21,6 +22,9 @@ struct OwnPool {
     ~OwnPool() { set_resource(fake::device(), nullptr); }
     PoolResource::Statistics statistics() const { return static_cast<PoolResource &>(*resource).statistics(); }
 };
+
+// On a thread of its own, which keeps no stream beyond its end.
+template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); }
 
 }  // namespace
 
@@ -89,7 +93,7 @@ TEST_CASE("a block of a thread's stream comes back when the thread has ended, an
         early = lend(1000, {stream.queue, true});
         late = lend(1000, {stream.queue, true});
         stream.submit();
-        std::thread([&] { take_back(early); }).join();
+        on_a_thread([&] { take_back(early); });
     });
     thread.join();
     take_back(late);
@@ -107,6 +111,73 @@ TEST_CASE("a block of a thread's stream comes back when the thread has ended, an
     wait_and_release();
     CHECK(is_given_out(early));
     CHECK(is_given_out(late));
+    CHECK(pool.statistics().used == 0);
+}
+
+TEST_CASE("a block of a thread's stream that came back waits for what others gave the stream, whoever asks") {
+    const OwnPool pool;
+    const HeldQueue stream;
+    const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
+    // Whole or in part, for the pool cuts and joins.
+    const auto is_given_out = [&](void *block, int count) {
+        const Queue other = Queue::create(fake::device());
+        std::vector<void *> all;
+        for (int i = 0; i < count; ++i)
+            all.push_back(lend(bytes, {other}));
+        std::ranges::for_each(all, take_back);
+        return std::ranges::any_of(all, [&](void *each) { return overlap({block, bytes}, {each, bytes}); });
+    };
+    on_a_thread([&] {
+        fake::make_own(stream.queue);
+        void *const lent = lend(bytes, {stream.queue, true});
+        static_cast<void>(stream.queue.record());  // the last that other threads would know
+        stream.finish();
+        fake::hold(stream.queue);
+        fake::submit_past_us(stream.queue);
+        take_back(lent);
+        on_a_thread([&] { CHECK_FALSE(is_given_out(lent, 20)); });
+        stream.finish();
+        on_a_thread([&] { CHECK(is_given_out(lent, 60)); });  // more than came back above
+    });
+    wait_and_release();
+    CHECK(pool.statistics().used == 0);
+}
+
+TEST_CASE("a block of a thread's stream that comes back in a capture waits until there is none") {
+    const OwnPool pool;
+    on_a_thread([&] {
+        const Queue stream = Queue::create(fake::device());
+        fake::make_own(stream);
+        void *const lent = lend(1000, {stream, true});
+        const std::uint64_t capture = fake::begin_capture(stream);
+        take_back(lent);
+        CHECK(pool.statistics().used >= 1000);
+        fake::drop(fake::end_capture(capture));
+        take_back(lend(1000, {stream, true}));
+    });
+    wait_and_release();
+    CHECK(pool.statistics().used == 0);
+}
+
+TEST_CASE("a thread that ends may still lend and take back") {
+    const OwnPool pool;
+    const Queue stream = Queue::create(fake::device());
+    struct Late {
+        Queue queue;
+        bool *is_done;
+        ~Late() {
+            take_back(lend(1000, {queue, true}));
+            *is_done = true;
+        }
+    };
+    bool is_done = false;
+    std::thread([&] {
+        thread_local std::optional<Late> ends_last;
+        ends_last.emplace(stream, &is_done);
+        take_back(lend(1000, {stream, true}));
+    }).join();
+    CHECK(is_done);
+    wait_and_release();
     CHECK(pool.statistics().used == 0);
 }
 

@@ -23,6 +23,7 @@ np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
 
 DEVICE = "cuda:0"
+MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 ADD = 'extern "C" __global__ void add(int *to, const int *from, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) to[i] += from[i]; }'  # noqa: E501
 every_mode = pytest.mark.parametrize("mode", cuda_graphs.MODES.values(), ids=cuda_graphs.MODES)
 
@@ -185,6 +186,25 @@ class TestMemory:
             graph.run(stream)
             graph.drop()
             assert settles(lambda: numbers_of.current_bytes == 0)
+
+    def test_shared_memory_that_goes_meanwhile_is_closed_afterwards(self, stream: Stream, queue: ep.Queue) -> None:
+        with memory.use_resource(memory.shareable()):
+            shared = numbers(3)
+        address = shared.data_ptr
+
+        def is_mapped() -> bool:
+            kind = ctypes.c_uint()
+            return driver().cuPointerGetAttribute(ctypes.byref(kind), MEMORY_TYPE, ctypes.c_void_p(address)) == 0
+
+        with capture(stream) as graph:
+            ep.fill(numbers(1), 2, queue=queue)
+            del shared
+            gc.collect()
+            memory.trim()
+            assert is_mapped()
+        assert graph.status == 0
+        memory.trim()
+        assert not is_mapped()
 
 
 class Owner:

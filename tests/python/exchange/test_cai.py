@@ -69,7 +69,7 @@ class TestRefusals:
     def test_other_memory_does_not_speak_it(self) -> None:
         array = ep.zeros(3, "float32", device="host")
         assert not hasattr(array, ATTRIBUTE)
-        with pytest.raises(AttributeError, match="memory of CUDA devices only"):
+        with pytest.raises(AttributeError, match="memory of CUDA and HIP devices only"):
             getattr(array, ATTRIBUTE)
 
 

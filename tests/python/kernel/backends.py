@@ -88,3 +88,11 @@ every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
 every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
 #: Every backend, and SYCL's dialect whatever it takes: for tests of what dialects say differently.
 every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))
+#: The devices behind them, for what chooses the dialect by itself.
+every_device = pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param(selector, marks=getattr(pytest.mark, marker))
+        for selector, marker in {each.selector: each.marker for each in BACKENDS}.items()
+    ],
+)

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
 
-import entrepot as ep
-import entrepot.kernel as dppy
-from kernel import test_functions_of_groups as functions_of_groups
-from kernel import test_mathematics as mathematics
-
-FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
-EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
+from kernel.examples import EXAMPLES, OF_THE_SUITE, texts_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -43,40 +35,11 @@ def compile_for_h100(nvrtc, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_kernel_of_the_example_compiles(name, nvrtc, monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    shadowed = sys.modules.pop(name, None)
-    try:
-        module = importlib.import_module(name)
-    finally:
-        sys.modules.pop(name, None)
-        if shadowed is not None:
-            sys.modules[name] = shadowed
-    module.check(ep.device("host"))
-    kernels = [each for each in vars(module).values() if isinstance(each, type(dppy.kernel(lambda x: None)))]
-    texts = [each.source("cuda") for each in kernels if each.specialisations]
+def test_every_kernel_of_the_example_compiles(name, nvrtc):
+    texts = texts_of(name, "cuda")
     assert texts
     for text in texts:
         assert compile_for_h100(nvrtc, text) == "", text
-
-
-# Kernels of the contract suite whose text CUDA's compiler has not seen otherwise.
-OF_THE_SUITE = [
-    *[
-        (mathematics.of_integers, f"void(int64[:, :], int64[:, :], {dtype}[::1], {dtype}[::1])")
-        for dtype in ("int8", "uint32", "int64")
-    ],
-    *[
-        (mathematics.of_parts, f"void({dtype}[:, :], int64[::1], {dtype}[::1], {dtype}[::1], int64[::1])")
-        for dtype in ("float16", "bfloat16", "float32", "float64")
-    ],
-    (mathematics.of_tuples, "void(float64[:, :], float64[:, :])"),
-    (mathematics.of_complex, "void(complex64[:, :], complex64[::1])"),
-    (mathematics.of_complex, "void(complex128[:, :], complex128[::1])"),
-    (mathematics.told_of_complex, "void(bool[:, :], complex128[::1], complex128[::1])"),
-    (functions_of_groups.statistics, "void(float64[:, :], float64[::1])"),
-    (functions_of_groups.normalised, "void(float32[::1])"),
-]
 
 
 @pytest.mark.parametrize("kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each))

@@ -7,10 +7,10 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from kernel.backends import every_device
 
 pytestmark = pytest.mark.numpy
 
-DEVICES = [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
 
 axpy = dppy.vectorize(lambda a, x, y: a * x + y)
 total = dppy.reduce(lambda a, b: a + b, identity=0)
@@ -21,7 +21,7 @@ def on(device: str, values: np.ndarray) -> ep.Array:
     return dppy.to_device(values, device)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_of_arrays_and_numbers(device):
     x, y = np.arange(1000, dtype="f4"), np.linspace(0, 1, 1000, dtype="f4")
     result = axpy(2.0, on(device, x), on(device, y))
@@ -30,7 +30,7 @@ def test_of_arrays_and_numbers(device):
     np.testing.assert_allclose(dppy.copy_to_host(result), 2 * x + y, rtol=1e-6)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_shapes_broadcast_and_strides_are_kept(device):
     x, y = np.arange(24, dtype="f8").reshape(4, 6), np.arange(4, dtype="f8").reshape(4, 1)
     result = axpy(1.0, on(device, x)[:, ::2], on(device, y))
@@ -66,7 +66,7 @@ def test_refusals():
     assert np.asarray(square(np.arange(3.0))).tolist() == [0, 1, 4]
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 100_003])
 def test_reductions(device, size):
     values = np.random.default_rng(size).integers(-1000, 1000, size)

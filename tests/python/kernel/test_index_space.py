@@ -55,6 +55,20 @@ def test_ids_in_three_dimensions(backend):
 
 
 @dppy.kernel
+def places(out):
+    i, j, k = dppy.get_global_id(0), dppy.get_global_id(1), dppy.get_global_id(2)
+    out[i, j, k] = (i * dppy.get_global_size(1) + j) * dppy.get_global_size(2) + k
+
+
+@every_compiler
+@pytest.mark.parametrize("shape", [(70_000, 1, 3), (1, 70_000, 3), (66_000, 2, 5)])
+def test_more_rows_than_a_grid_has_groups(backend, shape):
+    """CUDA and HIP number 65,535 groups in each dimension but the last; who names no group need not know."""
+    (out,) = backend.run(places, shape, None, np.full(shape, -1, "i8"))
+    assert np.array_equal(out, np.arange(out.size).reshape(shape))
+
+
+@dppy.kernel
 def ids_2d(out):
     i, j = dppy.get_global_id(0), dppy.get_global_id(1)
     out[i, j] = i * 100 + j

@@ -7,10 +7,9 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from kernel.backends import every_device
 
 pytestmark = pytest.mark.numpy
-
-DEVICES = [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
 
 
 @dppy.kernel
@@ -18,7 +17,7 @@ def double(a):
     a[dppy.get_global_id(0)] *= 2
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_there_and_back(device):
     values = np.arange(12, dtype="f4").reshape(3, 4)
     there = dppy.to_device(values, device)
@@ -33,7 +32,7 @@ def test_there_and_back(device):
     assert dppy.copy_to_host(there).sum() == 0
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_the_current_device_is_meant_where_none_is_named(device):
     with ep.device_context(device) as queue:
         assert dppy.device_array(3, "int32").device == queue.device
@@ -42,7 +41,7 @@ def test_the_current_device_is_meant_where_none_is_named(device):
     assert (made.shape, str(made.dtype), made.device) == ((2, 3), "float32", ep.device(device))
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_asynchronously_and_in_order(device):
     there = dppy.device_array(100_000, "int64", device)
     source, into = np.arange(100_000), np.empty(100_000, "i8")
@@ -54,7 +53,7 @@ def test_asynchronously_and_in_order(device):
     assert (into == 2 * np.arange(100_000)).all()
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_call_kernel_waits_and_its_sibling_gives_an_event(device):
     values = np.ones(8, "i4")
     with ep.device_context(device):

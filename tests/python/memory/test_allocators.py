@@ -141,6 +141,33 @@ class TestCupy:
             del other
         memory.trim()
 
+    def test_a_block_of_a_threads_own_stream_waits_for_its_kernels(self, cupy: Any) -> None:
+        spin = cupy.RawKernel(
+            'extern "C" __global__ void spin(unsigned char *p, long long n) '
+            "{ long long s = clock64(); while (clock64() - s < n) {} p[0] = 7; }",
+            "spin",
+        )
+        others: list[int] = []
+
+        def allocate() -> None:
+            with cupy.cuda.Stream(non_blocking=True):
+                kept = [cupy.empty(8 * MIB, "uint8") for _ in range(20)]
+                others.extend(array.data.ptr for array in kept)
+
+        with cupy.cuda.Stream.ptds as stream:
+            array = cupy.zeros(8 * MIB, "uint8")
+            spin((1,), (1,), (array, 1))
+            stream.synchronize()
+            spin((1,), (1,), (array, 1_000_000_000))
+            address = array.data.ptr
+            del array
+            thread = threading.Thread(target=allocate)
+            thread.start()
+            thread.join()
+            assert not stream.done, "the kernel must be slow enough for a test to mean anything"
+            stream.synchronize()
+        assert all(abs(other - address) >= 8 * MIB for other in others)
+
     def test_threads(self, cupy: Any) -> None:
         failures: list[BaseException] = []
 

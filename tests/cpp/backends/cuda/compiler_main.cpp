@@ -1,6 +1,6 @@
 // Runs the tests of NVRTC and of the cache on disk, which need no device; without NVRTC they are skipped with the reason.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "backends/cuda/compiler.hpp"
+#include "backends/gpu/compiler.hpp"
 
 #include <backends/contract.hpp>
 

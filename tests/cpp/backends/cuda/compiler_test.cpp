@@ -1,5 +1,5 @@
 // NVRTC: what is compiled for which device and driver, what is refused with which words, and what comes from the cache.
-#include "backends/cuda/compiler.hpp"
+#include "backends/gpu/compiler.hpp"
 
 #include <backends/contract.hpp>
 
@@ -12,7 +12,7 @@ const std::string source = R"(
     template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
     extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; })";
 
-Request request(std::string text = source, Words options = {}) { return {std::move(text), std::move(options), "", 90, 13000}; }
+Request request(std::string text = source, Words options = {}) { return {std::move(text), std::move(options), "", {90, 13000}}; }
 
 std::size_t files_in_cache() {
     const std::filesystem::path place = std::filesystem::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda";
@@ -50,16 +50,16 @@ TEST_CASE("code is made for the device itself") {
 TEST_CASE("a device that the compiler does not know yet gets PTX, one that it no longer knows a refusal") {
     std::string log;
     Request newer = request();
-    newer.compute_capability = 990;
+    newer.target.compute_capability = 990;
     CHECK(compile(newer, log).image.find(".version") != std::string::npos);
     Request older = request();
-    older.compute_capability = 20;
+    older.target.compute_capability = 20;
     check_refused(EP_UNSUPPORTED, "the device has 2.0", older);
 }
 
 TEST_CASE("a driver that is older than the compiler is named, with what to install") {
     Request old = request();
-    old.driver_version = 11040;
+    old.target.driver_version = 11040;
     check_refused(EP_UNSUPPORTED, "this one, which is of CUDA 11.4", old);
     check_refused(EP_UNSUPPORTED, "nvidia-cuda-nvrtc-cu12", old);
 }
@@ -106,7 +106,7 @@ TEST_CASE("an equal request is taken from the cache, any other is compiled") {
     compile(other, log);
     CHECK(files_in_cache() == before + 2);
     other = first;
-    other.compute_capability = 80;
+    other.target.compute_capability = 80;
     compile(other, log);
     CHECK(files_in_cache() == before + 3);
     other = first;

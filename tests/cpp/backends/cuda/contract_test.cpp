@@ -1,35 +1,28 @@
-// The CUDA backend keeps the contract, with programs in CUDA C++, and launches kernels from PTX as well.
-#include "cuda_table.hpp"
+// The CUDA backend keeps the contract, with programs in CUDA C++.
+#include "../gpu/graphs.hpp"
+#include "../gpu/kernels.hpp"
+#include "functions.hpp"
 
 namespace entrepot::contract {
 namespace {
 
+// With the stream's context current, which the runtime's users have and the driver's may not.
+void inside(void *stream, const std::function<void()> &body) {
+    CUcontext native = nullptr;
+    backends::cuda::check(backends::cuda::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native), "cuStreamGetCtx");
+    const backends::cuda::Current current(native);
+    body();
+}
+
+const Graphs &graphs() {
+    static const Graphs only = graphs_of([](const std::string &name) { return driver_function<void *>(name.c_str()); }, "cu",
+                                         "StreamBeginCapture_v2", inside);
+    return only;
+}
+
 const Subject &cuda_cpp() {
-    static const Subject subject{&cuda_table(), EP_CUDA_CPP,
-                                 R"(extern "C" __global__ void indices(long long *out, long long offset) {
-                                        const long long x = blockIdx.x * blockDim.x + threadIdx.x;
-                                        const long long y = blockIdx.y * blockDim.y + threadIdx.y;
-                                        const long long z = blockIdx.z * blockDim.z + threadIdx.z;
-                                        const long long row = z * gridDim.y * blockDim.y + y;
-                                        const long long p = row * gridDim.x * blockDim.x + x;
-                                        out[3 * p] = z;
-                                        out[3 * p + 1] = y;
-                                        out[3 * p + 2] = x + offset;
-                                    })",
-                                 R"(extern "C" __global__ void spin(long long *out, long long steps, long long value) {
-                                        unsigned long long x = 1;
-                                        for (long long i = 0; i < steps; ++i)
-                                            x = x * 6364136223846793005ull + 1442695040888963407ull;
-                                        out[1] = x;
-                                        out[0] = value;
-                                    })",
-                                 R"(extern "C" __global__ void reverse(const int *in, int *out) {
-                                        extern __shared__ int scratch[];
-                                        const int i = threadIdx.x, p = blockIdx.x * blockDim.x + i;
-                                        scratch[i] = in[p];
-                                        __syncthreads();
-                                        out[p] = scratch[blockDim.x - 1 - i];
-                                    })"};
+    static const Subject subject{&gpu_table(), EP_CUDA_CPP, gpu_kernels::indices, gpu_kernels::spin, gpu_kernels::reverse,
+                                 true,         &graphs()};
     return subject;
 }
 

@@ -1,8 +1,8 @@
 // What is particular to CUDA: other people's contexts, streams and memory, default streams, programs in three forms, launches
 // whose groups work together.
-#include "backends/cuda/compiler.hpp"
+#include "backends/gpu/compiler.hpp"
 
-#include "cuda_table.hpp"
+#include "functions.hpp"
 
 namespace entrepot::contract {
 namespace {
@@ -19,7 +19,7 @@ const char *const spin = R"(extern "C" __global__ void spin(long long *out, long
                             })";
 
 const Subject &subject() {
-    static const Subject only{&cuda_table(), EP_CUDA_CPP, "", spin, ""};
+    static const Subject only{&gpu_table(), EP_CUDA_CPP, "", spin, ""};
     return only;
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("the primary context is retained while somebody holds it, and released
 }
 
 TEST_CASE("a thread without a context has none after") {
-    const ep_backend &table = cuda_table();
+    const ep_backend &table = gpu_table();
     bool right = false;
     CUcontext after = reinterpret_cast<CUcontext>(1);
     std::thread([&] {
@@ -504,6 +504,41 @@ TEST_CASE("PTX and cubins are programs too") {
         CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(),
                                                                        source.size(), "", nullptr, &program));
     }
+}
+
+TEST_CASE("a program that goes during a capture is unloaded when that is over") {
+    if (driver().cuCtxRecordEvent == nullptr) {
+        MESSAGE("skipped: the driver marks no contexts, and a program stays as long as its context");
+        return;
+    }
+    const Bench bench = first_device();
+    const Queue queue = bench.queue();
+    const auto free_bytes = [&] {
+        const backends::cuda::Current current(native_context(bench, bench.context));
+        std::size_t free = 0, all = 0;
+        check(driver().cuMemGetInfo(&free, &all), "cuMemGetInfo");
+        return free;
+    };
+    constexpr std::size_t half = std::size_t{128} << 20;
+    const std::size_t before = free_bytes();
+    Program program = build(bench, EP_CUDA_CPP, R"(__device__ char room[256 << 20];
+        extern "C" __global__ void touch() { room[threadIdx.x] = 1; })");
+    Kernel kernel = kernel_of(bench, program, "touch");
+    run(bench, kernel, {1, {32}, {32}}, {});
+    REQUIRE(free_bytes() + half < before);
+
+    const CUstream stream = native_stream(bench, queue);
+    check(driver_function<CUresult (*)(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0), "cuStreamBeginCapture");
+    kernel.reset();
+    program.reset();
+    CUgraph graph = nullptr;
+    check(driver_function<CUresult (*)(CUstream, CUgraph *)>("cuStreamEndCapture")(stream, &graph), "cuStreamEndCapture");
+    check(driver_function<CUresult (*)(CUgraph)>("cuGraphDestroy")(graph), "cuGraphDestroy");
+    for (int tries = 0; tries < 100 && free_bytes() + half < before; ++tries) {
+        build(bench, EP_CUDA_CPP, "extern \"C\" __global__ void other() {}");  // at which what has left is looked after
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK(free_bytes() + half > before);
 }
 
 TEST_CASE("a kernel tells what it takes of the device") {

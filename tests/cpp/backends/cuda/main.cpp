@@ -2,7 +2,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "backends/cuda/table.hpp"
 
-#include "cuda_table.hpp"
+#include "functions.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace entrepot::contract {
 
 static const ep_backend *opened = nullptr;
 
-const ep_backend &cuda_table() { return *opened; }
+const ep_backend &gpu_table() { return *opened; }
 
 }  // namespace entrepot::contract
 

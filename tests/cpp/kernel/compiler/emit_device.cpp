@@ -100,6 +100,8 @@ TEST_CASE("atomics of floats are native or swap the bits, and orders are fences 
     };
     CHECK(has(source(Dialect::cuda, "add"), "__threadfence();\n    atomicAdd(&x[0], 1.0f);\n    __threadfence();"));
     CHECK(has(source(Dialect::cuda, "max"), "atomic_max_float32(&x[0], 1.0f);"));
+    CHECK_MESSAGE(has(source(Dialect::cuda, "max"), "#define __builtin_bit_cast(To, from)"), "NVRTC 12 has none");
+    CHECK_FALSE(has(source(Dialect::cuda, "add"), "bit_cast"));
     CHECK(has(source(Dialect::opencl_c, "add"), "atomic_add_float32_global(&x[0], 1.0f);"));
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));
 }

@@ -1,0 +1,41 @@
+// The driver itself, for the benchmarks that stand beside it: its functions, and a kernel that does nothing.
+#pragma once
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace benchmarks {
+
+// The driver is opened as the backend opens it.
+inline void *find_function(const char *name) {
+    static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *const function = library ? dlsym(library, name) : nullptr;
+    if (!function) {
+        std::fprintf(stderr, "the driver has no function %s\n", name);
+        std::exit(1);
+    }
+    return function;
+}
+
+#define EXPANDED(name) #name
+// By the name of the header, which expands to that of the version that it declares.
+#define DRIVER_FUNCTION(function) (reinterpret_cast<decltype(&::function)>(::benchmarks::find_function(EXPANDED(function))))
+
+inline void check(CUresult code) {
+    if (code != CUDA_SUCCESS) {
+        std::fprintf(stderr, "the driver failed with %d\n", static_cast<int>(code));
+        std::exit(1);
+    }
+}
+
+// nothing(pointer, pointer, float, unsigned)
+inline constexpr char nothing_ptx[] = ".version 7.0\n"
+                                      ".target sm_52\n"
+                                      ".address_size 64\n"
+                                      ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
+                                      "    ret;\n"
+                                      "}\n";
+
+}  // namespace benchmarks

@@ -1,0 +1,573 @@
+"""Kernels from Python on a CUDA device, against hand-written CUDA C++, Triton and Numba-CUDA; what launches and first calls cost.
+
+    python -m benchmarks.cuda kernels
+
+Inputs are large, so that a launch counts for nothing; hand-written code is built by the same NVRTC and launched in the same way,
+so that a pair differs by the code alone. A peer that is not installed, or does not compile here, gives no rows. Triton's rows say
+how things stand and ask for nothing: it deals with tiles and not with work-items, and its programs are other algorithms.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+from . import kernels
+from .harness import Pair, Result, Side, calls_of, measure, short_rounds_ns
+
+SELECTOR = "cuda:0"
+#: Of a copy's source: every second row, every third column.
+STEPS = (2, 3)
+GROUP = kernels.reductions.GROUP
+
+CUDA = r"""
+using L = long long;
+__device__ double cdf(double x) { return 0.5 + 0.5 * erf(x * sqrt(0.5)); }
+extern "C" __global__ void black_scholes(const double *__restrict__ price, const double *__restrict__ strike,
+                                         const double *__restrict__ years, double *__restrict__ call, double *__restrict__ put,
+                                         L n) {
+    const L i = (L)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const double root = 0.2 * sqrt(years[i]);
+    const double d1 = (log(price[i] / strike[i]) + (0.1 + 0.5 * 0.2 * 0.2) * years[i]) / root;
+    const double discounted = strike[i] * exp(-0.1 * years[i]);
+    const double value = price[i] * cdf(d1) - discounted * cdf(d1 - root);
+    call[i] = value;
+    put[i] = value - price[i] + discounted;
+}
+extern "C" __global__ void pairwise(const double *__restrict__ points, double *__restrict__ distances, L n, L d) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n || j >= n)
+        return;
+    double total = 0;
+    for (L k = 0; k < d; ++k) {
+        const double difference = points[i * d + k] - points[j * d + k];
+        total += difference * difference;
+    }
+    distances[i * n + j] = sqrt(total);
+}
+extern "C" __global__ void matmul(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, L n) {
+    __shared__ float at[16][16], bt[16][16];
+    const L i = (L)blockIdx.y * 16 + threadIdx.y, j = (L)blockIdx.x * 16 + threadIdx.x;
+    const int li = threadIdx.y, lj = threadIdx.x;
+    float total = 0;
+    for (L t = 0; t < n / 16; ++t) {
+        at[li][lj] = a[i * n + t * 16 + lj];
+        bt[li][lj] = b[(t * 16 + li) * n + j];
+        __syncthreads();
+        for (int k = 0; k < 16; ++k)
+            total += at[li][k] * bt[k][lj];
+        __syncthreads();
+    }
+    c[i * n + j] = total;
+}
+extern "C" __global__ void reduction(const float *__restrict__ a, float *__restrict__ sums) {
+    __shared__ float part[256];
+    const unsigned own = threadIdx.x;
+    part[own] = a[(L)blockIdx.x * 256 + own];
+    for (unsigned stride = 128; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (own < stride)
+            part[own] += part[own + stride];
+    }
+    if (own == 0)
+        sums[blockIdx.x] = part[0];
+}
+extern "C" __global__ void mandelbrot(int *__restrict__ image, double left, double bottom, double width, double height, L rows,
+                                      L columns) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows || j >= columns)
+        return;
+    const double re = left + width * j / columns, im = bottom + height * i / rows;
+    double x = 0, y = 0;
+    int steps = 0;
+    while (steps < 100 && x * x + y * y < 4.0) {
+        const double next = x * x - y * y + re;
+        y = 2.0 * x * y + im;
+        x = next;
+        ++steps;
+    }
+    image[i * columns + j] = steps;
+}
+extern "C" __global__ void strided_copy(const float *__restrict__ from, float *__restrict__ to, L rows, L columns, L from_row,
+                                        L from_column, L to_row, L to_column) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < rows && j < columns)
+        to[i * to_row + j * to_column] = from[i * from_row + j * from_column];
+}
+"""
+
+NUMBA = """
+import math
+from numba import cuda, float32
+
+@cuda.jit(device=True)
+def cdf(x):
+    return 0.5 + 0.5 * math.erf(x * math.sqrt(0.5))
+
+@cuda.jit
+def black_scholes(price, strike, years, call, put):
+    i = cuda.grid(1)
+    if i < price.size:
+        root = 0.2 * math.sqrt(years[i])
+        d1 = (math.log(price[i] / strike[i]) + (0.1 + 0.5 * 0.2 * 0.2) * years[i]) / root
+        discounted = strike[i] * math.exp(-0.1 * years[i])
+        value = price[i] * cdf(d1) - discounted * cdf(d1 - root)
+        call[i] = value
+        put[i] = value - price[i] + discounted
+
+@cuda.jit
+def pairwise(points, distances):
+    j, i = cuda.grid(2)
+    if i < points.shape[0] and j < points.shape[0]:
+        total = 0.0
+        for k in range(points.shape[1]):
+            difference = points[i, k] - points[j, k]
+            total += difference * difference
+        distances[i, j] = math.sqrt(total)
+
+@cuda.jit
+def matmul(a, b, c):
+    j, i = cuda.grid(2)
+    row, column = cuda.threadIdx.y, cuda.threadIdx.x
+    a_tile = cuda.shared.array((16, 16), float32)
+    b_tile = cuda.shared.array((16, 16), float32)
+    total = float32(0)
+    for tile in range(a.shape[1] // 16):
+        a_tile[row, column] = a[i, tile * 16 + column]
+        b_tile[row, column] = b[tile * 16 + row, j]
+        cuda.syncthreads()
+        for k in range(16):
+            total += a_tile[row, k] * b_tile[k, column]
+        cuda.syncthreads()
+    c[i, j] = total
+
+@cuda.jit
+def reduction(a, sums):
+    own = cuda.threadIdx.x
+    part = cuda.shared.array(256, float32)
+    part[own] = a[cuda.grid(1)]
+    stride = 128
+    while stride > 0:
+        cuda.syncthreads()
+        if own < stride:
+            part[own] += part[own + stride]
+        stride //= 2
+    if own == 0:
+        sums[cuda.blockIdx.x] = part[0]
+
+@cuda.jit
+def mandelbrot(image, left, bottom, width, height):
+    j, i = cuda.grid(2)
+    if i < image.shape[0] and j < image.shape[1]:
+        re = left + width * j / image.shape[1]
+        im = bottom + height * i / image.shape[0]
+        x, y = 0.0, 0.0
+        steps = 0
+        while steps < 100 and x * x + y * y < 4.0:
+            x, y = x * x - y * y + re, 2.0 * x * y + im
+            steps += 1
+        image[i, j] = steps
+
+@cuda.jit
+def strided_copy(a, b):
+    j, i = cuda.grid(2)
+    if i < b.shape[0] and j < b.shape[1]:
+        b[i, j] = a[i, j]
+
+@cuda.jit
+def four_arrays(a, b, c, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i] + c[i]
+"""
+
+# Triton reads the source of its functions from a file.
+TRITON = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def cdf(x):
+    return 0.5 + 0.5 * tl.erf(x * 0.7071067811865476)
+
+@triton.jit
+def black_scholes(price, strike, years, call, put, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    p, s, t = (tl.load(price + i, inside, 1.0), tl.load(strike + i, inside, 1.0), tl.load(years + i, inside, 1.0))
+    root = 0.2 * tl.sqrt(t)
+    d1 = (tl.log(p / s) + (0.1 + 0.5 * 0.2 * 0.2) * t) / root
+    discounted = s * tl.exp(-0.1 * t)
+    value = p * cdf(d1) - discounted * cdf(d1 - root)
+    tl.store(call + i, value, inside)
+    tl.store(put + i, value - p + discounted, inside)
+
+@triton.jit
+def pairwise(points, distances, n, d, BLOCK: tl.constexpr):
+    i = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float64)
+    for k in range(d):
+        difference = tl.load(points + i * d + k, i < n, 0.0)[:, None] - tl.load(points + j * d + k, j < n, 0.0)[None, :]
+        total += difference * difference
+    tl.store(distances + i[:, None] * n + j[None, :], tl.sqrt(total), (i < n)[:, None] & (j < n)[None, :])
+
+@triton.jit
+def reduction(a, sums, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(sums + tl.program_id(0), tl.sum(tl.load(a + i)))
+
+@triton.jit
+def strided_copy(a, b, rows, columns, from_row, from_column, to_row, to_column, BLOCK: tl.constexpr):
+    i = tl.program_id(1).to(tl.int64)
+    j = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = j < columns
+    tl.store(b + i * to_row + j * to_column, tl.load(a + i * from_row + j * from_column, inside), inside)
+
+@triton.jit
+def four_arrays(a, b, c, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    tl.store(out + i, tl.load(a + i, inside) + tl.load(b + i, inside) + tl.load(c + i, inside), inside)
+"""
+
+
+@dppy.kernel
+def strided_copy(a, b):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    b[i, j] = a[i, j]
+
+
+@dppy.kernel
+def four_arrays(a, b, c, out):
+    i = dppy.get_global_id(0)
+    out[i] = a[i] + b[i] + c[i]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is computed."""
+
+    options: int
+    points: int
+    side: int
+    numbers: int
+    image: tuple[int, int]
+    copied: tuple[int, int]
+
+
+LARGE = Sizes(1 << 25, 1 << 13, 4096, 1 << 28, (8192, 8192), (8192, 8192))
+#: For a look at the rows where there is no time, or no device worth it.
+SMALL = Sizes(1000, 100, 64, 1 << 12, (60, 70), (50, 70))
+
+
+def sizes() -> Sizes:
+    return SMALL if os.environ.get("ENTREPOT_SMALL_BENCHMARKS") else LARGE
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kernel of the benchmark: our launch, its arguments on the device, which of them it writes, and what peers are told."""
+
+    title: str
+    launch: Any
+    arguments: list[Any]
+    written: int
+    range: Any
+    local: Any
+    tail: list[int]
+
+    def result(self) -> Any:
+        return self.arguments[self.written].copy_to_host().numpy()
+
+    def forget(self) -> None:
+        """So that a peer that writes nothing is found out."""
+        ep.fill(self.arguments[self.written], 0).wait()
+
+
+def _on_device(values: Any) -> ep.Array:
+    return ep.asarray(values, device=SELECTOR, copy=True)
+
+
+def _empty(shape: Any, dtype: str) -> ep.Array:
+    return ep.empty(shape, dtype, device=SELECTOR)
+
+
+def _black_scholes(of: Sizes) -> Work:
+    n = of.options
+    arrays = [*map(_on_device, kernels.black_scholes.options(n)), _empty(n, "float64"), _empty(n, "float64")]
+    return Work(f"Black–Scholes, {n:,} options", kernels.black_scholes.black_scholes[n], arrays, 4, n, 256, [n])
+
+
+def _pairwise(of: Sizes) -> Work:
+    n = of.points
+    arrays = [_on_device(np.random.default_rng(0).random((n, 3))), _empty((n, n), "float64")]
+    launch = kernels.pairwise_distance.pairwise_distance[(n, n), None]
+    return Work(f"pairwise distance, {n:,} points", launch, arrays, 1, (n, n), (1, 256), [n, 3])
+
+
+def _matmul(of: Sizes) -> Work:
+    n, random = of.side, np.random.default_rng(0)
+    arrays = [*(_on_device(random.random((n, n), "f4")) for _ in range(2)), _empty((n, n), "float32")]
+    launch = kernels.matmul.matmul_in_tiles[(n, n), (16, 16)]
+    return Work(f"matmul with local memory, {n}²", launch, arrays, 2, (n, n), (16, 16), [n])
+
+
+def _reduction(of: Sizes) -> Work:
+    n = of.numbers
+    arrays = [_on_device(np.random.default_rng(0).random(n, "f4")), _empty(n // GROUP, "float32")]
+    launch = kernels.reductions.sums_of_groups[n, GROUP]
+    return Work(f"reduction of {n:,} float32", launch, arrays, 1, n, GROUP, [])
+
+
+def _mandelbrot(of: Sizes) -> Work:
+    arguments = [_empty(of.image, "int32"), *(ep.Scalar(each, "float64") for each in kernels.PLACE)]
+    launch = kernels.mandelbrot.mandelbrot[of.image, None]
+    return Work(f"Mandelbrot, {of.image[0]} × {of.image[1]}", launch, arguments, 0, of.image, (1, 256), list(of.image))
+
+
+def _strided_copy(of: Sizes) -> Work:
+    rows, columns = of.copied
+    whole = _on_device(np.random.default_rng(0).random((rows * STEPS[0], columns * STEPS[1]), "f4"))
+    arrays = [whole[:: STEPS[0], :: STEPS[1]], _empty(of.copied, "float32")]
+    tail = [rows, columns, *arrays[0].strides, *arrays[1].strides]
+    launch = strided_copy[of.copied, None]
+    return Work(f"strided copy to {rows} × {columns}", launch, arrays, 1, of.copied, (1, 256), tail)
+
+
+WORK: dict[str, Callable[[Sizes], Work]] = {
+    "black_scholes": _black_scholes, "pairwise": _pairwise, "matmul": _matmul, "reduction": _reduction,
+    "mandelbrot": _mandelbrot, "strided_copy": _strided_copy,
+}  # fmt: skip
+
+
+def _groups(work: Work) -> tuple[Any, Any]:
+    """The range rounded up to whole groups, slowest dimension first, and the group."""
+    extents = work.range if isinstance(work.range, tuple) else (work.range,)
+    local = work.local if isinstance(work.local, tuple) else (work.local,)
+    return tuple(-(-n // each) * each for n, each in zip(extents, local, strict=True)), local
+
+
+# A call of a peer: submits the work; what it leaves under way is waited for by the function beside it.
+Peer = tuple[Callable[[], object], Callable[[], object]]
+
+
+def hand_written(name: str, work: Work) -> Peer:
+    """CUDA C++ built by the NVRTC that builds ours."""
+    extents, local = _groups(work)
+    launch = ep.Program(CUDA, SELECTOR).kernel(name)[extents, local]
+    arguments = [*work.arguments, *(ep.Scalar(each, "int64") for each in work.tail)]
+    return lambda: launch(*arguments), ep.device(SELECTOR).queue.wait
+
+
+def numba_cuda(name: str, work: Work) -> Peer | None:
+    try:
+        from numba import cuda
+    except ImportError:
+        return None
+    names: dict[str, Any] = {}
+    exec(NUMBA, names)
+    extents, local = _groups(work)
+    blocks = tuple(n // each for n, each in zip(extents, local, strict=True))
+    launch = names[name][blocks[::-1], local[::-1]]
+    arguments = [cuda.as_cuda_array(each) if isinstance(each, ep.Array) else each.value for each in work.arguments]
+    return lambda: launch(*arguments), cuda.synchronize
+
+
+def triton_module(folder: Path) -> ModuleType | None:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return None
+    (folder / "triton_kernels.py").write_text(TRITON)
+    sys.path.insert(0, str(folder))
+    return importlib.import_module("triton_kernels")
+
+
+def triton(name: str, work: Work, module: ModuleType | None) -> Peer | None:
+    """Triton's program, where it expresses the kernel."""
+    if module is None or not hasattr(module, name):
+        return None
+    import torch
+
+    tensors = [torch.from_dlpack(each) for each in work.arguments]
+    tail, block = work.tail, {"pairwise": 32, "reduction": GROUP}.get(name, 1024)
+    extents = work.range if isinstance(work.range, tuple) else (work.range,)
+    tiles = [extents[0]] if name == "strided_copy" else [-(-n // block) for n in extents[:-1]]
+    grid = (-(-extents[-1] // block), *tiles[::-1])
+    launch = getattr(module, name)[grid]
+    return lambda: launch(*tensors, *tail, BLOCK=block), torch.cuda.synchronize
+
+
+def _check(name: str, expected: Any, found: Any) -> None:
+    """A peer that computes something else proves nothing."""
+    if name == "mandelbrot":
+        assert (expected != found).mean() < 1e-3
+        return
+    np.testing.assert_allclose(expected, found, rtol=1e-4, atol=1e-9, err_msg=name)
+
+
+def _tried(name: str, what: str, made: Callable[[], Peer | None]) -> Peer | None:
+    """The peer after a first call; None where it is not here, or does not do this here."""
+    try:
+        peer = made()
+        if peer is not None:
+            peer[0]()
+            peer[1]()
+        return peer
+    except Exception as error:
+        print(f"{name} does not run {what}: {type(error).__name__}: {error}".splitlines()[0], file=sys.stderr)
+        return None
+
+
+def _rows_of(name: str, module: ModuleType | None) -> list[Result]:
+    work = WORK[name](sizes())
+    work.launch(*work.arguments).wait()
+    expected = work.result()
+    peers: list[tuple[str, float, Callable[[], Peer | None]]] = [
+        ("CUDA C++", 0.97, lambda: hand_written(name, work)),
+        ("Numba-CUDA", 1.0, lambda: numba_cuda(name, work)),
+        ("Triton", 0.0, lambda: triton(name, work, module)),
+    ]
+    results = []
+    for peer_name, at_least, made in peers:
+        work.forget()
+        peer = _tried(peer_name, name, made)
+        if peer is None:
+            continue
+        _check(name, expected, work.result())
+        names = {"launch": work.launch, "arguments": work.arguments, "call": peer[0], "end": peer[1]}
+        what = f"{work.title}, against {peer_name}"
+        results.append(measure(Pair(what, "launch(*arguments).wait()", "call(); end()", at_least, names, peer_name)))
+    return results
+
+
+def kernel_rows() -> list[Result]:
+    with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:
+        module = triton_module(Path(folder))
+        return [row for name in WORK for row in _rows_of(name, module)]
+
+
+#: What may come on top of the driver's own time of a launch.
+LAUNCH_MARGIN_NS = 600
+
+
+def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
+    """A launch of a compiled kernel with four arrays, not waited for. The driver's is `driver_launch` of benchmarks/cpp."""
+    arrays = [ep.zeros(16, "float32", device=SELECTOR) for _ in range(4)]
+    launch = four_arrays[16]
+    launch(*arrays).wait()
+
+    def nothing() -> None:
+        """What is done before a round that needs nothing."""
+
+    def of(call: Callable[[], object]) -> Side:
+        return calls_of("call()", {"call": call}), nothing
+
+    sides: dict[str, Side] = {"ours": (calls_of("launch(*arrays)", {"launch": launch, "arrays": arrays}), nothing)}
+    work = Work("", launch, arrays, 3, 16, 16, [16])
+    with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:
+        module = triton_module(Path(folder))
+        peers: dict[str, Callable[[], Peer | None]] = {
+            "Triton": lambda: triton("four_arrays", work, module),
+            "Numba-CUDA": lambda: numba_cuda("four_arrays", work),
+        }
+        for name, made in peers.items():
+            peer = _tried(name, "four_arrays", made)
+            if peer is not None:
+                sides[name] = of(peer[0])
+    if driver is not None:
+        sides["driver"] = (lambda calls: driver.driver_launch(arrays[0].data_ptr, calls), nothing)
+    ns = short_rounds_ns(sides, synchronize)
+    found = [
+        Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer])
+        for peer in ("Triton", "Numba-CUDA")
+        if peer in ns
+    ]
+    if driver is not None:
+        at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
+        found.append(
+            Result(Pair("launch of 4 Arrays, within 0.6 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"])
+        )
+    return found
+
+
+_FIRST_CALL = """
+import time
+{imports}
+start = time.perf_counter()
+{call}
+print(time.perf_counter() - start)
+"""
+_FIRST_CALLS = {
+    "ours": (
+        "import entrepot as ep, entrepot.kernel as dppy\n"
+        "@dppy.kernel\ndef add(a, b):\n    i = dppy.get_global_id(0)\n    b[i] = a[i] * 2 + b[i]\n"
+        "a, b = (ep.zeros(1000, 'float32', device='cuda:0') for _ in range(2))\nep.copy(a, b).wait()",
+        "add[1000](a, b).wait()",
+    ),
+    "Numba-CUDA": (
+        "from numba import cuda\nimport numpy as np\n"
+        "@cuda.jit\ndef add(a, b):\n    i = cuda.grid(1)\n    if i < a.size:\n        b[i] = a[i] * 2 + b[i]\n"
+        "a, b = (cuda.to_device(np.zeros(1000, 'f4')) for _ in range(2))\ncuda.synchronize()",
+        "add[4, 256](a, b)\ncuda.synchronize()",
+    ),
+    "Triton": (
+        "import torch, triton, triton.language as tl\n"
+        "@triton.jit\ndef add(a, b, n, BLOCK: tl.constexpr):\n"
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.store(b + i, tl.load(a + i, i < n) * 2 + tl.load(b + i, i < n), i < n)\n"
+        "a, b = (torch.zeros(1000, device='cuda') for _ in range(2))\ntorch.cuda.synchronize()",
+        "add[(4,)](a, b, 1000, BLOCK=256)\ntorch.cuda.synchronize()",
+    ),
+}
+
+
+def _first_call_seconds(folder: Path, which: str) -> float:
+    """NaN where the peer is not here."""
+    imports, call = _FIRST_CALLS[which]
+    script = folder / f"first_call_of_{which}.py"
+    script.write_text(_FIRST_CALL.format(imports=imports, call=call))
+    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(folder / "cache"), "TRITON_CACHE_DIR": str(folder / "triton")}
+    # The driver keeps code of its own, which a first call does not find.
+    environment["CUDA_CACHE_PATH"] = str(folder / "driver")
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        if which == "ours":
+            raise RuntimeError(done.stderr)
+        return math.nan
+    return float(done.stdout)
+
+
+def first_calls(times: int = 3) -> list[Result]:
+    """The first call of a process, with nothing compiled before, and with what another process has left on disk."""
+    seconds: dict[str, list[float]] = {which: [] for which in [*_FIRST_CALLS, "second"]}
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as name:
+            for which in _FIRST_CALLS:
+                seconds[which].append(_first_call_seconds(Path(name), which))
+            seconds["second"].append(_first_call_seconds(Path(name), "ours"))
+    ns = {which: statistics.median(each) * 1e9 for which, each in seconds.items()}
+    found = [
+        Result(Pair(f"first call, against {peer}", "", "", 1), ns["ours"], ns[peer])
+        for peer in ("Numba-CUDA", "Triton")
+        if not math.isnan(ns[peer])
+    ]
+    return [*found, Result(Pair("second process, within 10 ms", "", "", 1), ns["second"], 10e6)]

@@ -1,0 +1,251 @@
+// Contexts: a device's primary context, retained while anybody holds it here, or one that a program made itself.
+#include "backends/gpu/native.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace entrepot::backends::ENTREPOT_GPU {
+namespace {
+
+// The contexts that have a handle. A handle without references stays here until its releaser has the lock.
+struct Interned {
+    std::mutex mutex;
+    std::unordered_map<CUcontext, Context *> handles;
+
+    // One reference; NULL where there is no handle. The lock is held.
+    Context *find(CUcontext native) const {
+        const auto found = handles.find(native);
+        return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
+    }
+};
+
+Interned &interned() {
+    static Interned &only = *new Interned;
+    return only;
+}
+
+CUcontext retain_primary(const Device &device) {
+    CUcontext native = nullptr;
+    check(driver().cuDevicePrimaryCtxRetain(&native, device.native), "cuDevicePrimaryCtxRetain");
+    return native;
+}
+
+void release_primary(const Device &device) noexcept {
+    driver().cuDevicePrimaryCtxRelease(device.native);  // at the end of the process the driver may have gone before us
+}
+
+Device &device_under(CUcontext native) {
+    const Current current(native);
+    CUdevice device = 0;
+    check(driver().cuCtxGetDevice(&device), "cuCtxGetDevice");
+    return device_of(device);
+}
+
+bool is_active(const Device &device) {
+    unsigned flags = 0;
+    int active = 0;
+    check(driver().cuDevicePrimaryCtxGetState(device.native, &flags, &active), "cuDevicePrimaryCtxGetState");
+    return active != 0;
+}
+
+// Retains the device's primary context if that is what `native` is.
+bool retain_if_primary(const Device &device, CUcontext native) {
+    if (!is_active(device))
+        return false;
+    if (retain_primary(device) == native)
+        return true;
+    release_primary(device);
+    return false;
+}
+
+Reference<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary) {
+    auto *const made = new Context(device, native, is_primary);
+    all.handles.insert_or_assign(native, made);
+    return Reference<Context>::adopt(*made);
+}
+
+// With the context current.
+CUevent create_event() {
+    CUevent event = nullptr;
+    check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    return event;
+}
+
+ep_status context_create(const ep_device *devices, std::size_t count, ep_context *context) {
+    return guarded([&] {
+        if (count == 0)
+            refuse(EP_INVALID, "a context needs at least one device, and was given none");
+        for (std::size_t i = 1; i < count; ++i)
+            if (devices[i] != devices[0])
+                refuse(EP_INVALID, object(devices[0]).selector(), " and ", object(devices[i]).selector(),
+                       " cannot share a context: in ", maker_api, " each device has its own, and copies go between them");
+        // Another context would share nothing with the libraries that use the primary one, which all do.
+        *context = handle(primary_context(object(devices[0])).detach());
+    });
+}
+
+ep_status context_from_native(void *native, ep_context *context) {
+    return guarded([&] { *context = handle(intern(static_cast<CUcontext>(native)).detach()); });
+}
+
+ep_status context_native(ep_context context, void **native) {
+    return guarded([&] { *native = object(context).native; });
+}
+
+void context_release(ep_context context) { object(context).release(); }
+
+ep_status context_is_default(ep_context context, std::int32_t *is_default) {
+    return guarded([&] { *is_default = object(context).is_primary; });
+}
+
+ep_status context_devices(ep_context context, ep_device *devices, std::size_t *count) {
+    return guarded([&] {
+        if (devices != nullptr && *count >= 1)
+            devices[0] = handle(&object(context).device);
+        *count = 1;
+    });
+}
+
+}  // namespace
+
+// What the driver says while a context goes is of no use to anybody: at the end of the process it may have gone already.
+Context::~Context() {
+    guarded([&] {
+        const Current current(native);
+        const BesideCaptures beside;
+        chunks->free_all();
+        for (const Event *event : events_)
+            delete event;
+        for (const Leaving &leaving : leaving_)
+            driver().cuModuleUnload(leaving.module);
+        if (strided_module_ != nullptr)
+            driver().cuModuleUnload(strided_module_);
+    });
+    if (is_primary)
+        release_primary(device);
+}
+
+void Context::end(Context *self) noexcept {
+    {
+        Interned &all = interned();
+        const std::lock_guard hold(all.mutex);
+        const auto found = all.handles.find(self->native);
+        if (found != all.handles.end() && found->second == self)  // else somebody interned it anew meanwhile
+            all.handles.erase(found);
+    }
+    delete self;
+}
+
+Reference<Event> Context::take_event() {
+    {
+        const std::lock_guard hold(mutex_);
+        if (!events_.empty()) {
+            Event &event = *events_.back();
+            events_.pop_back();
+            event.revive();
+            event.enter(*this);
+            return Reference<Event>::adopt(event);
+        }
+    }
+    const Current current(native);
+    return Reference<Event>::adopt(*new Event(create_event(), this, false));
+}
+
+bool Context::keep_event(Event &event) noexcept {
+    constexpr std::size_t most_kept = 256;
+    try {
+        const std::lock_guard hold(mutex_);
+        if (events_.size() >= most_kept)
+            return false;
+        events_.push_back(&event);
+        return true;
+    } catch (...) {  // no memory for the list
+        return false;
+    }
+}
+
+void Context::unload_later(CUmodule module) noexcept {
+    guarded([&] {
+        {
+            const std::lock_guard hold(mutex_);
+            leaving_.push_back({module, nullptr});
+        }
+        unload_finished();
+    });
+}
+
+// Where the driver cannot mark a context, modules stay as long as that does; during a capture, until a later entry.
+void Context::mark_leaving() {
+    if (driver().cuCtxRecordEvent == nullptr || has_captures(*this))
+        return;
+    const Current current(native);
+    const std::lock_guard hold(mutex_);
+    for (Leaving &leaving : leaving_) {
+        if (leaving.last_use != nullptr)
+            continue;
+        const CUevent last_use = create_event();
+        if (driver().cuCtxRecordEvent(native, last_use) == CUDA_SUCCESS)
+            leaving.last_use = last_use;
+        else
+            driver().cuEventDestroy(last_use);
+    }
+}
+
+void Context::unload_finished() {
+    {
+        const std::lock_guard hold(mutex_);
+        if (leaving_.empty())
+            return;
+    }
+    const BesideCaptures beside;
+    mark_leaving();
+    std::vector<Leaving> gone;
+    {
+        const std::lock_guard hold(mutex_);
+        std::erase_if(leaving_, [&](const Leaving &leaving) {
+            if (leaving.last_use == nullptr || driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)
+                return false;
+            gone.push_back(leaving);
+            return true;
+        });
+    }
+    if (gone.empty())
+        return;
+    const Current current(native);
+    for (const Leaving &leaving : gone) {
+        driver().cuModuleUnload(leaving.module);
+        driver().cuEventDestroy(leaving.last_use);
+    }
+}
+
+Reference<Context> primary_context(Device &device) {
+    const CUcontext native = retain_primary(device);
+    Interned &all = interned();
+    const std::lock_guard hold(all.mutex);
+    if (Context *const known = all.find(native)) {
+        release_primary(device);  // the handle has its own
+        return Reference<Context>::adopt(*known);
+    }
+    return enter(all, device, native, true);
+}
+
+Reference<Context> intern(CUcontext native) {
+    Interned &all = interned();
+    const std::lock_guard hold(all.mutex);
+    if (Context *const known = all.find(native))
+        return Reference<Context>::adopt(*known);
+    Device &device = device_under(native);
+    return enter(all, device, native, retain_if_primary(device, native));
+}
+
+void enter_contexts(ep_backend &table) {
+    table.context_create = context_create;
+    table.context_from_native = context_from_native;
+    table.context_native = context_native;
+    table.context_release = context_release;
+    table.context_hash = hash_of<ep_context>;
+    table.context_is_default = context_is_default;
+    table.context_devices = context_devices;
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

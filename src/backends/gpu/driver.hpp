@@ -1,0 +1,13 @@
+// The driver that this compilation is for: CMake defines ENTREPOT_GPU, which is cuda or hip, and the namespace.
+//
+// What CUDA and HIP have in common, which is nearly all, is written once, in this folder, and compiled for each of the two. HIP
+// follows CUDA's driver function by function, so the sources use the names of CUDA's, and backends/hip/driver.hpp says what each
+// of them is in HIP.
+#pragma once
+
+#define ENTREPOT_QUOTED(path) #path
+#define ENTREPOT_OF_MAKER(path) ENTREPOT_QUOTED(path)
+
+// clang-format off: a path has no blanks
+#include ENTREPOT_OF_MAKER(backends/ENTREPOT_GPU/driver.hpp)
+// clang-format on

@@ -1,0 +1,164 @@
+// Events: marks in a stream that other streams, or the host, wait for.
+#include "backends/gpu/native.hpp"
+
+namespace entrepot::backends::ENTREPOT_GPU {
+namespace {
+
+Reference<Event> create_timed_event(Context &context) {
+    const Current current(context.native);
+    CUevent event = nullptr;
+    check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    return Reference<Event>::adopt(*new Event(event, &context, true));
+}
+
+ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
+    return guarded([&] { *event = handle(object(queue).record().detach()); });
+}
+
+ep_status event_record_context(ep_context context, ep_event *event) {
+    return guarded([&] {
+        if (driver().cuCtxRecordEvent == nullptr)
+            refuse(EP_UNSUPPORTED, context_mark_advice);
+        Context &of = object(context);
+        if (has_captures(of))  // which the driver would invalidate
+            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is being captured into a graph");
+        Reference<Event> made = of.take_event();
+        check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
+        *event = handle(made.detach());
+    });
+}
+
+ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
+    return guarded([&] {
+        object(queue).may_be_captured();  // by the capture of what the event marks
+        object(queue).submit([&](CUstream stream) {
+            check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        });
+    });
+}
+
+ep_status event_hand_over(ep_queue from, ep_queue to) {
+    return guarded([&] { object(from).hand_over(object(to)); });
+}
+
+ep_status event_wait(ep_event event) {
+    return guarded([&] { object(event).wait(); });
+}
+
+ep_status event_is_done(ep_event event, std::int32_t *done) {
+    return guarded([&] { *done = object(event).is_done(); });
+}
+
+ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
+    return guarded([&] {
+        if (!object(from).is_timed || !object(to).is_timed)
+            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the queue with EP_QUEUE_PROFILING");
+        float milliseconds = 0;
+        const CUresult code = driver().event_elapsed_time(&milliseconds, object(from).native, object(to).native);
+        if (code == CUDA_ERROR_NOT_READY)
+            refuse(EP_INVALID, "an event that is not done has no time yet: wait for it first");
+        check(code, "cuEventElapsedTime");
+        *seconds = static_cast<double>(milliseconds) * 1e-3;
+    });
+}
+
+ep_status event_native(ep_event event, void **native) {
+    return guarded([&] { *native = object(event).native; });
+}
+
+// Whether it has a time, only the driver knows: event_seconds asks it.
+ep_status event_from_native(void *native, ep_event *event) {
+    return guarded([&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
+}
+
+void event_release(ep_event event) { object(event).release(); }
+
+}  // namespace
+
+Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), is_owned_(of != nullptr) {
+    if (of != nullptr)
+        enter(*of);
+}
+
+Event::~Event() {
+    if (is_owned_)
+        driver().cuEventDestroy(native);
+}
+
+void Event::enter(Context &of) noexcept {
+    context_ = &of;
+    of.retain();
+}
+
+// Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
+void Event::end(Event *self) noexcept {
+    Context *const of = std::exchange(self->context_, nullptr);
+    if (of == nullptr || self->is_timed || !of->keep_event(*self))
+        delete self;
+    if (of != nullptr)
+        of->release();
+}
+
+bool Event::is_done() const {
+    const BesideCaptures beside;
+    const CUresult code = driver().cuEventQuery(native);
+    if (code != CUDA_ERROR_NOT_READY)
+        check(code, "cuEventQuery");
+    return code == CUDA_SUCCESS;
+}
+
+void Event::wait() const {
+    const BesideCaptures beside;
+    check(driver().cuEventSynchronize(native), "cuEventSynchronize");
+}
+
+Reference<Event> Queue::record() {
+    if (!is_of_this_thread()) {
+        if (Event *const last = last_mark())
+            return Reference<Event>::adopt(*last);
+        refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
+    }
+    if (native == CU_STREAM_LEGACY)
+        capture();
+    Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
+    const Current current(context->native);
+    check(driver().cuEventRecord(event->native, native), "cuEventRecord");
+    if (thread != 0 && capture() == 0)
+        remember(*event);
+    return event;
+}
+
+void Queue::hand_over(Queue &to) {
+    const auto wait_for = [&](const Event &mark) {
+        to.submit([&](CUstream stream) {
+            check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        });
+    };
+    if (!is_of_this_thread())
+        return wait_for(*record());
+    const std::lock_guard hold(hand_over_mutex_);
+    if (hand_over_mark_ == nullptr)
+        hand_over_mark_ = context->take_event().detach();
+    {
+        const Current current(context->native);
+        check(driver().cuEventRecord(hand_over_mark_->native, native), "cuEventRecord");
+    }
+    // Whoever waits for a mark of a graph goes into it.
+    require_running("a hand-over from");
+    wait_for(*hand_over_mark_);
+}
+
+void enter_events(ep_backend &table) {
+    table.event_record = event_record;
+    table.event_record_context = event_record_context;
+    table.event_wait_in_queue = event_wait_in_queue;
+    table.event_hand_over = event_hand_over;
+    table.event_wait = event_wait;
+    table.event_is_done = event_is_done;
+    table.event_seconds = event_seconds;
+    table.event_native = event_native;
+    table.event_from_native = event_from_native;
+    table.event_release = event_release;
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

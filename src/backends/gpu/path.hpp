@@ -1,0 +1,34 @@
+// What the kernels of walk.cu are told; compiled for the host and for the device, by compilers that may include nothing else.
+#pragma once
+
+namespace entrepot::backends::walks {
+
+// A loop of a walk, and a division by its count as a multiplication: exact for dividends below 2^31.
+struct Step {
+    unsigned count, multiplier, shift;
+    long long to, from;  // bytes
+};
+
+// Two depths, because what a launch is given is copied each time. The contract allows 64 dimensions, and an item may be one more.
+constexpr unsigned usual_depth = 6;
+constexpr unsigned greatest_depth = 65;
+
+// Fewer than 2^31 items, numbered through nested loops, the innermost last.
+template <unsigned Depth> struct Path {
+    unsigned items, depth;
+    Step steps[Depth];
+};
+
+// Two loops, one of neighbours in `to` and one of neighbours in `from`, dealt with in tiles; once for each item of the batch.
+struct Transposition {
+    unsigned columns, rows;  // of `to`: columns are neighbours there, rows in `from`
+    unsigned column_tiles, row_tiles;
+    long long row_to, row_from;  // bytes; row_from is the unit or its negative
+    long long column_from;       // bytes
+    Path<usual_depth> batch;
+};
+
+constexpr unsigned tile = 32;      // items on each side
+constexpr unsigned tile_rows = 8;  // of a thread block
+
+}  // namespace entrepot::backends::walks

@@ -1,0 +1,92 @@
+#include "backends/gpu/staging.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace entrepot::backends::ENTREPOT_GPU {
+namespace {
+
+// What the driver's thread does in its turn. It may call nothing of the driver.
+struct Turn {
+    void *to;
+    const void *from;
+    std::size_t bytes;
+    std::shared_ptr<Chunks> chunks;  // that `done_with` goes back to; the context may be gone by then
+    void *done_with;                 // NULL: none
+};
+
+void enqueue(CUstream stream, Turn turn) {
+    auto kept = std::make_unique<Turn>(std::move(turn));
+    const auto take = [](void *user) {
+        const std::unique_ptr<Turn> mine(static_cast<Turn *>(user));
+        if (mine->bytes != 0)
+            std::memcpy(mine->to, mine->from, mine->bytes);
+        if (mine->done_with != nullptr)
+            mine->chunks->give_back(mine->done_with);
+    };
+    check(driver().cuLaunchHostFunc(stream, take, kept.get()), "cuLaunchHostFunc");
+    kept.release();
+}
+
+void upload(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to, const std::byte *from, std::size_t bytes) {
+    void *const chunk = chunks->take();
+    for (std::size_t done = 0; done < bytes; done += Chunks::bytes) {
+        const std::size_t part = std::min(Chunks::bytes, bytes - done);
+        enqueue(stream, {chunk, from + done, part, nullptr, nullptr});
+        check(driver().cuMemcpyAsync(address(to + done), address(chunk), part, stream), "cuMemcpyAsync");
+    }
+    enqueue(stream, {nullptr, nullptr, 0, chunks, chunk});
+}
+
+void download(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to, const std::byte *from, std::size_t bytes) {
+    void *const chunk = chunks->take();
+    for (std::size_t done = 0; done < bytes; done += Chunks::bytes) {
+        const std::size_t part = std::min(Chunks::bytes, bytes - done);
+        check(driver().cuMemcpyAsync(address(chunk), address(from + done), part, stream), "cuMemcpyAsync");
+        enqueue(stream, {to + done, chunk, part, chunks, done + part == bytes ? chunk : nullptr});
+    }
+}
+
+}  // namespace
+
+void *Chunks::take() {
+    {
+        const std::lock_guard hold(mutex_);
+        if (!free_.empty()) {
+            void *const chunk = free_.back();
+            free_.pop_back();
+            return chunk;
+        }
+    }
+    void *chunk = nullptr;
+    check(driver().cuMemHostAlloc(&chunk, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
+    const std::lock_guard hold(mutex_);
+    free_.reserve(++made_);  // so that giving it back, on a thread of the driver, cannot fail
+    return chunk;
+}
+
+void Chunks::give_back(void *chunk) noexcept {
+    const std::lock_guard hold(mutex_);
+    free_.push_back(chunk);
+}
+
+void Chunks::free_all() noexcept {
+    const std::lock_guard hold(mutex_);
+    for (void *const chunk : free_)
+        driver().cuMemFreeHost(chunk);
+    free_.clear();
+}
+
+void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from, const PointerAttributes &of_from,
+                  std::size_t bytes) {
+    queue.submit([&](CUstream stream) {
+        if (of_to.is_of_host() && of_from.is_of_host())
+            enqueue(stream, {to, from, bytes, nullptr, nullptr});
+        else if (of_from.is_of_host())
+            upload(queue.context->chunks, stream, static_cast<std::byte *>(to), static_cast<const std::byte *>(from), bytes);
+        else
+            download(queue.context->chunks, stream, static_cast<std::byte *>(to), static_cast<const std::byte *>(from), bytes);
+    });
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

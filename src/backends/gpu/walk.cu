@@ -1,0 +1,115 @@
+// The kernels behind strided copies and fills, in what CUDA C++ and HIP C++ have in common. For CUDA they are compiled to PTX when
+// Entrepot is built (cmake/cuda_ptx.py) and embedded, so that no compiler is needed where it runs; HIP has no such form for all
+// devices, so the text is embedded, and compiled where it runs.
+//
+// For each unit of 1, 2, 4, 8 and 16 bytes: copy_UNIT, fill_UNIT and transpose_UNIT, the first two also as deep_copy_UNIT and
+// deep_fill_UNIT for walks of many loops.
+#include "path.hpp"
+
+#ifdef __HIP__
+#define __grid_constant__  // which says that a kernel leaves its parameters as they are; HIP has no word for it
+#endif
+
+using namespace entrepot::backends::walks;
+
+namespace {
+
+struct Place {
+    long long to, from;
+};
+
+__device__ inline unsigned divide(unsigned dividend, const Step &step) {
+    return (__umulhi(dividend, step.multiplier) + dividend) >> step.shift;
+}
+
+template <unsigned Depth> __device__ inline Place place_of(unsigned item, const Path<Depth> &path) {
+    Place place{0, 0};
+#pragma unroll 1
+    for (int loop = static_cast<int>(path.depth) - 1; loop > 0; --loop) {
+        const unsigned outer = divide(item, path.steps[loop]);
+        const unsigned index = item - outer * path.steps[loop].count;
+        place.to += index * path.steps[loop].to;
+        place.from += index * path.steps[loop].from;
+        item = outer;
+    }
+    if (path.depth > 0) {
+        place.to += item * path.steps[0].to;
+        place.from += item * path.steps[0].from;
+    }
+    return place;
+}
+
+// Each thread has several items under way at a time, to hide the time that memory takes.
+template <class Unit, unsigned Depth> __device__ inline void copy(char *to, const char *from, const Path<Depth> &path) {
+    constexpr unsigned at_once = 4;
+    const unsigned stride = gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (unsigned first = blockIdx.x * blockDim.x + threadIdx.x; first < path.items; first += at_once * stride) {
+        Unit values[at_once];
+        long long places[at_once];
+#pragma unroll
+        for (unsigned i = 0; i < at_once; ++i)
+            if (first + i * stride < path.items) {
+                const Place place = place_of(first + i * stride, path);
+                places[i] = place.to;
+                values[i] = *reinterpret_cast<const Unit *>(from + place.from);
+            }
+#pragma unroll
+        for (unsigned i = 0; i < at_once; ++i)
+            if (first + i * stride < path.items)
+                *reinterpret_cast<Unit *>(to + places[i]) = values[i];
+    }
+}
+
+template <class Unit, unsigned Depth> __device__ inline void fill(char *to, Unit value, const Path<Depth> &path) {
+    const unsigned stride = gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (unsigned item = blockIdx.x * blockDim.x + threadIdx.x; item < path.items; item += stride)
+        *reinterpret_cast<Unit *>(to + place_of(item, path).to) = value;
+}
+
+// A tile is read along the neighbours of `from` and written along those of `to`. The odd column keeps the banks apart.
+template <class Unit> __device__ inline void transpose(char *to, const char *from, const Transposition &plan) {
+    __shared__ Unit kept[tile][tile + 1];
+    const unsigned column_tile = blockIdx.x % plan.column_tiles;
+    const unsigned rest = blockIdx.x / plan.column_tiles;
+    const Place place = place_of(rest / plan.row_tiles, plan.batch);
+    const unsigned column = column_tile * tile, row = rest % plan.row_tiles * tile;
+    from += place.from;
+    to += place.to;
+    for (unsigned i = threadIdx.y; i < tile; i += tile_rows)
+        if (column + i < plan.columns && row + threadIdx.x < plan.rows)
+            kept[i][threadIdx.x] =
+                *reinterpret_cast<const Unit *>(from + (column + i) * plan.column_from + (row + threadIdx.x) * plan.row_from);
+    __syncthreads();
+    for (unsigned i = threadIdx.y; i < tile; i += tile_rows)
+        if (row + i < plan.rows && column + threadIdx.x < plan.columns)
+            *reinterpret_cast<Unit *>(to + (row + i) * plan.row_to + (column + threadIdx.x) * static_cast<long long>(sizeof(Unit))) =
+                kept[threadIdx.x][i];
+}
+
+}  // namespace
+
+#define KERNELS(bytes, Unit)                                                                                                     \
+    extern "C" __global__ void copy_##bytes(char *to, const char *from, const __grid_constant__ Path<usual_depth> path) {        \
+        copy<Unit>(to, from, path);                                                                                              \
+    }                                                                                                                            \
+    extern "C" __global__ void deep_copy_##bytes(char *to, const char *from,                                                     \
+                                                 const __grid_constant__ Path<greatest_depth> path) {                            \
+        copy<Unit>(to, from, path);                                                                                              \
+    }                                                                                                                            \
+    extern "C" __global__ void fill_##bytes(char *to, Unit value, const __grid_constant__ Path<usual_depth> path) {              \
+        fill(to, value, path);                                                                                                   \
+    }                                                                                                                            \
+    extern "C" __global__ void deep_fill_##bytes(char *to, Unit value, const __grid_constant__ Path<greatest_depth> path) {      \
+        fill(to, value, path);                                                                                                   \
+    }                                                                                                                            \
+    extern "C" __global__ void transpose_##bytes(char *to, const char *from, const __grid_constant__ Transposition plan) {       \
+        transpose<Unit>(to, from, plan);                                                                                         \
+    }
+
+KERNELS(1, unsigned char)
+KERNELS(2, unsigned short)
+KERNELS(4, unsigned int)
+KERNELS(8, unsigned long long)
+KERNELS(16, uint4)

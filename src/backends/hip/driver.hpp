@@ -1,0 +1,400 @@
+// The HIP runtime: opened when the backend is first asked for, never linked; every status of it goes through one check.
+//
+// The sources of backends/gpu use the names of CUDA's driver, and this header says what each of them is in HIP. Most functions
+// have a twin that takes the same arguments; where HIP does something else, or versions of it differ, driver.cpp has a function
+// that stands between. What is declared is HIP's binary interface as its versions 5, 6 and 7 share it, so that no header of
+// theirs is needed: two of them contradict each other, and what runs may be either. A test compares this with the headers that it
+// finds.
+//
+// A device has one context in HIP, and the functions for others are deprecated: a CUcontext is a device's place in the list.
+#pragma once
+#include "backends/boundary.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace entrepot::backends::hip {
+
+// How messages and selectors call what the shared sources (backends/gpu) stand for here.
+inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP", *visible_devices = "HIP_VISIBLE_DEVICES";
+inline constexpr const char *partition_advice =
+    "an administrator may choose another compute partition, and its parts are devices then";
+inline constexpr const char *context_mark_advice = "HIP has nothing that marks all work of a device";
+
+// -------------------------------------------------------------------- types
+
+using CUdevice = int;
+using CUdeviceptr = std::uintptr_t;
+using CUcontext = struct DeviceOfContext *;
+using CUstream = struct ihipStream_t *;
+using CUevent = struct ihipEvent_t *;
+using CUmodule = struct ihipModule_t *;
+using CUfunction = struct ihipModuleSymbol_t *;
+using CUmemoryPool = struct ihipMemPoolHandle_t *;
+using CUmemGenericAllocationHandle = struct ihipMemGenericAllocationHandle *;
+using CUgraph = struct ihipGraph *;
+using CUgraphNode = struct hipGraphNode *;
+using CUuserObject = struct hipUserObject *;
+using CUhostFn = void (*)(void *user);
+using cuuint64_t = unsigned long long;
+
+inline const CUstream CU_STREAM_LEGACY = nullptr;
+inline const CUstream CU_STREAM_PER_THREAD = reinterpret_cast<CUstream>(std::uintptr_t{2});
+
+enum CUresult : int {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214,
+    CUDA_ERROR_INVALID_KERNEL_FILE = 218,
+    CUDA_ERROR_INVALID_SOURCE = 300,
+    CUDA_ERROR_SHARED_OBJECT_INIT_FAILED = 303,
+    CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_NOT_READY = 600,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+    CUDA_ERROR_ASSERT = 710,
+    CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+    CUDA_ERROR_NOT_SUPPORTED = 801,
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+    CUDA_ERROR_INVALID_CLUSTER_SIZE = -1,  // never: HIP has no clusters
+};
+
+enum CUdevice_attribute : int {
+    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 9,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 10,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 23,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 26,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 27,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z = 28,
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 56,
+    CU_DEVICE_ATTRIBUTE_MAX_PITCH = 58,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 61,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
+    CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS = 65,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 74,  // all that a work-group may have needs no asking
+    CU_DEVICE_ATTRIBUTE_WARP_SIZE = 87,
+    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 88,
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 89,  // from HIP 6 on, and then with files for other processes
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 89,
+    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = -1,  // of these HIP knows nothing: no device has it
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = -1,
+};
+
+enum CUfunction_attribute : int {
+    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = -1,
+};
+
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };       // answered in driver.cpp
+enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };  // HIP's are without effect
+
+// Ours: the numbers of HIP 5 and 6 contradict each other, and pointers.cpp reads either.
+enum CUmemorytype : int { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
+
+enum : unsigned {
+    CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_MEM_ATTACH_GLOBAL = 1,
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_EVENT_DEFAULT = 0,
+    CU_EVENT_DISABLE_TIMING = 2,
+    CU_EVENT_WAIT_DEFAULT = 0,
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
+    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
+    CU_GRAPH_USER_OBJECT_MOVE = 1,
+};
+
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+
+struct CUuuid {
+    char bytes[16];
+};
+struct CUipcMemHandle {
+    char reserved[64];
+};
+struct CUmemFabricHandle {
+    char data[64];
+};
+
+enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
+enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1, CU_MEM_HANDLE_TYPE_FABRIC = 0 };
+enum CUmemAccess_flags : int { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
+enum CUmemAllocationGranularity_flags : int { CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0 };
+
+struct CUmemLocation {
+    CUmemLocationType type;
+    int id;
+};
+struct CUmemAccessDesc {
+    CUmemLocation location;
+    CUmemAccess_flags flags;
+};
+struct CUmemPoolProps {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *security_attributes;
+    std::size_t most_bytes;
+    unsigned char reserved[56];
+};
+struct CUmemAllocationProp {  // as it is since HIP 6
+    CUmemAllocationType type;
+    CUmemAllocationHandleType requestedHandleTypes;
+    CUmemLocation location;
+    void *metadata;
+    unsigned char flags[8];
+};
+
+// Ours: HIP 7 has such structures too, and those before have not.
+enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
+struct CUlaunchAttribute {
+    CUlaunchAttributeID id;
+    struct {
+        int cooperative;
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
+    } value;
+};
+struct CUlaunchConfig {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+
+// HIP's own, which pointers.cpp and strided.cpp use.
+struct hipPointerAttribute_t {
+    int type, device;
+    void *devicePointer, *hostPointer;
+    int isManaged;
+    unsigned allocationFlags;
+};
+struct hipPitchedPtr {
+    void *ptr;
+    std::size_t pitch, xsize, ysize;
+};
+struct hipMemcpy3DParms {
+    void *srcArray;
+    std::size_t srcPos[3];
+    hipPitchedPtr srcPtr;
+    void *dstArray;
+    std::size_t dstPos[3];
+    hipPitchedPtr dstPtr;
+    std::size_t width, height, depth;
+    int kind;
+};
+inline constexpr int hipMemcpyDefault = 4;
+
+// ---------------------------------------------------------------- functions
+
+// The functions that have a twin: CUDA's name, HIP's, and what it takes.
+// clang-format off
+#define ENTREPOT_HIP_TWINS(twin) \
+    twin(cuDriverGetVersion, hipRuntimeGetVersion, (int *version)) \
+    twin(cuDeviceGetCount, hipGetDeviceCount, (int *count)) \
+    twin(cuDeviceGet, hipDeviceGet, (CUdevice *device, int number)) \
+    twin(cuDeviceGetName, hipDeviceGetName, (char *name, int bytes, CUdevice device)) \
+    twin(cuDeviceTotalMem, hipDeviceTotalMem, (std::size_t *bytes, CUdevice device)) \
+    twin(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) \
+    twin(cuDeviceGetUuid, hipDeviceGetUuid, (CUuuid *number, CUdevice device)) \
+    twin(cuCtxGetDevice, hipGetDevice, (CUdevice *device)) \
+    twin(cuCtxSynchronize, hipDeviceSynchronize, ()) \
+    twin(cuStreamCreate, hipStreamCreateWithFlags, (CUstream *stream, unsigned flags)) \
+    twin(cuStreamDestroy, hipStreamDestroy, (CUstream stream)) \
+    twin(cuStreamSynchronize, hipStreamSynchronize, (CUstream stream)) \
+    twin(cuStreamWaitEvent, hipStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags)) \
+    twin(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
+    twin(capture_info, hipStreamGetCaptureInfo_v2, \
+         (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph, const CUgraphNode **dependencies, \
+          std::size_t *dependency_count)) \
+    twin(cuEventCreate, hipEventCreateWithFlags, (CUevent *event, unsigned flags)) \
+    twin(cuEventDestroy, hipEventDestroy, (CUevent event)) \
+    twin(cuEventRecord, hipEventRecord, (CUevent event, CUstream stream)) \
+    twin(cuEventSynchronize, hipEventSynchronize, (CUevent event)) \
+    twin(event_elapsed_time, hipEventElapsedTime, (float *milliseconds, CUevent from, CUevent to)) \
+    twin(cuMemPoolCreate, hipMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *properties)) \
+    twin(cuMemPoolSetAccess, hipMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *access, std::size_t count)) \
+    twin(cuMemPoolTrimTo, hipMemPoolTrimTo, (CUmemoryPool pool, std::size_t bytes)) \
+    twin(cuMemAllocFromPoolAsync, hipMallocFromPoolAsync, \
+         (CUdeviceptr *pointer, std::size_t bytes, CUmemoryPool pool, CUstream stream)) \
+    twin(cuMemFreeAsync, hipFreeAsync, (CUdeviceptr pointer, CUstream stream)) \
+    twin(cuMemAlloc, hipMalloc, (CUdeviceptr *pointer, std::size_t bytes)) \
+    twin(cuMemAllocManaged, hipMallocManaged, (CUdeviceptr *pointer, std::size_t bytes, unsigned flags)) \
+    twin(cuMemFree, hipFree, (CUdeviceptr pointer)) \
+    twin(cuMemHostAlloc, hipHostMalloc, (void **pointer, std::size_t bytes, unsigned flags)) \
+    twin(cuMemFreeHost, hipHostFree, (void *pointer)) \
+    twin(cuMemGetInfo, hipMemGetInfo, (std::size_t *free, std::size_t *all)) \
+    twin(cuMemGetAllocationGranularity, hipMemGetAllocationGranularity, \
+         (std::size_t *step, const CUmemAllocationProp *properties, CUmemAllocationGranularity_flags option)) \
+    twin(cuMemGetAllocationPropertiesFromHandle, hipMemGetAllocationPropertiesFromHandle, \
+         (CUmemAllocationProp *properties, CUmemGenericAllocationHandle block)) \
+    twin(cuMemCreate, hipMemCreate, (CUmemGenericAllocationHandle *block, std::size_t bytes, \
+                                     const CUmemAllocationProp *properties, unsigned long long flags)) \
+    twin(cuMemRelease, hipMemRelease, (CUmemGenericAllocationHandle block)) \
+    twin(cuMemMap, hipMemMap, (CUdeviceptr start, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle block, \
+                               unsigned long long flags)) \
+    twin(cuMemUnmap, hipMemUnmap, (CUdeviceptr start, std::size_t bytes)) \
+    twin(cuMemSetAccess, hipMemSetAccess, \
+         (CUdeviceptr start, std::size_t bytes, const CUmemAccessDesc *access, std::size_t count)) \
+    twin(cuMemAddressReserve, hipMemAddressReserve, (CUdeviceptr *start, std::size_t bytes, std::size_t alignment, \
+                                                     CUdeviceptr wanted, unsigned long long flags)) \
+    twin(cuMemAddressFree, hipMemAddressFree, (CUdeviceptr start, std::size_t bytes)) \
+    twin(cuMemExportToShareableHandle, hipMemExportToShareableHandle, \
+         (void *name, CUmemGenericAllocationHandle block, CUmemAllocationHandleType type, unsigned long long flags)) \
+    twin(cuMemImportFromShareableHandle, hipMemImportFromShareableHandle, \
+         (CUmemGenericAllocationHandle *block, void *name, CUmemAllocationHandleType type)) \
+    twin(cuIpcGetMemHandle, hipIpcGetMemHandle, (CUipcMemHandle *name, CUdeviceptr pointer)) \
+    twin(cuIpcOpenMemHandle, hipIpcOpenMemHandle, (CUdeviceptr *pointer, CUipcMemHandle name, unsigned flags)) \
+    twin(cuIpcCloseMemHandle, hipIpcCloseMemHandle, (CUdeviceptr pointer)) \
+    twin(cuMemsetD8Async, hipMemsetD8Async, (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream)) \
+    twin(cuMemsetD16Async, hipMemsetD16Async, (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream)) \
+    twin(cuMemsetD32Async, hipMemsetD32Async, (CUdeviceptr to, int value, std::size_t count, CUstream stream)) \
+    twin(cuModuleUnload, hipModuleUnload, (CUmodule module)) \
+    twin(cuModuleGetFunction, hipModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) \
+    twin(cuFuncGetAttribute, hipFuncGetAttribute, (int *value, CUfunction_attribute which, CUfunction function)) \
+    twin(cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, \
+         (int *groups, CUfunction function, int group, std::size_t dynamic_bytes)) \
+    twin(cuLaunchKernel, hipModuleLaunchKernel, \
+         (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+          unsigned block_z, unsigned dynamic_bytes, CUstream stream, void **parameters, void **extra))
+
+// The functions of HIP behind those of CUDA that have none, for driver.cpp and its neighbours.
+#define ENTREPOT_HIP_OWN(required, optional) \
+    required(hipSetDevice, (int device)) \
+    required(hipGetLastError, ()) \
+    required(hipDeviceGetAttribute, (int *value, CUdevice_attribute which, CUdevice device)) \
+    required(hipDeviceEnablePeerAccess, (int peer, unsigned flags)) \
+    required(hipStreamQuery, (CUstream stream)) \
+    required(hipEventQuery, (CUevent event)) \
+    optional(hipStreamGetDevice, (CUstream stream, CUdevice *device)) \
+    optional(hipUserObjectCreate, (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags)) \
+    optional(hipUserObjectRelease, (CUuserObject object, unsigned references)) \
+    optional(hipGraphRetainUserObject, (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
+    optional(hipLaunchHostFunc, (CUstream stream, CUhostFn function, void *user)) \
+    required(hipStreamAddCallback, (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, unsigned flags)) \
+    required(hipPointerGetAttributes, (hipPointerAttribute_t *found, const void *pointer)) \
+    required(hipMemGetAddressRange, (CUdeviceptr *base, std::size_t *size, CUdeviceptr pointer)) \
+    required(hipMemcpyAsync, (void *to, const void *from, std::size_t bytes, int kind, CUstream stream)) \
+    required(hipMemcpyPeerAsync, \
+             (CUdeviceptr to, int to_device, CUdeviceptr from, int from_device, std::size_t bytes, CUstream stream)) \
+    required(hipMemcpy2DAsync, (void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width, \
+                                std::size_t height, int kind, CUstream stream)) \
+    required(hipMemcpy3DAsync, (const hipMemcpy3DParms *plan, CUstream stream)) \
+    required(hipModuleLoadData, (CUmodule *module, const void *image)) \
+    required(hipModuleLaunchCooperativeKernel, \
+             (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+              unsigned block_z, unsigned dynamic_bytes, CUstream stream, void **parameters))
+// clang-format on
+
+struct Driver {
+#define ENTREPOT_HIP_TWIN(name, of_hip, takes) CUresult(*name) takes = nullptr;
+    ENTREPOT_HIP_TWINS(ENTREPOT_HIP_TWIN)
+#undef ENTREPOT_HIP_TWIN
+#define ENTREPOT_HIP_MEMBER(name, takes) CUresult(*name) takes = nullptr;
+    ENTREPOT_HIP_OWN(ENTREPOT_HIP_MEMBER, ENTREPOT_HIP_MEMBER)
+#undef ENTREPOT_HIP_MEMBER
+    int (*hipGetStreamDeviceId)(CUstream stream) = nullptr;  // before hipStreamGetDevice (5.6), which is preferred
+    const char *(*hipGetErrorName)(CUresult code) = nullptr;
+    const char *(*hipGetErrorString)(CUresult code) = nullptr;
+
+    // What stands between; in driver.cpp, but for those of launches and IPC, beside what they need.
+    CUresult (*cuDeviceGetAttribute)(int *value, CUdevice_attribute which, CUdevice device) = nullptr;
+    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device) = nullptr;
+    CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device) = nullptr;
+    CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned *flags, int *active) = nullptr;
+    CUresult (*cuCtxGetCurrent)(CUcontext *context) = nullptr;
+    CUresult (*cuCtxEnablePeerAccess)(CUcontext peer, unsigned flags) = nullptr;
+    CUresult (*cuCtxRecordEvent)(CUcontext context, CUevent event) = nullptr;  // HIP has none
+    CUresult (*cuStreamGetCtx)(CUstream stream, CUcontext *context) = nullptr;
+    CUresult (*cuStreamQuery)(CUstream stream) = nullptr;
+    CUresult (*cuEventQuery)(CUevent event) = nullptr;
+    CUresult (*cuPointerGetAttribute)(void *value, CUpointer_attribute which, CUdeviceptr pointer) = nullptr;
+    CUresult (*cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) = nullptr;
+    CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUcontext of_from, std::size_t bytes,
+                                  CUstream stream) = nullptr;
+    CUresult (*cuLaunchHostFunc)(CUstream stream, CUhostFn function, void *user) = nullptr;
+    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
+                                   unsigned flags) = nullptr;
+    CUresult (*cuUserObjectRelease)(CUuserObject object, unsigned references) = nullptr;
+    CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
+    CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                                   void **values) = nullptr;
+    CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;  // of these HIP has not all
+    CUresult (*cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count, CUmodule module) = nullptr;
+    CUresult (*cuFuncGetName)(const char **name, CUfunction function) = nullptr;
+    CUresult (*cuFuncGetParamInfo)(CUfunction function, std::size_t index, std::size_t *offset, std::size_t *bytes) = nullptr;
+    CUresult (*cuFuncSetAttribute)(CUfunction function, CUfunction_attribute which, int value) = nullptr;
+    CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) = nullptr;
+
+    int version = 0;  // 60140093 for HIP 6.1
+    std::string path;
+
+    int major() const noexcept { return version / 10000000; }
+};
+
+// Set by `open_driver`, before any other function of the backend runs.
+inline const Driver *opened_driver = nullptr;
+inline const Driver &driver() noexcept { return *opened_driver; }
+
+// The library, opened and not initialised: that of ENTREPOT_HIP_LIBRARY, else the copy that is in the process already, else a
+// package's, else the system's. Refuses with EP_UNAVAILABLE, saying what was tried.
+void *hip_library();
+
+// "6.1" of 60140093.
+std::string version_text(int version);
+
+// Opens and initialises the runtime. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
+void open_driver();
+
+// `function` by CUDA's name; the message has HIP's.
+[[noreturn]] void fail(CUresult code, const char *function);
+
+inline void check(CUresult code, const char *function) {
+    if (code != CUDA_SUCCESS) [[unlikely]]
+        fail(code, function);
+}
+
+// "hipErrorInvalidValue (invalid argument)"
+std::string text_of(CUresult code);
+
+inline CUcontext context_at(CUdevice device) noexcept {
+    return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(device) + 1);
+}
+inline CUdevice device_at(CUcontext context) noexcept {
+    return static_cast<CUdevice>(reinterpret_cast<std::uintptr_t>(context) - 1);
+}
+
+// Makes a context's device the current one of this thread, and the caller's again when it goes.
+class Current {
+public:
+    explicit Current(CUcontext context) {
+        check(driver().cuCtxGetDevice(&before_), "cuCtxGetDevice");
+        now_ = device_at(context);
+        if (now_ != before_)
+            check(driver().hipSetDevice(now_), "hipSetDevice");
+    }
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+    ~Current() {
+        if (now_ != before_)
+            driver().hipSetDevice(before_);
+    }
+
+private:
+    CUdevice before_ = 0, now_ = 0;
+};
+
+}  // namespace entrepot::backends::hip

@@ -1,0 +1,109 @@
+#include "backends/hip/rtc.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace entrepot::backends::hip {
+namespace {
+
+// ------------------------------------------------------------------ library
+
+// Before HIP 6 there was only the runtime itself; HIP 7 has it beside the runtime alone.
+constexpr const char *library_names[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"};
+
+std::string folder_of(void *library) {
+    Dl_info info{};
+    const void *const known = dlsym(library, "hipInit");
+    if (known == nullptr || dladdr(known, &info) == 0)
+        return {};
+    const std::string path = info.dli_fname;
+    return path.substr(0, path.rfind('/') + 1);
+}
+
+void *open_library(void *runtime) {
+    if (dlsym(runtime, "hiprtcCompileProgram") != nullptr)
+        return runtime;
+    for (const char *name : library_names)
+        for (const std::string &place : {folder_of(runtime) + name, std::string(name)})
+            if (void *const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL))
+                return library;
+    refuse(EP_UNAVAILABLE, "HIP C++ is compiled by hipRTC (", library_names[0], ", ", library_names[1], " or ", library_names[2],
+           "), and it is not installed beside the HIP runtime: ROCm has it in hip-runtime-amd or libhiprtc");
+}
+
+const Rtc *describe(void *library) {
+    auto made = std::make_unique<Rtc>();
+    const auto look_up = [&](auto &function, const char *name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        if (function == nullptr)
+            refuse(EP_UNAVAILABLE, "hipRTC has no function ", name, ": it is older than HIP 5.2, update it");
+    };
+#define ENTREPOT_HIPRTC_LOOK_UP(name, of_hip, takes) look_up(made->name, #of_hip);
+    ENTREPOT_HIPRTC(ENTREPOT_HIPRTC_LOOK_UP)
+#undef ENTREPOT_HIPRTC_LOOK_UP
+    look_up(made->nvrtcGetErrorString, "hiprtcGetErrorString");
+    Dl_info info{};
+    made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
+    made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
+    return made.release();
+}
+
+// ------------------------------------------------------------------ options
+
+bool names_architecture(const std::string &option) {
+    return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
+}
+
+// ------------------------------------------------------------------- target
+
+// Of what the properties of a device are in HIP 5 and since HIP 6, where the architecture stands.
+struct Properties {
+    const char *function;
+    std::size_t bytes, architecture;
+};
+constexpr Properties known_properties[] = {{"hipGetDevicePropertiesR0600", 1472, 1160}, {"hipGetDeviceProperties", 792, 396}};
+constexpr std::size_t architecture_bytes = 256;
+
+}  // namespace
+
+Target target_of(CUdevice device) {
+    for (const Properties &known : known_properties) {
+        const auto function = reinterpret_cast<CUresult (*)(void *, int)>(dlsym(hip_library(), known.function));
+        if (function == nullptr)
+            continue;
+        alignas(16) std::array<char, 4096> properties{};  // versions to come may add to the end
+        check(function(properties.data(), device), known.function);
+        const char *const found = properties.data() + known.architecture;
+        return {std::string(found, strnlen(found, architecture_bytes))};
+    }
+    refuse(EP_UNAVAILABLE, "the HIP runtime has neither ", known_properties[0].function, " nor ", known_properties[1].function);
+}
+
+// Never closed.
+const Rtc &newest_rtc() {
+    static const Rtc &only = *describe(open_library(hip_library()));
+    return only;
+}
+
+const Rtc &rtc_for(const Target &) { return newest_rtc(); }
+
+Words all_options(const Rtc &, const Request &request) {
+    Words options = request.options;
+    if (std::none_of(options.begin(), options.end(), names_architecture))
+        options.push_back("--offload-arch=" + request.target.architecture);
+    return options;
+}
+
+std::string image_of(const Rtc &rtc, nvrtcProgram program) {
+    std::size_t size = 0;
+    rtc.check(rtc.nvrtcGetCodeSize(program, &size), "nvrtcGetCodeSize");
+    std::string image(size, '\0');
+    rtc.check(rtc.nvrtcGetCode(program, image.data()), "nvrtcGetCode");
+    return image;
+}
+
+}  // namespace entrepot::backends::hip

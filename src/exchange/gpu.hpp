@@ -1,0 +1,23 @@
+// The devices of CUDA and of HIP, for protocols that do not say whose of the two their memory is: the drivers are asked.
+#pragma once
+#include <entrepot/device/registry.hpp>
+
+#include <string>
+#include <vector>
+
+namespace entrepot::exchange {
+
+// A backend's devices; none where it is absent or sees none. The list lives as long as the process.
+struct GpuDevices {
+    const std::vector<Device> *list = nullptr;
+    std::string reason;  // why there are none
+
+    explicit operator bool() const noexcept { return list != nullptr; }
+    const Device &front() const { return list->front(); }
+};
+
+// Asked once: looking them up takes as long as asking the driver.
+const GpuDevices &cuda_devices();
+const GpuDevices &hip_devices();
+
+}  // namespace entrepot::exchange

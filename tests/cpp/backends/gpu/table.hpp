@@ -1,0 +1,19 @@
+// The table under test, CUDA's or HIP's, for tests that hold for both: ENTREPOT_GPU says which, as in the sources.
+#pragma once
+#include "backends/gpu/driver.hpp"
+
+#include <backends/contract.hpp>
+
+namespace entrepot::contract {
+
+// Opened by main, which ends the program where there is no device.
+const ep_backend &gpu_table();
+
+inline auto current_context() {
+    using namespace backends::ENTREPOT_GPU;
+    CUcontext now = nullptr;
+    check(driver().cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+    return now;
+}
+
+}  // namespace entrepot::contract

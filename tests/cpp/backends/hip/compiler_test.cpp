@@ -1,0 +1,84 @@
+// hipRTC: what is compiled for which architecture, what is refused with which words, and our own kernels.
+#include "backends/gpu/compiler.hpp"
+
+#include <backends/contract.hpp>
+
+#include "../gpu/kernels.hpp"
+
+namespace entrepot::backends::hip {
+
+extern const char walk_text[];  // generated from walk.cu
+
+namespace {
+
+const std::string source = R"(
+    template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
+    extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; })";
+
+Request request(std::string text = source, Words options = {}, std::string architecture = "gfx90a") {
+    return {std::move(text), std::move(options), "", {std::move(architecture)}};
+}
+
+void check_refused(ep_status status, const std::string &words, const Request &asked) {
+    std::string log;
+    try {
+        compile(asked, log);
+        FAIL("it was compiled");
+    } catch (const Refusal &refusal) {
+        CHECK(refusal.status == status);
+        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n", log);
+    }
+}
+
+// Of a code object or a bundle: it names the kernel.
+bool holds(const Code &code, const std::string &name) { return code.image.find(name) != std::string::npos; }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("hipRTC");
+
+TEST_CASE("code is made for the device's architecture, without a device") {
+    for (const char *architecture : {"gfx90a", "gfx906", "gfx90a:sramecc+:xnack-"}) {
+        std::string log;
+        const Code code = compile(request(source, {}, architecture), log);
+        CHECK_MESSAGE(holds(code, "twice"), architecture);
+        CHECK(code.lowered_name.empty());
+    }
+}
+
+TEST_CASE("a template has the name that the compiler gave it") {
+    std::string log;
+    Request one = request();
+    one.expression = "scale<double>";
+    const Code code = compile(one, log);
+    CHECK(holds(code, "scale"));
+    CHECK_MESSAGE(holds(code, code.lowered_name), code.lowered_name);
+    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
+}
+
+// An architecture that it does not know is not among these: Debian's hipRTC 5.2 ends the process over it.
+TEST_CASE("source that is wrong leaves its reasons in the log") {
+    check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
+}
+
+TEST_CASE("the architecture may be the user's choice") {
+    std::string log;
+    Request chosen = request(source, {"--offload-arch=gfx906"}, "no architecture at all");
+    CHECK(holds(compile(chosen, log), "twice"));
+}
+
+TEST_CASE("the kernels of the contract compile, and our own") {
+    std::string log;
+    for (const auto &[text, name] :
+         {std::pair(contract::gpu_kernels::indices, "indices"), std::pair(contract::gpu_kernels::spin, "spin"),
+          std::pair(contract::gpu_kernels::reverse, "reverse")})
+        CHECK(holds(compile(request(text), log), name));
+    const Code walks = compile(request(walk_text, {"-std=c++17"}), log);
+    for (const char *verb : {"copy_", "deep_copy_", "fill_", "deep_fill_", "transpose_"})
+        for (const char *unit : {"1", "2", "4", "8", "16"})
+            CHECK(holds(walks, std::string(verb) + unit));
+}
+
+TEST_SUITE_END();
+
+}  // namespace entrepot::backends::hip

@@ -1,0 +1,28 @@
+// Runs the HIP backend's tests; without a device they are skipped with the reason, or fail if ENTREPOT_REQUIRE names hip.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include "backends/hip/table.hpp"
+
+#include "../gpu/table.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace entrepot::contract {
+
+static const ep_backend *opened = nullptr;
+
+const ep_backend &gpu_table() { return *opened; }
+
+}  // namespace entrepot::contract
+
+int main(int argc, char **argv) {
+    constexpr int skipped = 77;
+    using entrepot::contract::loader, entrepot::contract::opened;
+    if (entrepot_hip_backend(&loader, &opened) != EP_OK) {
+        const char *const required = std::getenv("ENTREPOT_REQUIRE");
+        std::fprintf(stderr, "skipped: %s\n", entrepot::contract::last_error().c_str());
+        return required && std::string_view(required).find("hip") != std::string_view::npos ? 1 : skipped;
+    }
+    return doctest::Context(argc, argv).run();
+}

@@ -1,0 +1,77 @@
+"""Why there is no HIP: runtimes that are not there, do not load, see nothing or are too old, each with its reason."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import entrepot._core as core
+
+REASON = "import entrepot._core as core; print(dict((name, reason) for name, _, reason in core.backends())['hip'])"
+RUNTIME = """
+int hipInit(unsigned flags) {{ return {code}; }}
+const char *hipGetErrorName(int code) {{ return "hipError{name}"; }}
+const char *hipGetErrorString(int code) {{ return "{text}"; }}
+"""
+
+if "not part of this build" in {name: reason for name, _, reason in core.backends()}["hip"]:
+    pytest.skip("this build has no HIP backend", allow_module_level=True)
+
+
+def reason_with(library, code=REASON):
+    variables = {**os.environ, "ENTREPOT_HIP_LIBRARY": str(library)}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    """Makes a runtime of the given source."""
+
+    def make(source):
+        (tmp_path / "hip.c").write_text(source)
+        library = tmp_path / "libamdhip64.so.6"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "hip.c"], check=True)
+        return library
+
+    return make
+
+
+@pytest.mark.parametrize(("code", "name"), [(100, "NoDevice"), (101, "InvalidDevice")])
+def test_a_runtime_without_a_device_is_quoted_with_what_hides_devices(runtime, code, name):
+    library = runtime(RUNTIME.format(code=code, name=name, text="what the runtime says"))
+    reason = reason_with(library)
+    assert f"hipInit of {library} failed with hipError{name} (what the runtime says)" in reason
+    assert "HIP_VISIBLE_DEVICES" in reason
+
+
+def test_a_text_that_is_the_name_is_not_said_twice(runtime):
+    reason = reason_with(runtime(RUNTIME.format(code=999, name="Unknown", text="hipErrorUnknown")))
+    assert reason.count("hipErrorUnknown") == 1
+
+
+def test_a_runtime_that_lacks_functions_is_told_to_be_updated(runtime):
+    reason = reason_with(runtime(RUNTIME.format(code=0, name="Success", text="no error")))
+    assert "has no function hip" in reason
+    assert "older than HIP 5.2" in reason
+
+
+def test_a_library_that_does_not_load_is_named_with_the_variable(tmp_path):
+    reason = reason_with(tmp_path / "nothing.so")
+    assert reason.startswith(f"ENTREPOT_HIP_LIBRARY is {tmp_path}/nothing.so, which does not load:")
+
+
+def test_asking_for_a_hip_device_says_why_there_is_none(runtime):
+    library = runtime(RUNTIME.format(code=100, name="NoDevice", text="no device"))
+    code = "import entrepot as ep\ntry: ep.device('hip:0')\nexcept ep.DeviceError as error: print(error)"
+    assert "hipErrorNoDevice" in reason_with(library, code)
+
+
+def test_debians_runtime_without_a_device_is_an_ordinary_absence():
+    reason = {name: reason for name, _, reason in core.backends()}["hip"]
+    if "libamdhip64" not in reason or "failed" not in reason:
+        pytest.skip(f"no runtime without a device is here: {reason}")
+    assert "the runtime sees no device" in reason

@@ -1,0 +1,52 @@
+"""The examples as modules, what their kernels are in a dialect, and further kernels whose text compilers are shown."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+from kernel import test_functions_of_groups as functions_of_groups
+from kernel import test_mathematics as mathematics
+
+FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
+
+
+# Kernels of the contract suite whose text the compilers of GPUs have not seen otherwise.
+OF_THE_SUITE = [
+    *[
+        (mathematics.of_integers, f"void(int64[:, :], int64[:, :], {dtype}[::1], {dtype}[::1])")
+        for dtype in ("int8", "uint32", "int64")
+    ],
+    *[
+        (mathematics.of_parts, f"void({dtype}[:, :], int64[::1], {dtype}[::1], {dtype}[::1], int64[::1])")
+        for dtype in ("float16", "bfloat16", "float32", "float64")
+    ],
+    (mathematics.of_tuples, "void(float64[:, :], float64[:, :])"),
+    (mathematics.of_complex, "void(complex64[:, :], complex64[::1])"),
+    (mathematics.of_complex, "void(complex128[:, :], complex128[::1])"),
+    (mathematics.told_of_complex, "void(bool[:, :], complex128[::1], complex128[::1])"),
+    (functions_of_groups.statistics, "void(float64[:, :], float64[::1])"),
+    (functions_of_groups.normalised, "void(float32[::1])"),
+]
+
+
+def texts_of(name: str, dialect: str) -> list[str]:
+    """Of each kernel that the example launches, as it is for the host's arguments."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(FOLDER))
+        shadowed = sys.modules.pop(name, None)
+        try:
+            module = importlib.import_module(name)
+        finally:
+            sys.modules.pop(name, None)
+            if shadowed is not None:
+                sys.modules[name] = shadowed
+    module.check(ep.device("host"))
+    kernels = [each for each in vars(module).values() if isinstance(each, type(dppy.kernel(lambda x: None)))]
+    return [each.source(dialect) for each in kernels if each.specialisations]

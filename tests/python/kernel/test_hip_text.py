@@ -1,0 +1,56 @@
+"""HIP C++ that comes out of kernels: hipRTC, which needs no GPU, takes the text of every example as it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.examples import EXAMPLES, OF_THE_SUITE, texts_of
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host, pytest.mark.hip_library]
+
+
+def compile_for_mi250(text: str) -> str:
+    """What the compiler says against the text; empty where it takes it."""
+    from entrepot import hiprtc
+
+    _, program = hiprtc.hiprtcCreateProgram(text.encode(), b"kernel.hip", 0, None, None)
+    options = [b"--offload-arch=gfx90a", b"-fwrapv"]
+    (failed,) = hiprtc.hiprtcCompileProgram(program, len(options), options)
+    _, size = hiprtc.hiprtcGetProgramLogSize(program)
+    log = bytearray(size)
+    hiprtc.hiprtcGetProgramLog(program, log)
+    hiprtc.hiprtcDestroyProgram(program.createRef())
+    return log.decode() or "refused" if failed else ""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_kernel_of_the_example_compiles(name):
+    texts = texts_of(name, "hip")
+    assert texts
+    for text in texts:
+        assert compile_for_mi250(text) == "", text
+
+
+@pytest.mark.parametrize("kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each))
+def test_kernels_of_the_suite_compile(kernel, signature):
+    text = kernel.source("hip", signature=signature)
+    assert compile_for_mi250(text) == "", text
+
+
+def test_the_compiler_is_heard():
+    assert "error" in compile_for_mi250("not a program")
+
+
+@dppy.kernel
+def least_and_greatest(found, values):
+    i = dppy.get_global_id(0)
+    dppy.atomic.min(found, 0, values[i])
+    dppy.atomic.max(found, 1, values[i])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])
+def test_atomics_of_every_type_compile(dtype):
+    """HIP 5.2 has no atomicMin and no atomicMax of signed integers of 64 bits."""
+    text = least_and_greatest.source("hip", signature=f"void({dtype}[::1], {dtype}[::1])")
+    assert compile_for_mi250(text) == ""
