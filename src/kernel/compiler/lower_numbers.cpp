@@ -9,7 +9,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-std::string quoted(const FunctionRow &row) { return "`" + std::string(row.name) + "`"; }
+std::string quoted(const FunctionRow &row) { return sentence_of("`", row.name, "`"); }
 
 }  // namespace
 
