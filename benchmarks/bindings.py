@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-import subprocess
-import sys
 from typing import Any
 
 from entrepot import LibraryError, hip
 
-from .harness import Pair, Result
+from .harness import Pair, Result, processes_ns
 
 AT_LEAST = 1.0
 RECORD_AT_LEAST = 5.0
@@ -69,24 +66,8 @@ def pairs() -> list[Pair]:
     return calls + [pair(what, statement, at_least) for what, statement, at_least in RECORDS]
 
 
-def seconds(statement: str) -> float:
-    """What a process says that the statement took it."""
-    program = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-    return float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout)
-
-
 def results() -> list[Result]:
-    """Importing, by turns."""
     if _peer() is None:
         return []
-    pair = Pair(
-        "from entrepot import hip, against from hip import hip",
-        "from entrepot import hip",
-        "from hip import hip",
-        IMPORT_AT_LEAST,
-    )
-    times: dict[str, list[float]] = {pair.ours: [], pair.peer: []}
-    for statement in [pair.ours, pair.peer] * RUNS:
-        times[statement].append(seconds(statement))
-    medians = {statement: statistics.median(values[1:]) * 1e9 for statement, values in times.items()}
-    return [Result(pair, medians[pair.ours], medians[pair.peer])]
+    statement = "from entrepot import hip, against from hip import hip"
+    return [processes_ns(Pair(statement, "from entrepot import hip", "from hip import hip", IMPORT_AT_LEAST), RUNS)]

@@ -6,6 +6,8 @@ import os
 import re
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
 import timeit
 from collections.abc import Callable
@@ -98,6 +100,28 @@ def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict
             times[name].append(timed(CALLS))
             after()
     return {name: statistics.median(each) for name, each in times.items()}
+
+
+def _process_seconds(statement: str, environment: dict[str, str]) -> float:
+    """Timed inside of the process: what the interpreter takes by itself varies by more than an import takes."""
+    program = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def processes_ns(pair: Pair, runs: int) -> Result:
+    """Medians of fresh processes by turns, whose modules are compiled as pip leaves them.
+
+    Here they may be a checkout's, or PYTHONDONTWRITEBYTECODE be set, and Python's compiler would be timed: the first process
+    of each side compiles, off the clock.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        sides = (pair.ours, pair.peer)
+        times = [[_process_seconds(side, environment) for side in sides] for _ in range(1 + runs)][1:]
+    ours, peer = (statistics.median(side) * 1e9 for side in zip(*times, strict=True))
+    return Result(pair, ours, peer)
 
 
 def built() -> Path:

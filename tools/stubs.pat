@@ -319,6 +319,9 @@ entrepot._core.c_api$:
 entrepot._core.dtype_names$:
     dtype_names: tuple[str, ...]
 
+entrepot._core.kernel_function_names$:
+    kernel_function_names: tuple[str, ...]
+
 entrepot._core.Queue.wait_for$:
     def wait_for(self, other: object, /) -> None:
         \doc

@@ -429,7 +429,8 @@ void bind_queue(nb::module_ &m) {
 
 void bind_event(nb::module_ &m) {
     nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), nb::pooled(),
-                      "A mark in a queue: done when the work before it is.")
+                      "A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:\n"
+                      "``event = kernel[1024](array)``, then ``event.wait()``.")
         .def("__repr__",
              [](const Event &self) {
                  const char *const state = self.capture() != 0 ? "captured>" : self.is_done() ? "done>" : "pending>";

@@ -309,7 +309,10 @@ class Context:
         """
 
 class Event:
-    """A mark in a queue: done when the work before it is."""
+    """
+    A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:
+    ``event = kernel[1024](array)``, then ``event.wait()``.
+    """
 
     def __repr__(self) -> str: ...
 
@@ -935,6 +938,8 @@ class PythonKernel:
     def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
     def _type_of(self, variable: str, signature: object, /) -> Dtype: ...
 
+kernel_function_names: tuple[str, ...]
+
 class LocalAccessor:
     """
     An argument of a kernel: an array in local memory, of a shape that is given at launch.
@@ -952,6 +957,11 @@ class LocalAccessor:
     @property
     def dtype(self) -> Dtype:
         """The type of an element."""
+
+def cache_directory() -> bytes:
+    """
+    The directory of compiled code, by the environment as it is now; empty where nothing is kept.
+    """
 
 c_api: CapsuleType
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from . import _table
+from ._core import cache_directory
 from .device_list import bytes_text
 
 # The folders that backends make, by what is in them.
@@ -22,15 +23,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def directory() -> Path | None:
-    """Where the code is kept; None where none is. The backends look in the same place (src/backends/cache.cpp)."""
-    chosen = os.environ.get("ENTREPOT_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen) if chosen else None
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        return Path(base) / "entrepot"
-    home = os.environ.get("HOME", "")
-    return Path(home) / ".cache" / "entrepot" if home else None
+    """Where the backends keep the code; None where they keep none."""
+    place = cache_directory()
+    return Path(os.fsdecode(place)) if place else None
 
 
 def kept(kind: str) -> list[Path]:

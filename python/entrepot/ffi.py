@@ -340,14 +340,18 @@ class _Unfinished:
 
 
 class _Choice:
-    """A name that stands for one of two declarations, by the library that is there."""
+    """A name that stands for one of two declarations or numbers, by the library that is there."""
 
     __slots__ = ("absent", "present", "symbol")
 
-    def __init__(self, symbol: str, present: _Declaration, absent: _Declaration) -> None:
+    def __init__(self, symbol: str, present: Any, absent: Any) -> None:
         self.symbol = symbol
         self.present = present
         self.absent = absent
+
+
+def _made(meant: Any) -> Any:
+    return meant.made() if isinstance(meant, _Declaration) else meant
 
 
 class Library:
@@ -428,7 +432,10 @@ class Library:
         return _Declaration(lambda: self._make_callback(declaration))
 
     def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
-        """One of two declarations: by whether the library has the symbol. Without a library, the first."""
+        """One of two declarations, or numbers, or further choices: by whether the library has the symbol.
+
+        Without a library, the first.
+        """
         return _Choice(symbol, present, absent)
 
     def declared(self, names: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -451,8 +458,8 @@ class Library:
             if declaration is None:
                 raise _NoSuchName(names["__name__"], name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
-                return declaration.present.made()  # until there is a library to ask
-            made = self._chosen(declaration).made()
+                return _made(declaration.present)  # until there is a library to ask
+            made = _made(self._chosen(declaration))
             if not isinstance(made, _Unfinished):
                 names[name] = made
             return made
@@ -463,9 +470,9 @@ class Library:
     # What declarations mean.
 
     def _chosen(self, declaration: Any) -> Any:
-        if not isinstance(declaration, _Choice):
-            return declaration
-        return declaration.present if self.has(declaration.symbol) else declaration.absent
+        while isinstance(declaration, _Choice):
+            declaration = declaration.present if self.has(declaration.symbol) else declaration.absent
+        return declaration
 
     def _evaluate(self, annotation: Any) -> Any:
         if not isinstance(annotation, str):

@@ -66,7 +66,8 @@ Memory locate(const exchange::Reach &reach, Owner owner) {
             return borrowed(*found, reach, std::move(owner));
         answers.append(answers.empty() ? "" : "; ").append(name).append(": ").append(answer);
     }
-    throw speaker.refusal("no driver knows the address ", Hex(reach.lowest), ": ", answers);
+    throw speaker.refusal("no driver knows the address ", Hex(reach.lowest), ": ", answers,
+                          "; a consumer of the CUDA array interface, which names no device, takes the DeviceArray all the same");
 }
 
 }  // namespace entrepot::adapters

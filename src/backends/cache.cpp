@@ -21,19 +21,8 @@ std::string variable(const char *name) {
     return value == nullptr ? "" : value;
 }
 
-// Empty: there is no place.
-fs::path root() {
-    if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
-        return *chosen == '\0' ? fs::path() : fs::path(chosen);
-    const fs::path base = variable("XDG_CACHE_HOME");
-    if (base.is_absolute())  // the specification ignores any other
-        return base / "entrepot";
-    const fs::path home = variable("HOME");
-    return home.empty() ? fs::path() : home / ".cache" / "entrepot";
-}
-
 fs::path directory(std::string_view kind) {
-    const fs::path place = root();
+    const fs::path place = cache_directory();
     return place.empty() ? place : place / kind;
 }
 
@@ -83,6 +72,16 @@ std::optional<std::string> read(const fs::path &path, std::string_view key) {
 }
 
 }  // namespace
+
+std::string cache_directory() {
+    if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
+        return chosen;
+    const fs::path base = variable("XDG_CACHE_HOME");
+    if (base.is_absolute())  // the specification ignores any other
+        return (base / "entrepot").string();
+    const fs::path home = variable("HOME");
+    return home.empty() ? std::string() : (home / ".cache" / "entrepot").string();
+}
 
 std::optional<std::string> cached(std::string_view kind, std::string_view key) {
     try {

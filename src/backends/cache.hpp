@@ -20,6 +20,9 @@ template <class... Parts> std::string cache_key(const Parts &...parts) {
     return key;
 }
 
+// The directory, by the environment as it is now; empty: nothing is kept.
+std::string cache_directory();
+
 std::optional<std::string> cached(std::string_view kind, std::string_view key);
 void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept;
 

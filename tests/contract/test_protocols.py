@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import entrepot as ep
 from contract.protocols import EVERY_PROTOCOL, Keeper, Protocol, Seen
+from entrepot.adapters import ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
 from places import Place, values
 
 np = pytest.importorskip("numpy")
@@ -102,6 +103,25 @@ class TestImport:
         assert values(array)[1].tolist() == [77] * 6
         ep.fill(array[2], 55).wait()
         assert values(view)[2].tolist() == [55] * 6
+
+    @pytest.mark.parametrize("adapter", [ListOfInt, PointerToInt, ListOfUInt64, ListOfPointer], ids=lambda each: each.__name__)
+    def test_adapters_of_integers_take_elements_as_large_as_theirs(
+        self, protocol: Protocol, place: Place, adapter: type[Pointer]
+    ) -> None:
+        size = 4 if adapter in (ListOfInt, PointerToInt) else 8
+        for dtype in ("int8", "int16", "int32", "int64", "float32", "float64"):
+            array = place.empty(8, dtype)
+            producer = protocol.produce(array, Keeper(array))
+            is_number = dtype.startswith("int") or adapter is ListOfPointer
+            if is_number and array.itemsize in (1, size):
+                assert int(adapter(producer)) == array.data_ptr
+            else:
+                refusal = rf"{adapter.__name__}: the elements of a .* have {array.itemsize} bytes.* of {size} bytes; convert them"
+                with pytest.raises(ValueError, match=refusal):
+                    adapter(producer)
+            assert int(adapter(Pointer(producer))) == array.data_ptr
+            if adapter is not PointerToInt:  # which asks for room for one
+                assert int(adapter(protocol.produce(array[8:], Keeper(array)))) in (0, array[8:].data_ptr)
 
     def test_read_only_is_kept(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)

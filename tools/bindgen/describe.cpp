@@ -199,7 +199,12 @@ private:
         const std::string name = taken(clang_getTypedefName(type));
         if (const auto standard = standard_names.find(name); standard != standard_names.end())
             return {"scalar", standard->second, false, 0, {}};
-        const CXType meant = clang_getTypedefDeclUnderlyingType(clang_getTypeDeclaration(type));
+        const CXCursor declared = clang_getTypeDeclaration(type);
+        if (is_handle(name)) {
+            opaques_.emplace(name, declared);
+            return {"pointer", name, false, 0, {{"opaque", name, false, 0, {}}}};
+        }
+        const CXType meant = clang_getTypedefDeclUnderlyingType(declared);
         if (is_function_pointer(meant) || is_function(meant))
             return {is_function(meant) ? "function" : "callback", name, false, 0, {}};
         Type out = type_of(meant);
@@ -216,6 +221,10 @@ private:
             return named;
         }
         return {"pointer", "", clang_isConstQualifiedType(canonical) != 0, 0, {type_of(pointee)}};
+    }
+
+    bool is_handle(const std::string &name) const {
+        return std::ranges::find(settings_.handles, name) != settings_.handles.end();
     }
 
     static bool is_function(CXType type) { return clang_getCanonicalType(type).kind == CXType_FunctionProto; }
@@ -385,6 +394,10 @@ private:
         const std::string name = taken(clang_getCursorSpelling(cursor));
         if (settings_.is_left_out(name) || standard_names.contains(name))
             return;
+        if (is_handle(name)) {
+            opaques_.emplace(name, cursor);
+            return;
+        }
         const CXType meant = clang_getTypedefDeclUnderlyingType(cursor);
         if (is_function_pointer(meant) || is_function(meant)) {
             if (!done_.contains(name)) {

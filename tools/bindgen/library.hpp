@@ -3,6 +3,7 @@
 #include "description.hpp"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ struct ParameterOverride {
 
 // A name that is one declaration or another, by whether the library that is there has a symbol.
 struct Choice {
-    std::string name, symbol, with, without;
+    std::string name, symbol, with;
+    std::string without;                // empty where there is a further choice
+    std::shared_ptr<Choice> otherwise;  // without a name
 };
 
 struct LibrarySettings {
@@ -37,6 +40,7 @@ struct LibrarySettings {
     std::map<std::string, std::string> symbols;                           // function → the symbol of libraries that have no other
     std::vector<Enum> enums;                                              // that no header has any more
     std::vector<std::string> raw;                                         // "record.field": chars that are bytes, and no text
+    std::vector<std::string> handles;  // typedefs of void * that stand for objects of the library
     std::vector<Choice> choices;
     std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
 

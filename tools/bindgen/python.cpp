@@ -419,7 +419,9 @@ private:
         std::string out = indent + "def " + name + "(\n";
         for (const std::string &each : list)
             out += indent + "    " + each + ",\n";
-        return out + indent + ") -> " + result + ":" + end;
+        const std::string last = ") -> " + result + ":";
+        const bool is_long = indent.size() + last.size() + end.size() > columns;  // to be broken inside of its brackets
+        return out + (is_long ? wrapped(last, indent, "    ") : indent + last) + end;
     }
 
     void write_callbacks() {
@@ -534,18 +536,25 @@ private:
         return text.text();
     }
 
+    static std::string in_one_line(const Choice &choice) {
+        return "_library.choice(" + quoted(choice.symbol) + ", present=" + choice.with +
+               ", absent=" + (choice.otherwise ? in_one_line(*choice.otherwise) : choice.without) + ")";
+    }
+
+    static std::string in_lines(const Choice &choice, const std::string &indent) {
+        const std::string further = indent + "    ";
+        return "_library.choice(\n" + further + quoted(choice.symbol) + ",\n" + further + "present=" + choice.with + ",\n" +
+               further + "absent=" + (choice.otherwise ? in_lines(*choice.otherwise, further) : choice.without) + ",\n" + indent +
+               ")";
+    }
+
     void write_choices() {
         if (settings_.choices.empty())
             return;
         module_ += title("by the version of the library");
         for (const Choice &choice : settings_.choices) {
-            const std::string list[] = {quoted(choice.symbol), "present=" + choice.with, "absent=" + choice.without};
-            const std::string line = choice.name + " = _library.choice(" + list[0] + ", " + list[1] + ", " + list[2] + ")";
-            if (line.size() <= columns)
-                module_ += line + "\n";
-            else
-                module_ +=
-                    choice.name + " = _library.choice(\n    " + list[0] + ",\n    " + list[1] + ",\n    " + list[2] + ",\n)\n";
+            const std::string head = choice.name + " = ", line = head + in_one_line(choice);
+            module_ += (line.size() <= columns ? line : head + in_lines(choice, "")) + "\n";
             if (choice.name != choice.with)
                 stub_ += choice.name + " = " + choice.with + "\n";
         }

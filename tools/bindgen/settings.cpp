@@ -54,13 +54,20 @@ void read_parameters(const toml::table &table, LibrarySettings &settings) {
         }
 }
 
+Choice choice_from(const std::string &name, const toml::table &table) {
+    check_keys(table, name, {"symbol", "with", "without"});
+    Choice out{name, text(table, "symbol"), text(table, "with"), "", nullptr};
+    if (const toml::table *further = table["without"].as_table())
+        out.otherwise = std::make_shared<Choice>(choice_from(name + ".without", *further));
+    else
+        out.without = text(table, "without");
+    return out;
+}
+
 void read_choices(const toml::table &table, LibrarySettings &settings) {
     if (const toml::table *choices = table["choices"].as_table())
-        for (const auto &[name, node] : *choices) {
-            check_keys(*node.as_table(), std::string(name.str()), {"symbol", "with", "without"});
-            settings.choices.push_back({std::string(name.str()), text(*node.as_table(), "symbol"), text(*node.as_table(), "with"),
-                                        text(*node.as_table(), "without")});
-        }
+        for (const auto &[name, node] : *choices)
+            settings.choices.push_back(choice_from(std::string(name.str()), *node.as_table()));
 }
 
 void read_defaults(const toml::table &table, LibrarySettings &settings) {
@@ -90,12 +97,13 @@ LibrarySettings read_settings(const std::string &path) try {
     const toml::table table = toml::parse_file(path);
     check_keys(table, "the file", {"name",      "title",       "headers",    "raw",     "enums",    "files",   "defines",
                                    "sonames",   "directories", "variable",   "advice",  "status",   "success", "imports",
-                                   "leave_out", "more",        "parameters", "choices", "defaults", "symbols"});
+                                   "leave_out", "more",        "parameters", "choices", "defaults", "symbols", "handles"});
     LibrarySettings out;
     out.name = text(table, "name");
     out.title = text(table, "title");
     out.headers = texts(table, "headers");
     out.raw = texts(table, "raw");
+    out.handles = texts(table, "handles");
     out.files = texts(table, "files");
     out.defines = texts(table, "defines");
     out.sonames = texts(table, "sonames");

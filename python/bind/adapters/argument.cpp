@@ -68,6 +68,8 @@ Argument argument(PyObject *object, PyTypeObject *type, Access access, const cha
     return with_subject(
         [&] {
             Argument result = argument_of(object, type);
+            if (access == Access::read && result.held && is_adapter(object))  // who writes, overwrites what is listed
+                check_pins_not_freed(result.held.get());
             if (access == Access::write && is_read_only(result))
                 throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(object)->tp_name,
                             " is read-only, and the function writes to it; pass a writable buffer");

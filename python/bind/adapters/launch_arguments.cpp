@@ -55,17 +55,42 @@ void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type)
     arguments.add(bytes.buf, std::min(static_cast<std::size_t>(bytes.len), type.size), type.alignment);
 }
 
-// Adapters that were made for the launch alone are appended to `made`.
-void add_pointer(Arguments &arguments, PyObject *object, Reference &made) {
+// What lives as long as the block, by argument: the pin of what is passed as an address, None where that needs none, else what
+// the caller listed. A tuple of its own only where it differs from the caller's.
+class Pins {
+public:
+    explicit Pins(Reference items) : items_(std::move(items)) {}
+
+    Py_ssize_t count() const noexcept { return PyTuple_GET_SIZE(items_.get()); }
+    PyObject *item(Py_ssize_t index) const noexcept { return PyTuple_GET_ITEM(items_.get(), index); }
+
+    void set(Py_ssize_t index, Reference pin) {
+        if (!own_)
+            own_ = copied();
+        const Reference former(PyTuple_GET_ITEM(own_.get(), index));
+        PyTuple_SET_ITEM(own_.get(), index, pin ? pin.release() : Py_NewRef(Py_None));
+    }
+
+    Reference release() && { return own_ ? std::move(own_) : std::move(items_); }
+
+private:
+    Reference copied() const {
+        Reference copy = checked(PyTuple_New(count()));
+        for (Py_ssize_t i = 0; i < count(); ++i)
+            PyTuple_SET_ITEM(copy.get(), i, Py_NewRef(item(i)));
+        return copy;
+    }
+
+    Reference items_, own_;
+};
+
+void add_pointer(Arguments &arguments, Pins &pins, Py_ssize_t index) {
+    PyObject *const object = pins.item(index);
     Argument argument = argument_of(object, pointer_type);
     arguments.add(&argument.address, sizeof argument.address, alignof(void *));
-    const Reference pin = pin_of(std::move(argument), object);
-    if (!pin)
-        return;
-    if (!made)
-        made = checked(PyList_New(0));
-    if (PyList_Append(made.get(), pin.get()) != 0)
-        throw PythonError{};
+    Reference pin = pin_of(std::move(argument), object);
+    if (pin || is_adapter(object))  // which may stand for something else by the time that the block is used
+        pins.set(index, std::move(pin));
 }
 
 // C aligns a complex number as its parts.
@@ -73,21 +98,17 @@ std::size_t alignment_of(const TypedScalar &number) noexcept {
     return number.dtype.code == TypeCode::complex ? number.scalar.size / 2 : number.scalar.size;
 }
 
-void add(Arguments &arguments, PyObject *object, Reference &made) {
+void add(Arguments &arguments, Pins &pins, Py_ssize_t index) {
+    PyObject *const object = pins.item(index);
     if (is_adapter(object) || PyLong_Check(object))
-        return add_pointer(arguments, object, made);
+        return add_pointer(arguments, pins, index);
     const CtypesType type = ctypes_type_of(Py_TYPE(object));
     if (type.sort == CtypesSort::value || type.sort == CtypesSort::pointer)
         add_value(arguments, object, type);
     else if (const std::optional<TypedScalar> number = typed_scalar_from(object))
         arguments.add(number->scalar.bytes.data(), number->scalar.size, alignment_of(*number));
     else
-        add_pointer(arguments, object, made);
-}
-
-// What lives as long as the block: what the caller listed, and what was made of it.
-Reference pinned_of(Reference items, const Reference &made) {
-    return made ? checked(PyTuple_Pack(2, items.get(), made.get())) : std::move(items);
+        add_pointer(arguments, pins, index);
 }
 
 }  // namespace
@@ -95,14 +116,12 @@ Reference pinned_of(Reference items, const Reference &made) {
 void fill_launch_arguments(PyObject *self, const AdapterRow &, PyObject *source) {
     if (!PyList_Check(source) && !PyTuple_Check(source))
         return fill_pointer(self, row_of(Py_TYPE(self)), source);
-    Reference items = checked(items_of(source).release());
-    Reference made;
+    Pins pins(checked(items_of(source).release()));
     Arguments arguments;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
-        with_subject([&] { add(arguments, PyTuple_GET_ITEM(items.get(), i), made); }, "argument ", i);
+    for (Py_ssize_t i = 0; i < pins.count(); ++i)
+        with_subject([&] { add(arguments, pins, i); }, "argument ", i);
     const LaunchLayout &layout = arguments.layout();
-    OwnBlock block =
-        new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout), pinned_of(std::move(items), made));
+    OwnBlock block = new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout), std::move(pins).release());
     std::memcpy(LaunchBlock::begin(block.data, layout), arguments.data(), layout.end());
     set(self, {block.data, std::move(block.owner), -1, false});
 }

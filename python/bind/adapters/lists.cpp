@@ -176,16 +176,17 @@ std::optional<Elements> elements_of_cai(PyObject *source) {
     return elements_of_type(dtype_from_words(dict.typestr()), "the typestr '" + std::string(dict.typestr()) + "'");
 }
 
+Elements elements_of_array(const Array &array) { return elements_of_type(array.dtype(), "the dtype " + name_of(array.dtype())); }
+
 // A buffer is asked first: to look for an attribute that is not there takes longer. Empty: nobody says, as of an address that is
-// no array's.
+// no array's; of what speaks other protocols the import says it.
 std::optional<Elements> elements_said_by(PyObject *source) {
     if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
         ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
         return std::nullopt;
     if (is_array(source)) {
         const Array &array = array_of(source);
-        return array.size() == 0 ? std::nullopt
-                                 : std::optional(elements_of_type(array.dtype(), "the dtype " + name_of(array.dtype())));
+        return array.size() == 0 ? std::nullopt : std::optional(elements_of_array(array));
     }
     if (std::optional<Elements> found = elements_of_buffer(source))
         return found;
@@ -193,8 +194,7 @@ std::optional<Elements> elements_said_by(PyObject *source) {
 }
 
 // Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything.
-void check_elements(const AdapterRow &row, PyObject *source) {
-    const std::optional<Elements> elements = elements_said_by(source);
+void check_elements(const AdapterRow &row, PyObject *source, const std::optional<Elements> &elements) {
     const Py_ssize_t size = size_of_element(row);
     if (!elements || ((elements->itemsize == size || elements->itemsize == 1) && !(row.element && elements->is_floating)))
         return;
@@ -203,10 +203,20 @@ void check_elements(const AdapterRow &row, PyObject *source) {
                 " of ", size, " bytes; convert them, or pass Pointer(…) where the address is meant");
 }
 
+Target target_with_elements(const AdapterRow &row, PyObject *source) {
+    check_elements(row, source, elements_said_by(source));
+    Target target;
+    if (find_target(source, target))
+        return target;
+    const Array array = array_for(source);
+    if (array.size() != 0)
+        check_elements(row, source, elements_of_array(array));
+    return target_of_import(array);
+}
+
 // As many elements as the memory is known to have, of which there are at least so many.
 void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
-    check_elements(row, source);
-    Target target = target_of(source);
+    Target target = target_with_elements(row, source);
     const Py_ssize_t itemsize = size_of_element(row);
     const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
     if (target.address && length >= 0 && length < least)

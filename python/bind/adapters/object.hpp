@@ -94,6 +94,9 @@ struct HexText {
 
 // The documented conversions of Pointer, in their order. The parts are there for DeviceArray, which looks for more.
 Target target_of(PyObject *object);
+// All of them but the last, whatever asarray takes: false where it comes to that, which is target_of_import(array_for(object)).
+bool find_target(PyObject *object, Target &target);
+Target target_of_import(const Array &array);
 
 // Of host memory that the adapter knows the end of, from its address on; else -1.
 Py_ssize_t bytes_of(PyObject *adapter) noexcept;
@@ -112,7 +115,10 @@ extern const Interned cai_attribute_name;
 
 // Throws ValueError: a DeviceArray that has been given back, or an adapter that stands for a part of one.
 void check_not_freed(PyObject *adapter);
-// The same before an adapter's address is used; of a DeviceArray when work of ours on it is done.
+// The same of what it lists, where it, or the adapter whose memory it stands for, has been made from a list of addresses.
+void check_pins_not_freed(PyObject *adapter);
+void check_nothing_freed(PyObject *adapter);  // both
+// As check_not_freed, before an adapter's address is used; of a DeviceArray when work of ours on it is done.
 void make_ready(PyObject *adapter);
 
 // ---------------------------------------------------------------- argument.cpp

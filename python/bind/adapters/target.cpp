@@ -115,6 +115,19 @@ void check_no_scalar(PyObject *object) {
         throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
 }
 
+// ---------------------------------------------------------------- lists
+
+// Of lists that list lists, which Python code may have nested deeper than the stack of C goes.
+struct Nested {
+    Nested() {
+        if (Py_EnterRecursiveCall(" in lists of lists of addresses"))
+            throw PythonError{};
+    }
+    ~Nested() { Py_LeaveRecursiveCall(); }
+    Nested(const Nested &) = delete;
+    Nested &operator=(const Nested &) = delete;
+};
+
 }  // namespace
 
 Py_ssize_t bytes_of(PyObject *adapter) noexcept {
@@ -188,17 +201,26 @@ Target target_of_array(const Array &array, Owner owner) {
     return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1, array.read_only()};
 }
 
-Target target_of(PyObject *object) {
-    Target target;
+bool find_target(PyObject *object, Target &target) {
     if (find_plain(object, target)) [[likely]]
-        return target;
-    if (is_array(object))
-        return target_of_array(array_of(object), keep(object));
-    if (find_cai(object, target) || find_buffer(object, target) || find_void_pointer(object, target))
-        return target;
-    const Array array = array_for(object);
+        return true;
+    if (is_array(object)) {
+        target = target_of_array(array_of(object), keep(object));
+        return true;
+    }
+    return find_cai(object, target) || find_buffer(object, target) || find_void_pointer(object, target);
+}
+
+Target target_of_import(const Array &array) {
     const Reference kept = checked(wrap(Array(array)));
     return target_of_array(array, keep(kept.get()));
+}
+
+Target target_of(PyObject *object) {
+    Target target;
+    if (find_target(object, target)) [[likely]]
+        return target;
+    return target_of_import(array_for(object));
 }
 
 void check_not_freed(PyObject *adapter) {
@@ -208,6 +230,24 @@ void check_not_freed(PyObject *adapter) {
     throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(adapter)), ", at ", Hex(pointer_of(adapter)->address),
                 is_device_array(adapter) ? ", has been freed" : ", is of a DeviceArray that has been freed",
                 ": its memory may be another's by now");
+}
+
+void check_pins_not_freed(PyObject *adapter) {
+    const Nested nested;
+    for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each))) {
+        PyObject *const pins = is_owner(*pointer_of(each)) ? kept_by(*pointer_of(each)) : nullptr;
+        if (!pins)
+            continue;
+        const char *const what = row_of(Py_TYPE(each)).fill == fill_launch_arguments ? "argument " : "element ";
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pins); ++i)
+            if (PyObject *const pin = PyTuple_GET_ITEM(pins, i); is_adapter(pin))
+                with_subject([&] { check_nothing_freed(pin); }, what, i);
+    }
+}
+
+void check_nothing_freed(PyObject *adapter) {
+    check_not_freed(adapter);
+    check_pins_not_freed(adapter);
 }
 
 void make_ready(PyObject *adapter) {

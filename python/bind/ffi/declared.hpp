@@ -73,6 +73,8 @@ Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *
 bool is_record(PyObject *object) noexcept;
 // What a field of the record at that place points to, where that is what was assigned; nullptr: nobody knows what is there.
 Reference kept_at(PyObject *record, const void *place, const void *address);
+// Throws ValueError where a field points to a DeviceArray that has been given back, or to a list of addresses with one in it.
+void check_fields_not_freed(PyObject *record, const Subject &subject);
 // Bytes of host memory that the object stands for; -1: not known.
 Py_ssize_t known_bytes(PyObject *object);
 // A view that keeps `owner`, a record or another adapter; without one, of memory that is nobody's, and of unknown length.

@@ -192,6 +192,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
                               subject.owner, subject.name);
     if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
         check_room(value, layout_of(form.type)->size, subject);
+    else if (layout_of(form.type) && access == Access::read)
+        check_fields_not_freed(value, subject);
     put(to, taken.address);
     held = std::move(taken.held);
 }
@@ -211,6 +213,7 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
     const void *const address = pointer_of(value)->address;
     if (!address)
         throw Error(ErrorKind::value, subject, ": the ", type->tp_name, " is NULL, and is passed by value");
+    check_fields_not_freed(value, subject);
     std::memmove(to, address, layout_of(form.type)->size);
     held = Reference::borrow(value);
 }

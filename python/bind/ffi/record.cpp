@@ -83,6 +83,14 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     std::memcpy(place, written, ffi::size_of(field.form->kind));
 }
 
+// The name of the field that the byte lies in; of a nested record, that of the outermost.
+const char *field_at(const RecordLayout &layout, std::size_t offset) {
+    for (const FieldObject *field : layout.fields)
+        if (offset - field->offset < size_of(*field->form))  // of what lies before the field, wraps around
+            return field->text;
+    return "";
+}
+
 PyObject *root_of_record(PyObject *self) { return record_of(self)->root ? record_of(self)->root : self; }
 
 struct Kept {
@@ -637,6 +645,25 @@ Reference kept_at(PyObject *record, const void *place, const void *address) {
         if (pointer_of(each.object.get())->address == address)
             return std::move(each.object);
     return {};
+}
+
+void check_fields_not_freed(PyObject *record, const Subject &subject) {
+    PyObject *const root = root_of_record(record);
+    const RecordLayout &of = layout(record);
+    std::vector<Kept> kept;
+    {
+        const Exclusive exclusive(root);
+        if (!record_of(root)->kept) [[likely]]
+            return;
+        const std::size_t count = static_cast<std::size_t>(std::max<Py_ssize_t>(pointer_of(record)->length, 1));
+        kept = kept_within(record, pointer_of(record)->address, of.size * count);
+    }
+    const auto *const first = static_cast<const std::byte *>(pointer_of(record)->address);
+    for (const Kept &each : kept)
+        if (load<void *>(first + each.offset) ==
+            pointer_of(each.object.get())->address)  // else C has written something else there
+            with_subject([&] { check_nothing_freed(each.object.get()); }, subject, ": ", of.name, ".",
+                         field_at(of, each.offset % of.size));
 }
 
 Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }

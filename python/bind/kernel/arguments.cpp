@@ -255,6 +255,12 @@ void CallArguments::add_imported(PyObject *object, const Declared *declared) {
             ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
             " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
             "dtype)");
+    if (PyList_Check(object) || PyTuple_Check(object)) {
+        const std::string &name = function_.parameters[all_.size()].name;
+        throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " (", name, ") is a ",
+                    Py_TYPE(object)->tp_name, ", and a kernel takes arrays and numbers: make an array of it, as in numpy.array(",
+                    name, ", 'float32')");
+    }
     imported_.push_back(std::make_unique<Array>(imported(object)));
     const Array &array = *imported_.back();
     if (declared && !fits(*declared, array))

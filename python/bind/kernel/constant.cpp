@@ -177,7 +177,7 @@ std::optional<std::string> builtin_name_of(PyObject *object) {
         return std::nullopt;
     if (module == "builtins")
         return name;
-    if (module == "math" || module == "cmath" || module == "numpy")
+    if (module == "math" || module == "cmath" || module == "numpy" || module.starts_with("numpy."))
         return module + "." + name;
     return std::nullopt;
 }

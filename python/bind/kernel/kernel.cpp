@@ -10,7 +10,10 @@
 #include "../interned.hpp"
 #include "../parameters.hpp"
 
+#include <entrepot/kernel/compiler/functions.hpp>
+
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
 
 #include <structmember.h>
 
@@ -174,15 +177,32 @@ std::uint32_t dimensions_from(PyObject *object) {
     return static_cast<std::uint32_t>(count);
 }
 
+// Those that are given, which have to be enough; else as many as the kernel asks about.
+std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version, std::span<const kernel::ArgumentType> types,
+                             const Device &device, ep_dialect dialect, PyObject *given) {
+    const auto &function = version.code->function();
+    const std::uint32_t least =
+        without_gil([&] { return kernel::dimensions_asked(function, types, device, dialect, kernel->options); });
+    if (!unless_none(given))
+        return least;
+    const std::uint32_t dimensions = dimensions_from(given);
+    if (dimensions < least)
+        throw Error(ErrorKind::value, "dimensions: kernel '", function->name, "' asks about dimension ", least - 1,
+                    ", as get_global_id(", least - 1, ") does, and ", dimensions,
+                    " is too few for it: leave dimensions out, or give ", least, least == 2 ? " or 3" : "");
+    return dimensions;
+}
+
 Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
                      PyObject *dialect, bool any_local) {
     Request request;
     request.dialect = dialect_from(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
     const kernel::Specialisation *const newest = version.code->newest();
+    const bool is_of_launch = newest && !unless_none(signature);
     if (unless_none(signature)) {
         request.types = types_of(signature_from(signature));
-    } else if (newest) {
+    } else if (is_of_launch) {
         request.types = newest->types;
         request.dimensions = newest->dimensions;
         request.local_size = newest->local_size;
@@ -194,29 +214,23 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
                     "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
     }
-    if (unless_none(dimensions))
-        request.dimensions = dimensions_from(dimensions);
-    if (any_local || unless_none(dimensions))
-        request.local_size = {};
     if (request.types.size() != version.code->function()->parameters.size())
         throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
                     version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
     if (!request.dialect)
         request.dialect = kernel::dialect_for(request.device, kernel->options);
+    if (any_local || unless_none(dimensions))
+        request.local_size = {};
+    if (!is_of_launch || unless_none(dimensions))
+        request.dimensions = dimensions_for(kernel, version, request.types, request.device, *request.dialect, dimensions);
     return request;
 }
-
-using What = kernel::CompiledParameter::What;
-constexpr std::pair<What, const char *> whats[] = {
-    {What::pointer, "pointer"}, {What::value, "value"},     {What::extent, "extent"},           {What::stride, "stride"},
-    {What::local, "local"},     {What::scratch, "scratch"}, {What::global_size, "global_size"}, {What::report, "report"},
-};
 
 nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
     nb::list parameters, written, names;
     for (const kernel::CompiledParameter &each : compiled.parameters)
-        parameters.append(nb::make_tuple(std::ranges::find(whats, each.what, &std::pair<What, const char *>::first)->second,
-                                         each.argument, each.dimension, nb::steal(wrap_dtype(each.dtype))));
+        parameters.append(nb::make_tuple(kernel::CompiledParameter::names[static_cast<std::size_t>(each.what)], each.argument,
+                                         each.dimension, nb::steal(wrap_dtype(each.dtype))));
     for (const bool each : compiled.written)
         written.append(each);
     for (const kernel::syntax::Parameter &each : function.parameters)
@@ -279,15 +293,15 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         const auto [device, dimensions] = of_specialise.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const Queue queue = unless_none(device) ? queue_from(device) : registry::current_queue();
-        const ep_range range{unless_none(dimensions) ? dimensions_from(dimensions) : 1, {1, 1, 1}, {0, 0, 0}};
         const VersionPtr version = current_version(kernel);
         for (const Signature &signature : kernel->signatures) {
             if (signature.size() != version->code->function()->parameters.size())
                 throw Error(ErrorKind::type, "kernel '", version->code->function()->name, "' has ",
                             version->code->function()->parameters.size(), " parameters, and its signature (", text_of(signature),
                             ") has ", signature.size());
-            const std::vector<kernel::Argument> arguments = arguments_of(signature);
-            specialisation_for(*version, arguments, range, queue);
+            const std::uint32_t count = dimensions_for(kernel, *version, types_of(signature), queue.device(),
+                                                       kernel::dialect_for(queue.device(), kernel->options), dimensions);
+            specialisation_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}}, queue);
         }
         return Py_NewRef(Py_None);
     });
@@ -355,6 +369,10 @@ void init_kernel(nb::module_ &m) {
     if (!python_kernel_type || !init_launcher_type(m.ptr()) ||
         PyModule_AddObjectRef(m.ptr(), "PythonKernel", reinterpret_cast<PyObject *>(python_kernel_type)) < 0)
         nb::raise_python_error();
+    nb::list names;
+    for (const kernel::FunctionRow &row : kernel::functions())
+        names.append(row.name);
+    m.attr("kernel_function_names") = nb::tuple(names);
     nb::class_<LocalAccessor>(m, "LocalAccessor",
                               "An argument of a kernel: an array in local memory, of a shape that is given at launch.")
         .def(

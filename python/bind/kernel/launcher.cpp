@@ -56,6 +56,26 @@ void dealloc(PyObject *self) {
 
 const Parameters of_call("launch", 0, 0, {"queue", "depends_on", "wait"});
 
+// Throws where one of the names is the kernel's: its arguments are told by their places.
+void refuse_named_argument(const kernel::syntax::Function &function, PyObject *kwnames) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i)
+        for (const kernel::syntax::Parameter &parameter : function.parameters)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), parameter.name.c_str()) == 0)
+                throw Error(ErrorKind::type, "kernel '", function.name, "' was given '", parameter.name,
+                            "' by name, and takes its arguments by their places: write ", function.name, "[…](",
+                            &parameter == &function.parameters.front() ? "" : "…, ", parameter.name,
+                            "); by name a launch takes queue, depends_on and wait");
+}
+
+decltype(of_call)::Values options_from(const kernel::syntax::Function &function, PyObject *const *values, PyObject *kwnames) {
+    try {
+        return of_call.read(values, 0, kwnames);
+    } catch (const Error &) {
+        refuse_named_argument(function, kwnames);
+        throw;
+    }
+}
+
 void wait_for_events(const Queue &queue, PyObject *events) {
     if (!PyList_Check(events) && !PyTuple_Check(events)) {
         const Event event = event_from(events);
@@ -71,9 +91,9 @@ void wait_for_events(const Queue &queue, PyObject *events) {
 // Waits if it is to: where the caller says nothing, after work on memory that he may look at behind our back.
 Event submit(Launcher *launcher, std::span<PyObject *const> given, PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher->kernel);
-    const auto [queue_given, depends_on, wait] = of_call.read(given.data() + given.size(), 0, kwnames);
     const VersionPtr version = current_version(kernel);
     const kernel::syntax::Function &function = *version->code->function();
+    const auto [queue_given, depends_on, wait] = options_from(function, given.data() + given.size(), kwnames);
     CallArguments arguments(given, function, kernel->signatures);
     const Queue queue = unless_none(queue_given) ? queue_from(queue_given) : arguments.queue();
     arguments.bring_to(queue);

@@ -79,6 +79,13 @@ const Objects::Atomic *Objects::atomic(const std::string &name) const {
     return found == atomics_.end() ? nullptr : &found->second;
 }
 
+std::vector<std::string> Objects::atomic_methods() {
+    std::vector<std::string> methods;
+    for (const AtomicRow &row : of_atomics)
+        methods.emplace_back(row.method);
+    return methods;
+}
+
 const char *Objects::atomic_function(std::string_view method) {
     for (const AtomicRow &row : of_atomics)
         if (row.method == method)

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace entrepot::python {
 
@@ -20,17 +21,15 @@ public:
         const char *linear_sizes;
     };
     struct Atomic {
-        kernel::syntax::NodePtr array;
-        std::string index;                     // the variable that holds it
+        kernel::syntax::NodePtr array, index;
         kernel::syntax::NodePtr order, scope;  // nullptr: the language's own
     };
 
     void add_item(const std::string &name) { classes_[name] = Class::item; }
     void add_group(const std::string &name) { classes_[name] = Class::group; }
-    void add_atomic(const std::string &name, kernel::syntax::NodePtr array, std::string index, kernel::syntax::NodePtr order,
-                    kernel::syntax::NodePtr scope) {
+    void add_atomic(const std::string &name, Atomic atomic) {
         classes_[name] = Class::atomic;
-        atomics_[name] = {std::move(array), std::move(index), std::move(order), std::move(scope)};
+        atomics_[name] = std::move(atomic);
     }
 
     bool has(const std::string &name) const { return classes_.contains(name); }
@@ -48,6 +47,7 @@ public:
     static bool is_item_method(std::string_view method);
     // The function that a method of an atomic reference is; nullptr where there is none.
     static const char *atomic_function(std::string_view method);
+    static std::vector<std::string> atomic_methods();
 
 private:
     enum class Class { item, group, atomic };

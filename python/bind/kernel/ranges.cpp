@@ -19,6 +19,13 @@ struct Extents3 {
 };
 
 std::int64_t extent_from(PyObject *object) {
+    if (!PyIndex_Check(object)) [[unlikely]] {
+        const Reference shown = checked(PyObject_Repr(object));
+        throw Error(ErrorKind::type, "launch: a range is of integers, and ", PyUnicode_AsUTF8(shown.get()), " is a ",
+                    Py_TYPE(object)->tp_name,
+                    PyFloat_Check(object) ? ": divide by //, as in kernel[n // 2], or round it by int(…)"
+                                          : ": write kernel[global, local], each an int or a tuple of ints");
+    }
     const Reference index = checked(PyNumber_Index(object));
     const long long extent = PyLong_AsLongLong(index.get());
     if (extent == -1 && PyErr_Occurred())

@@ -13,6 +13,8 @@ public:
 
     // The object that the name means now; empty where it means nothing. It is guarded from now on.
     Reference find(PyObject *name);
+    PyObject *globals() const { return globals_.get(); }  // the dict
+
     // Of an object that was found; empty where it has none. Guarded too, unless the object is a module that nobody changes.
     Reference attribute_of(PyObject *object, PyObject *name);
 

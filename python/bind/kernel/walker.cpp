@@ -3,9 +3,15 @@
 #include "../errors.hpp"
 #include "../interned.hpp"
 #include "constant.hpp"
+#include "kernel.hpp"
 #include "language.hpp"
 #include "objects.hpp"
 #include "surroundings.hpp"
+
+#include <entrepot/core/closest.hpp>
+#include <entrepot/kernel/compiler/functions.hpp>
+
+#include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +20,8 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
@@ -103,6 +111,31 @@ Position position_of(PyObject *node) {
             number_at(node, end_col_offset_name)};
 }
 
+// What messages call an object: "entrepot.kernel.atomic", "module math", "a Settings object".
+std::string name_of(PyObject *object) {
+    const Reference name(PyObject_GetAttr(object, own_name));
+    PyErr_Clear();
+    const std::string type = Py_TYPE(object)->tp_name;
+    if (!name || !PyUnicode_Check(name.get()))
+        return "a " + type + " object";
+    return (PyModule_Check(object) ? "module " : type == "Namespace" ? "entrepot.kernel." : "") + text_of_name(name.get());
+}
+
+void add_names(PyObject *names, std::vector<std::string> &known) {
+    const Reference items = names ? checked(PySequence_Tuple(names)) : Reference();
+    for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i)
+        if (PyUnicode_Check(PyTuple_GET_ITEM(items.get(), i)))
+            known.push_back(text_of_name(PyTuple_GET_ITEM(items.get(), i)));
+}
+
+std::vector<std::string> attributes_of(PyObject *object) {
+    const Reference names(PyObject_Dir(object));
+    PyErr_Clear();
+    std::vector<std::string> known;
+    add_names(names.get(), known);
+    return known;
+}
+
 struct OperatorRow {
     std::string_view of_ast, text;
 };
@@ -126,6 +159,7 @@ struct Translation {
     Translated made;
     std::vector<PyObject *> path;  // functions that are being translated, each called by the one before it
     std::vector<std::pair<Reference, std::shared_ptr<const Function>>> done;
+    std::vector<std::pair<Reference, Constant>> arrays;  // that are captured: however often one is named, it is one
 };
 
 std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function);
@@ -154,9 +188,11 @@ private:
     bool is_own(PyObject *name) const { return own_.contains(text_of_name(name)); }
 
     Reference object_of(PyObject *expression);
+    std::optional<Constant> constant_of(PyObject *object);
     NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
     NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
     std::string cycle_to(PyObject *function) const;
+    std::string meant_by(const std::string &text) const;
 
     NodePtr walk(PyObject *node);
     NodePtr walk_if_any(PyObject *node) { return node == Py_None ? nullptr : walk(node); }
@@ -203,8 +239,11 @@ private:
     template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
 
     NodePtr call_of_object(PyObject *node, PyObject *callee);
+    std::vector<NodePtr> arguments_by_place(PyObject *call);
+    Objects::Atomic atomic_of(PyObject *call);
     NodePtr call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
                            std::vector<NodePtr> arguments);
+    bool makes_atomic(PyObject *expression);
     NodePtr linear(PyObject *node, const Objects::Method &method);
     bool is_object(PyObject *expression) const;
     bool is_group(PyObject *expression) const;
@@ -271,7 +310,10 @@ std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
             return;
         const Reference at =
             PyList_Check(found.get()) ? Reference(PySequence_GetItem(found.get(), 0)) : Reference::borrow(found.get());
-        refuse(at.get(), sentence_of("a kernel has no ", what, ": name each argument, and give all of them at the launch"));
+        refuse(at.get(), translation_.path.size() == 1
+                             ? sentence_of("a kernel has no ", what, ": name each argument, and give all of them at the launch")
+                             : sentence_of("a function that kernels call has no ", what,
+                                           ": name each argument, and give all of them in every call"));
     };
     refuse_if_any(vararg_name, "*args");
     refuse_if_any(kwarg_name, "**kwargs");
@@ -346,9 +388,19 @@ Reference Walker::object_of(PyObject *expression) {
         return {};
     Reference found = surroundings_.attribute_of(object.get(), attribute.get());
     if (!found)
-        refuse(expression,
-               sentence_of(Py_TYPE(object.get())->tp_name, " object has no attribute '", text_of_name(attribute.get()), "'"));
+        refuse(expression, sentence_of(name_of(object.get()), " has no '", text_of_name(attribute.get()), "'",
+                                       did_you_mean(text_of_name(attribute.get()), attributes_of(object.get()))));
     return found;
+}
+
+std::optional<Constant> Walker::constant_of(PyObject *object) {
+    for (const auto &[known, value] : translation_.arrays)
+        if (known.get() == object)
+            return value;
+    std::optional<Constant> value = constant_from(object);
+    if (value && std::holds_alternative<std::shared_ptr<const ConstantArray>>(value->value))
+        translation_.arrays.emplace_back(Reference::borrow(object), *value);
+    return value;
 }
 
 NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &text) {
@@ -356,7 +408,7 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
         return function;
     std::optional<Constant> value;
     try {
-        value = constant_from(object);
+        value = constant_of(object);
     } catch (const Error &error) {
         refuse(node, sentence_of("'", text, "' cannot be captured: ", error.what()));
     }
@@ -400,6 +452,16 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
         translation_.made.captured += sentence_of("\n", text, "=", *name);
         return make(Kind::builtin, node, *name);
     }
+    if (PyObject_TypeCheck(object, python_kernel_type))
+        refuse(node,
+               sentence_of("'", text,
+                           "' is a kernel, which Python launches and no kernel calls: put what both do into a function with "
+                           "@func, and call that"));
+    if (object == nb::type<LocalAccessor>().ptr() || object == nb::type<LocalMemory>().ptr())
+        refuse(node,
+               sentence_of("'", text,
+                           "' makes an argument, and is called at the launch, where LocalAccessor(shape, dtype) gives memory of "
+                           "a size that is known then; in a kernel write local.array(shape, dtype), whose shape is literal"));
     if (PyFunction_Check(object))
         refuse(node,
                sentence_of("'", text, "' is a Python function: put @entrepot.kernel.func before its def, and kernels call it"));
@@ -435,8 +497,24 @@ NodePtr Walker::name(PyObject *node) {
     const Reference object = surroundings_.find(id.get());
     if (!object)
         refuse(node, sentence_of("the name '", text, "' is not defined: it is no variable or parameter of ", function_.name,
-                                 ", and no global"));
+                                 ", and no global", meant_by(text)));
     return captured(node, object.get(), text);
+}
+
+// What a name that means nothing may have been meant to be.
+std::string Walker::meant_by(const std::string &text) const {
+    for (const std::string module : {"math.", "numpy."})
+        if (kernel::find_function(module + text))
+            return "; did you mean `" + module + text + "`?";
+    if (kernel::find_function(text))
+        return "; import it, as in `from entrepot.kernel import " + text + "`";
+    std::vector<std::string> known(own_.begin(), own_.end());
+    std::ranges::sort(known);  // a set has no order, and of two as near the first is taken
+    add_names(surroundings_.globals(), known);
+    for (const kernel::FunctionRow &row : kernel::functions())
+        if (row.name.find('.') == row.name.npos)
+            known.emplace_back(row.name);
+    return did_you_mean(text, known);
 }
 
 NodePtr Walker::attribute(PyObject *node) {
@@ -515,6 +593,11 @@ NodePtr Walker::call(PyObject *node) {
     const Reference callee = child(node, func_name);
     if (is_object(callee.get()))
         return call_of_object(node, callee.get());
+    if (const Reference object = kind_of(callee.get()) == "Attribute" ? child(callee.get(), value_name) : Reference();
+        object && makes_atomic(object.get())) {
+        const Objects::Atomic atomic = atomic_of(object.get());
+        return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()), arguments_by_place(node));
+    }
     auto made = make(Kind::call, node);
     made->operands.push_back(walk(callee.get()));
     const bool makes_array = made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
@@ -576,14 +659,26 @@ NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) 
         objects_.add_group(name);
         return make(Kind::pass, node);
     }
-    const Reference object = object_of(child(call, func_name).get());
-    return object && builtin_name_of(object.get()) == "AtomicRef" ? assign_atomic(node, target, call) : nullptr;
+    return makes_atomic(call) ? assign_atomic(node, target, call) : nullptr;
 }
 
-// The index is evaluated here, once, and kept in a variable.
-NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
-    const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
+// Whether it is a call of AtomicRef.
+bool Walker::makes_atomic(PyObject *expression) {
+    if (kind_of(expression) != "Call")
+        return false;
+    const Reference object = object_of(child(expression, func_name).get());
+    return object && builtin_name_of(object.get()) == "AtomicRef";
+}
+
+Objects::Atomic Walker::atomic_of(PyObject *call) {
+    constexpr std::string_view known[] = {"ref", "index", "memory_order", "memory_scope", "address_space"};
     const NodePtr walked = walk(call);
+    for (std::size_t i = 0; i < walked->names.size(); ++i) {
+        const std::string &name = walked->names[i];
+        if (name.empty() ? i >= std::size(known) : std::ranges::find(known, name) == std::end(known))
+            refuse(call, "AtomicRef(ref, index=0, memory_order=, memory_scope=, address_space=) has no argument " +
+                             (name.empty() ? std::to_string(i) : "`" + name + "`"));
+    }
     const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
         for (std::size_t i = 0; i < walked->names.size(); ++i)
             if (walked->names[i] == keyword || (walked->names[i].empty() && i == position))
@@ -593,10 +688,17 @@ NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) 
     const NodePtr array = given("ref", 0), index = given("index", 1);
     if (!array)
         refuse(call, "AtomicRef(ref, index=0) needs its array");
+    return {array, index ? index : number(call, 0), given("memory_order", 2), given("memory_scope", 3)};
+}
+
+// The index is evaluated here, once, and kept in a variable.
+NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
+    const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
+    Objects::Atomic atomic = atomic_of(call);
     own_.insert(variable);
-    objects_.add_atomic(name, array, variable, given("memory_order", 2), given("memory_scope", 3));
     auto made = make(Kind::assign, node);
-    made->operands = {index ? index : number(call, 0), make(Kind::name, target, variable)};
+    made->operands = {std::exchange(atomic.index, make(Kind::name, target, variable)), make(Kind::name, target, variable)};
+    objects_.add_atomic(name, std::move(atomic));
     return made;
 }
 
@@ -678,17 +780,31 @@ bool Walker::is_object(PyObject *expression) const {
            (kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
+// Of a method, whose arguments have no names here.
+std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
+    for (const Reference &keyword : children(call, keywords_name)) {
+        const Reference name = child(keyword.get(), arg_name);
+        refuse(keyword.get(), name.get() == Py_None ? std::string("a call in a kernel has no **arguments: write each of them")
+                                                    : "the methods of work-items, groups and atomic references take their "
+                                                      "arguments by their places: leave `" +
+                                                          text_of_name(name.get()) + "=` out");
+    }
+    return walk_all(children(call, args_name));
+}
+
 NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
     const Reference value = child(callee, value_name);
     const std::string method = text_of_name(child(callee, attr_name).get());
     const bool is_group_call = kind_of(value.get()) == "Call";
     const std::string object = is_group_call ? "" : text_of_name(child(value.get(), id_name).get());
-    std::vector<NodePtr> arguments = walk_all(children(node, args_name));
+    std::vector<NodePtr> arguments = arguments_by_place(node);
     if (const Objects::Atomic *atomic = objects_.atomic(object))
         return call_of_atomic(node, *atomic, method, std::move(arguments));
     const Objects::Method *const found = is_group_call ? Objects::group_method(method) : objects_.method(object, method);
     if (!found)
         refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object), " has no method '", method, "'"));
+    if (found->linear_sizes && !arguments.empty())
+        refuse(callee, sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));
     return found->linear_sizes ? linear(node, *found) : builtin_call(node, found->builtin, std::move(arguments));
 }
 
@@ -696,8 +812,8 @@ NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, co
                                std::vector<NodePtr> arguments) {
     const char *const name = Objects::atomic_function(method);
     if (!name)
-        refuse(node, sentence_of("an AtomicRef has no method '", method, "'"));
-    arguments.insert(arguments.begin(), {atomic.array, make(Kind::name, node, atomic.index)});
+        refuse(node, sentence_of("an AtomicRef has no method '", method, "'", did_you_mean(method, Objects::atomic_methods())));
+    arguments.insert(arguments.begin(), {atomic.array, atomic.index});
     const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
     const auto add_named = [&](const char *keyword, const NodePtr &given) {
         if (!given)
@@ -712,7 +828,11 @@ NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, co
 
 // (id(0) * size(1) + id(1)) * size(2) + id(2); where the sizes' own product is meant, without the ids.
 NodePtr Walker::linear(PyObject *node, const Objects::Method &method) {
-    const auto at = [&](const char *name, std::int64_t dimension) { return builtin_call(node, name, {number(node, dimension)}); };
+    const auto at = [&](const char *name, std::int64_t dimension) {
+        auto made = builtin_call(node, name, {number(node, dimension)});
+        made->text = "linear";
+        return made;
+    };
     const auto combine = [&](const char *op, NodePtr left, NodePtr right) {
         auto made = make(Kind::binary, node, op);
         made->operands = {std::move(left), std::move(right)};

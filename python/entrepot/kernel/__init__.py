@@ -12,6 +12,8 @@
 The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are.
 """
 
+import sys
+
 from .._core import KernelError, LocalAccessor
 from .calls import call_kernel, call_kernel_async
 from .functions import DeviceFunction, KernelFunction, func, kernel
@@ -157,4 +159,8 @@ def __getattr__(name: str) -> object:
         from .reduction import reduce
 
         return reduce
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    instead = (
+        ": local memory of a size that is given at the launch is LocalAccessor(shape, dtype)" if name == "LocalMemory" else ""
+    )
+    # With these two Python's own message names what is nearest.
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])

@@ -97,6 +97,12 @@ class Vectorized:
 def vectorize(function: Any) -> Any:
     """Makes a function of numbers one of arrays: ``@vectorize``, ``vectorize(lambda a, x, y: a * x + y)``, or, as Numba has it,
     ``@vectorize(["float32(float32, float32)"])``, which then takes no other types.
+
+        add = vectorize(lambda x, y: x + y)
+        add(np.ones((3, 1)), np.ones(4))  # an Array of the shape (3, 4)
+
+    Arrays have shapes that broadcast to one, as NumPy's do, and at most three dimensions where they are not contiguous and of
+    one shape. Calls raise what Vectorized.__call__ says. Raises ValueError for a signature that is none.
     """
     if isinstance(function, FunctionType):
         return Vectorized(function, [])

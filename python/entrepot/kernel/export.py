@@ -8,12 +8,6 @@ from typing import Any
 
 from .._core import Dtype, KernelError
 
-_C_TYPES = {
-    "bool": "bool", "int8": "std::int8_t", "int16": "std::int16_t", "int32": "std::int32_t", "int64": "std::int64_t",
-    "uint8": "std::uint8_t", "uint16": "std::uint16_t", "uint32": "std::uint32_t", "uint64": "std::uint64_t",
-    "float32": "float", "float64": "double",
-}  # fmt: skip
-
 _OWN_LINES = "@own lines\n"
 
 _HEADER = """\
@@ -101,14 +95,17 @@ def _text_of(translation: dict[str, Any]) -> str:
         of = translation["arguments"][argument] if argument < len(translation["arguments"]) else ""
         if what == "pointer":
             const = "" if translation["written"][argument] else "const "
-            declared.append(f"{const}{_C_TYPES.get(dtype.name, 'void')} *{of}")
+            declared.append(f"{const}{_c_type(dtype) or 'void'} *{of}")
             given.append(f"const_cast<void *>(static_cast<const void *>({of}))")
         elif what in ("extent", "stride"):
             declared.append(f"std::int64_t {of}_{what}{dimension}")
             given.append(f"const_cast<std::int64_t *>(&{of}_{what}{dimension})")
         elif what == "value":
-            declared.append(f"{_c_type(dtype, of)} {of}")
-            given.append(f"const_cast<{_c_type(dtype, of)} *>(&{of})")
+            word = _c_type(dtype)
+            if not word:
+                raise KernelError(f"argument {of!r} is a {dtype}, and C++17 has no such number: export kernels of other scalars")
+            declared.append(f"{word} {of}")
+            given.append(f"const_cast<{word} *>(&{of})")
         elif what == "local":
             declared.append(f"std::size_t {of}_bytes")
             given.append(f"aligned(blocks[{blocks}], {of}_bytes)")
@@ -134,7 +131,8 @@ def _text_of(translation: dict[str, Any]) -> str:
     )
 
 
-def _c_type(dtype: Dtype, argument: str) -> str:
-    if dtype.name not in _C_TYPES:
-        raise KernelError(f"argument {argument!r} is a {dtype}, and C++17 has no such number: export kernels of other scalars")
-    return _C_TYPES[dtype.name]
+def _c_type(dtype: Dtype) -> str:
+    """C++17's number of that type; empty where it has none."""
+    if re.fullmatch(r"u?int\d+", dtype.name):
+        return f"std::{dtype.name}_t"
+    return {"bool": "bool", "float32": "float", "float64": "double"}.get(dtype.name, "")

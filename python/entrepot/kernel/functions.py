@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 from .._core import Event, KernelError, PythonKernel
 from .._core import device as _device
-from .signatures import signature_of, signatures_of
+from .signatures import kernel_signature_of, signature_of, signatures_of
 from .source import remember
 
 Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
@@ -62,8 +62,11 @@ class KernelFunction(PythonKernel):
     ) -> KernelFunction:
         """The same function as a kernel with other options; those not given stay.
 
-        ``debug``: indices are checked, and a launch waits and raises IndexError. ``fast_math``: as compilers have it.
-        ``dialect``: the language that it is compiled through, where the device has several.
+        ``debug``: indices are checked, and a launch waits, and raises IndexError with the line and the work-item of one that is
+        outside. ``fast_math``: as compilers have it. ``dialect``: the language that it is compiled through, where the device has
+        several; ValueError for a name that is none, and where the device does not build it a launch raises KernelError.
+
+            scale.options(debug=True)[4](array)
         """
         given = {"debug": debug, "fast_math": fast_math, "dialect": dialect}
         return _make(self.function, self._chosen | {name: value for name, value in given.items() if value is not None})
@@ -79,7 +82,10 @@ class KernelFunction(PythonKernel):
         """The text that a compiler is given, in a dialect: that of the device unless another is named.
 
         For the types of the last launch, and on the host for its local size; or for those of ``signature``, as in
-        "void(float32[::1], int64)". Raises KernelError where there are neither, and where the kernel is refused.
+        "void(float32[::1], int64)". ``dimensions`` are those of the launches, 1 to 3; without it those of the last launch, with a
+        signature as many as the kernel asks about: get_global_id(1) asks about two. Raises KernelError where there are neither
+        launch nor signature, and where the kernel is refused; ValueError for a signature that is none, and for fewer dimensions
+        than the kernel asks about.
         """
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
@@ -87,9 +93,17 @@ class KernelFunction(PythonKernel):
     def export(self, path: str | os.PathLike[str], *, signature: str | None = None, dimensions: int | None = None) -> None:
         """Saves the kernel for programs without Python: ``path`` becomes a C++ header whose launch_NAME() runs it on the host.
 
-        For the types of the last launch, or those of ``signature``. Raises KernelError where there are neither. ``dimensions``
-        are those of the launches, 1 to 3; without it those of the last launch, with a signature 1. In C++ an array that is
-        written overlaps no other array.
+        Types and ``dimensions`` as in source(), and the same errors. Raises KernelError also for a kernel with debug=True, and
+        for a scalar that C++17 has no type for. In C++ an array that is written overlaps no other array.
+
+            @kernel
+            def twice(image):
+                i, j = get_global_id(0), get_global_id(1)
+                image[i, j] *= 2
+
+            twice.export("twice.hpp", signature="void(float32[:, ::1])")
+
+        declares ``launch_twice(const std::array<std::int64_t, 2> &global, float *image, std::int64_t image_extent1, …)``.
         """
         from .export import export
 
@@ -104,7 +118,7 @@ class KernelFunction(PythonKernel):
         *,
         any_local: bool = False,
     ) -> dict[str, Any]:
-        types = None if signature is None else signature_of(signature)[1]
+        types = None if signature is None else kernel_signature_of(signature)
         return self._translate(dialect, types, device, dimensions, any_local=any_local)
 
 

@@ -13,6 +13,7 @@ class Builtin:
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
         self.__doc__ = doc
+        self.instead = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._refuse()
@@ -20,7 +21,7 @@ class Builtin:
     def _refuse(self) -> NoReturn:
         raise KernelError(
             f"{self.name}() was called in plain Python, and has a meaning only inside a kernel: call it in a function that "
-            "@entrepot.kernel.kernel or @entrepot.kernel.func decorates, and launch that"
+            f"@entrepot.kernel.kernel or @entrepot.kernel.func decorates, and launch that{self.instead}"
         )
 
     def __repr__(self) -> str:
@@ -97,6 +98,7 @@ local = Namespace(
         "are not initialised. Memory of a size known at launch is an argument: LocalAccessor(shape, dtype)."
     },
 )
+local.array.instead = "; local memory as an argument of a launch is LocalAccessor(shape, dtype)"
 private = Namespace(
     "private",
     "Memory of a work-item.",
@@ -162,8 +164,9 @@ class AddressSpace:
 
 AtomicRef = Builtin(
     "AtomicRef",
-    "AtomicRef(array, index=0): an element whose fetch_add, fetch_sub, fetch_min, fetch_max, fetch_and, fetch_or, fetch_xor, "
-    "exchange, compare_exchange, load and store are atomic: numba-dpex's form of ``atomic``.",
+    "AtomicRef(ref, index=0, memory_order=, memory_scope=): an element of the array ``ref``, whose fetch_add, fetch_sub, "
+    "fetch_min, fetch_max, fetch_and, fetch_or, fetch_xor, exchange, compare_exchange, load and store are atomic: numba-dpex's "
+    "form of ``atomic``.",
 )
 
 # --------------------------------------------------------------- group operations

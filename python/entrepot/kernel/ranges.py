@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 # The local range that says nothing: the device, and what the kernel does, decide.
@@ -18,7 +19,7 @@ class Range(tuple[int, ...]):
             extents = tuple(extents[0])
         if not 1 <= len(extents) <= 3:
             raise ValueError(f"a Range has 1 to 3 dimensions, not {len(extents)}")
-        return super().__new__(cls, (int(extent) for extent in extents))
+        return super().__new__(cls, map(extent_of, extents))
 
     @property
     def ndim(self) -> int:
@@ -53,6 +54,15 @@ class NdRange:
 
     def __repr__(self) -> str:
         return f"NdRange({tuple(self.global_range)}, {tuple(self.local_range)})"
+
+
+def extent_of(value: Any) -> int:
+    """An extent of a range. Raises TypeError for what is no integer: 2.5 work-items, and 4 / 2, which is a float."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        instead = "divide by //, as in kernel[n // 2], or round it by int(…)" if isinstance(value, float) else "write an int"
+        raise TypeError(f"launch: a range is of integers, and {value!r} is a {type(value).__name__}: {instead}") from None
 
 
 def _range_of(extents: Any) -> Range:

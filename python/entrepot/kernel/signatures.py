@@ -24,8 +24,18 @@ _PARAMETER = re.compile(r"(?P<local>local\s+)?(?P<dtype>\w+)\s*(?:\[(?P<axes>[\s
 
 
 def signatures_of(given: Any) -> tuple[Signature, ...]:
-    """Of a signature's text, or a list of several."""
-    return tuple(signature_of(each)[1] for each in ([given] if isinstance(given, str) else given))
+    """Of a kernel's signature, or a list of several."""
+    return tuple(kernel_signature_of(each) for each in ([given] if isinstance(given, str) else given))
+
+
+def kernel_signature_of(text: str) -> Signature:
+    """The parameters. Raises ValueError for what is no signature, and for one that returns something, which no kernel does."""
+    returns, parameters = signature_of(text)
+    if returns is not None:
+        raise ValueError(
+            f"signature {text!r}: a kernel returns nothing, and this says {returns}: write void, and give an array to write to"
+        )
+    return parameters
 
 
 def signature_of(text: str) -> tuple[Dtype | None, Signature]:

@@ -14,6 +14,7 @@ import numpy as np
 
 import entrepot as ep
 
+from .ranges import extent_of
 from .simulator.arithmetic import dtype_of
 from .simulator.groups import Run
 from .simulator.memory import View
@@ -103,7 +104,7 @@ def _is_extents(value: Any) -> bool:
 
 
 def _extents(value: Any) -> tuple[int, ...]:
-    return (int(value),) if isinstance(value, (int, np.integer)) else tuple(map(int, value))
+    return tuple(map(extent_of, value)) if isinstance(value, (tuple, list)) else (extent_of(value),)
 
 
 def _argument(run: Run, name: str, value: Any, finish: list[_Finish]) -> Callable[[], Any]:

@@ -9,25 +9,26 @@ from types import CodeType, FunctionType
 
 from .._core import KernelError
 
-# What was read of a function when it was decorated, by its code: its file, its text and the number of the text's first
-# line. The file may be another one when the function is launched.
-_read: dict[CodeType, tuple[str, str, int]] = {}
+# What was read of a function when it was decorated, by its file and its code: its text and the number of the text's first
+# line. The file may be another one when the function is launched. Code alone is not enough: two files with the same text have
+# equal code, as Python compares it.
+_read: dict[tuple[str, CodeType], tuple[str, int]] = {}
 
 
 def remember(function: FunctionType) -> None:
     """Reads the function's source now. Where there is none, a launch will say so."""
     code = function.__code__
-    if code in _read:
-        return
     file, first = code.co_filename, code.co_firstlineno
+    if (file, code) in _read:
+        return
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
     if not lines or first > len(lines):
         return
     if code.co_name == "<lambda>":
-        _read[code] = file, "".join(lines), 1
+        _read[file, code] = "".join(lines), 1
     else:
-        _read[code] = file, "".join(inspect.getblock(lines[first - 1 :])), first
+        _read[file, code] = "".join(inspect.getblock(lines[first - 1 :])), first
 
 
 def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str, int]:
@@ -36,13 +37,14 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
     Raises KernelError where there is no source, as in a shell that keeps none.
     """
     code = function.__code__
+    file = code.co_filename
     remember(function)
-    if code not in _read:
+    if (file, code) not in _read:
         raise KernelError(
-            f"the source of {function.__name__} is not to be found (it says {code.co_filename}, line {code.co_firstlineno}): "
+            f"the source of {function.__name__} is not to be found (it says {file}, line {code.co_firstlineno}): "
             "kernels are compiled from their source, so write them in a file or a notebook's cell"
         )
-    file, text, first = _read[code]
+    text, first = _read[file, code]
     return _node_in(_parsed(file, text, first), code), file, text, first
 
 
@@ -52,7 +54,7 @@ def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
     exec(compile(text, file, "exec"), namespace)
     function = namespace[name]
     assert isinstance(function, FunctionType)
-    _read[function.__code__] = file, text, 1
+    _read[file, function.__code__] = text, 1
     return function
 
 

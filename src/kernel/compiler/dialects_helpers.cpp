@@ -5,7 +5,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-enum class For : std::uint8_t { any, integer, signed_integer, unsigned_integer, floating, complex };
+enum class For : std::uint8_t { any, integer, signed_integer, unsigned_integer, floating, half, complex };
 
 struct Row {
     For types;
@@ -14,8 +14,8 @@ struct Row {
 };
 
 constexpr std::uint8_t bit(Dialect dialect) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(dialect)); }
-constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c), cuda = bit(Dialect::cuda), hip = bit(Dialect::hip),
-                       host = bit(Dialect::cpp);
+constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c), sycl = bit(Dialect::sycl), cuda = bit(Dialect::cuda),
+                       hip = bit(Dialect::hip), host = bit(Dialect::cpp);
 
 constexpr Row rows[] = {
     // ------------------------------------------------------------ Python's division of integers
@@ -63,6 +63,20 @@ FUNCTION T floor_modulo_NAME(T a, T b) {
     if (rest == 0)
         return {copysign}((T)0, b);
     return (rest < 0) != (b < 0) ? rest + b : rest;
+})",
+      ""}},
+    // Where float16 has arithmetic of its own: in float, which finds the whole number, rounded once.
+    {For::half,
+     opencl | sycl,
+     {"floor_divide", R"(
+FUNCTION T floor_divide_NAME(T a, T b) {
+    float x = (float)a, y = (float)b;
+    if (y == 0)
+        return (T)(x / y);
+    float rest = {fmod}(x, y), quotient = (x - rest) / y;
+    if (rest != 0 && (rest < 0) != (y < 0))
+        quotient = quotient - 1;
+    return (T)(quotient == 0 ? {copysign}(0.0f, x / y) : {rint}(quotient));
 })",
       ""}},
     {For::floating,
@@ -342,6 +356,8 @@ bool takes(For types, Dtype dtype) {
         return dtype.code == TypeCode::unsigned_integer;
     case For::floating:
         return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
+    case For::half:
+        return dtype.code == TypeCode::floating && dtype.bits == 16;
     case For::complex:
         break;
     }

@@ -39,7 +39,7 @@ bool is_simple_parameter(const Type &type) { return type.kind == Type::Kind::sca
 std::string Value::type_name() const {
     switch (kind) {
     case Kind::none:
-        return "None";
+        return callee ? "None, as `" + callee->name + "` returns nothing: end it with return and a value" : "None";
     case Kind::scalar:
         return is_literal() ? text_of_constant(expression) : kernel::name_of(scalar());
     case Kind::array:

@@ -182,7 +182,7 @@ private:
     std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
     Value settled_value(Value value);
     Value in_variable(Value value, const std::string &name);  // evaluated now, named from here on
-    Value value_of_constant(const syntax::Constant &constant, Position at);
+    Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
     Value value_of_name(const Node &node);
     Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
     Value value_of_attribute(const Node &node);
@@ -194,7 +194,8 @@ private:
     Value value_of_chain(const Node &node, std::size_t from, Value left);
     Value both(Value a, const std::function<Value()> &b, Position at);
     Value either(Value a, const std::function<Value()> &b, Position at);
-    Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at);
+    // `name` is what the source calls it, if it has one.
+    Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at, const std::string &name);
     Value lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise, Position at);
     Value truth_of(const Node &node);
     Value truth_of(const Value &value) const;
@@ -335,7 +336,7 @@ private:
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    std::string array_name_;  // what the array that is made next is called
+    std::string array_name_;  // what the array is called that the call of an assignment makes
 };
 
 }  // namespace entrepot::kernel

@@ -32,6 +32,13 @@ bool mentions(const ir::Expression &expression, const std::set<ir::VariableId> &
            std::ranges::any_of(expression.operands, [&](const auto &operand) { return mentions(operand, ids); });
 }
 
+bool makes_array(const syntax::Node &node) {
+    if (node.kind != syntax::Kind::call || node.operands[0]->kind != syntax::Kind::builtin)
+        return false;
+    const FunctionRow *const row = find_function(node.operands[0]->text);
+    return row && row->rule == Rule::array;
+}
+
 std::vector<ir::Expression> parts_of(const View &view) {
     std::vector<ir::Expression> parts{view.offset};
     parts.insert(parts.end(), view.extents.begin(), view.extents.end());
@@ -44,7 +51,7 @@ std::vector<ir::Expression> parts_of(const View &view) {
 void Lowering::lower_assign(const Node &node) {
     const auto targets = std::span(node.operands).subspan(1);
     const bool keeps_effect = targets.size() == 1 && targets[0]->kind == Kind::name;
-    array_name_ = keeps_effect ? targets[0]->text : "";
+    array_name_ = keeps_effect && makes_array(*node.operands[0]) ? targets[0]->text : "";
     Value value = evaluate(*node.operands[0]);
     array_name_.clear();
     if (!keeps_effect || !value.is_scalar())

@@ -1,7 +1,10 @@
 // Calls: who is called, and with which arguments.
 #include "kernel/compiler/lower.hpp"
 
+#include <entrepot/core/closest.hpp>
+
 #include <algorithm>
+#include <iterator>
 
 namespace entrepot::kernel {
 
@@ -27,6 +30,36 @@ std::vector<Parameter> parameters_of(const FunctionRow &row) {
     return parameters;
 }
 
+// Of the functions of Python and NumPy, those whose arguments have names there, too.
+constexpr std::string_view with_named_arguments[] = {"cmath.isclose", "complex", "math.isclose", "math.prod",
+                                                     "numpy.clip",    "pow",     "round"};
+
+bool takes_names(const FunctionRow &row) {
+    const bool is_of_entrepot = row.rule == Rule::index || row.rule == Rule::array || row.rule == Rule::barrier ||
+                                row.rule == Rule::atomic || row.rule == Rule::group || row.rule == Rule::print;
+    return is_of_entrepot || std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
+}
+
+// The names of the table that begin so, without what they begin with.
+std::vector<std::string> names_in(std::string_view module) {
+    std::vector<std::string> names;
+    for (const FunctionRow &row : functions())
+        if (row.name.starts_with(module))
+            names.emplace_back(row.name.substr(module.size()));
+    return names;
+}
+
+std::string listed(const std::vector<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names)
+        text += (text.empty() ? "" : &name == &names.back() ? " and " : ", ") + name;
+    return text;
+}
+
+std::string meant_in(std::string_view module, std::string_view name) {
+    return did_you_mean(name.substr(module.size()), names_in(module));
+}
+
 // What to write instead of a function that is not in the table.
 std::string instead_of(const std::string &name) {
     if (name == "enumerate" || name == "zip")
@@ -35,10 +68,16 @@ std::string instead_of(const std::string &name) {
         return "write a loop with a variable, or a group function such as group.reduce(x, \"add\")";
     if (name == "tuple")
         return "write the items in parentheses";
+    if (name == "AtomicRef")
+        return "an AtomicRef is named, `ref = AtomicRef(array, index)`, or one of its methods is called at once, "
+               "`AtomicRef(array, index).fetch_add(1)`";
     if (name.starts_with("cmath."))
         return "complex numbers have + - * / **, abs, .real, .imag and conjugate(); write the rest with functions of math";
+    if (name.starts_with("math."))
+        return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
     if (name.starts_with("numpy."))
-        return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; write a loop for the others";
+        return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; write a loop for the others" +
+               meant_in("numpy.", name);
     return "kernels have Python's abs, min, max, round, divmod, pow, len, int, float, bool, complex, print, range and the "
            "functions of math";
 }
@@ -108,6 +147,8 @@ std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node, const
         const std::string &keyword = node.names.size() > i ? node.names[i] : std::string();
         std::size_t place = i;
         if (!keyword.empty()) {
+            if (!takes_names(row))
+                refuse(operand->at, name + " takes its arguments by their places, as in Python: leave `" + keyword + "=` out");
             const auto found = std::ranges::find(parameters, keyword, &Parameter::name);
             place = static_cast<std::size_t>(found - parameters.begin());
             if (place >= named)
@@ -222,6 +263,8 @@ Value Lowering::call_index(const FunctionRow &row, const Node &node, std::span<c
         if (dimension < 0 || dimension > 2)
             refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension, "; a launch has dimensions 0, 1 and 2"));
         made_index.number = static_cast<std::uint32_t>(dimension);
+        if (node.text != "linear")
+            unit_.module.dimensions = std::max(unit_.module.dimensions, made_index.number + 1);
     }
     return made(std::move(made_index));
 }

@@ -1,11 +1,20 @@
 // Device functions: compiled once for the types, and the literals, that a call passes.
 #include "kernel/compiler/lower.hpp"
 
+#include <entrepot/core/closest.hpp>
+
 #include <algorithm>
 
 namespace entrepot::kernel {
 
 namespace {
+
+std::vector<std::string> names_of(const std::vector<syntax::Parameter> &parameters) {
+    std::vector<std::string> names;
+    for (const syntax::Parameter &parameter : parameters)
+        names.push_back(parameter.name);
+    return names;
+}
 
 bool is_passed(const Value &argument) { return argument.is_scalar() && !argument.is_literal(); }
 
@@ -55,6 +64,8 @@ Value Lowering::call_function(const Node &node, const std::shared_ptr<const synt
     result.expression.at = node.at;
     result.expression.op = ir::Op::call;
     result.expression.id = compiled.id;
+    if (result.kind == Value::Kind::none)
+        result.callee = callee;
     for (const Value &argument : arguments)
         pass(argument, result.expression);
     result.has_effect = compiled.has_effect || result.kind == Value::Kind::tuple;
@@ -76,7 +87,8 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
         if (place >= parameters.size())
             refuse(values[i].at, keyword.empty() ? sentence_of("`", callee.name, "` takes ", parameters.size(),
                                                                " arguments, but ", values.size(), " are given")
-                                                 : "`" + callee.name + "` has no argument `" + keyword + "`");
+                                                 : "`" + callee.name + "` has no argument `" + keyword + "`" +
+                                                       did_you_mean(keyword, names_of(parameters)));
         if (given[place])
             refuse(values[i].at, "`" + callee.name + "` is given `" + parameters[place].name + "` twice");
         given[place] = true;

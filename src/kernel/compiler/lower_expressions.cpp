@@ -1,6 +1,8 @@
 // Expressions: constants, names, attributes, and what is evaluated only under a condition.
 #include "kernel/compiler/lower.hpp"
 
+#include <entrepot/core/closest.hpp>
+
 #include <algorithm>
 
 namespace entrepot::kernel {
@@ -17,7 +19,7 @@ Value Lowering::made(ir::Expression expression, Weak weak) const {
 Value Lowering::evaluate(const Node &node) {
     switch (node.kind) {
     case Kind::constant:
-        return value_of_constant(node.value, node.at);
+        return value_of_constant(node.value, node.at, node.text);
     case Kind::name:
         return value_of_name(node);
     case Kind::builtin: {
@@ -126,7 +128,7 @@ Value Lowering::as(const Value &value, Dtype dtype) const {
 
 // ---------------------------------------------------------------- constants and names
 
-Value Lowering::value_of_constant(const syntax::Constant &constant, Position at) {
+Value Lowering::value_of_constant(const syntax::Constant &constant, Position at, const std::string &name) {
     const auto literal = [&](auto number, Weak weak) {
         ir::Expression expression;
         expression.at = at;
@@ -159,9 +161,9 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at)
             } else if constexpr (std::is_same_v<Held, syntax::ConstantTuple>) {
                 value.kind = Value::Kind::tuple;
                 for (const syntax::Constant &item : held)
-                    value.items.push_back(value_of_constant(item, at));
+                    value.items.push_back(value_of_constant(item, at, name));
             } else if constexpr (std::is_same_v<Held, std::shared_ptr<const syntax::ConstantArray>>) {
-                return array_of_captured(held, at);
+                return array_of_captured(held, at, name);
             }
             return value;
         },
@@ -169,7 +171,8 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at)
 }
 
 // A captured array is compiled in, once.
-Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at) {
+Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at,
+                                  const std::string &name) {
     if (!is_number(values->dtype))
         refuse(at, "the captured array has elements of " + name_of(values->dtype) +
                        ", with which kernels do not calculate; convert it before");
@@ -177,7 +180,7 @@ Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantAr
     auto root = static_cast<ir::RootId>(found - function_.roots.begin());
     if (found == function_.roots.end()) {
         ir::Root made_root;
-        made_root.name = array_name_.empty() ? "constants" : array_name_;
+        made_root.name = !array_name_.empty() ? array_name_ : name.empty() ? "constants" : name;
         made_root.type.kind = Type::Kind::array;
         made_root.type.dtype = values->dtype;
         made_root.type.space = Space::constant;
@@ -274,8 +277,20 @@ Value Lowering::array_attribute(const Value &array, const Node &node) {
         value.dtype = view.type.dtype;
         return value;
     }
-    refuse(node.at,
-           "arrays have shape, size, ndim and dtype in a kernel, but no `." + node.text + "`; write a loop over elements");
+    if (node.text == "T") {
+        View turned = view;
+        std::ranges::reverse(turned.extents);
+        std::ranges::reverse(turned.strides);
+        std::ranges::reverse(turned.type.shape);
+        turned.type.contiguous = view.type.contiguous && view.type.ndim < 2;
+        value.kind = Value::Kind::array;
+        value.view = std::make_shared<const View>(std::move(turned));
+        return value;
+    }
+    static const std::vector<std::string> known{"shape", "size", "ndim", "dtype", "T"};
+    const std::string near = did_you_mean(node.text, known);
+    refuse(node.at, "arrays have shape, size, ndim, dtype and T in a kernel, but no `." + node.text + "`" +
+                        (near.empty() ? "; write a loop over elements" : near));
 }
 
 Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {

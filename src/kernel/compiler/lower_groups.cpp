@@ -70,7 +70,7 @@ void Lowering::refuse_in_function(const FunctionRow &row, Position at) const {
 Value Lowering::call_barrier(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
     const bool is_fence = row.name == "mem_fence";
     std::int64_t fences = ir::local_fence | ir::global_fence;
-    if ((is_fence || row.name == "barrier") && arguments[0]) {
+    if (row.name != "group_barrier" && arguments[0]) {
         fences = literal_of(*arguments[0], "what a fence orders");
         if (fences < 1 || fences > 3)
             refuse(arguments[0]->at,
@@ -186,6 +186,9 @@ void Lowering::add_printed(const Node &node, ir::Statement &print) {
     }
     const Value value = settled_value(node);
     if (value.kind == Value::Kind::text) {
+        if (value.text.find('\0') != value.text.npos)
+            refuse(node.at,
+                   "devices print text up to its first character of code 0, which stands in this one; leave \"\\0\" out");
         print.text += escaped(value.text);
     } else if (value.is_scalar()) {
         print.text += "{}";

@@ -13,6 +13,29 @@ bool has_items(std::int64_t start, std::int64_t stop, std::int64_t step) { retur
 // No loop counts further in anybody's time.
 constexpr int bits_of_counters = 48;
 
+// What to write instead of a loop over what is no range.
+std::string loop_instead_of(const syntax::Node &iterable) {
+    using syntax::Kind;
+    const bool is_call = iterable.kind == Kind::call && iterable.operands[0]->kind == Kind::builtin;
+    const std::string_view callee = is_call ? std::string_view(iterable.operands[0]->text) : std::string_view();
+    const auto name_of = [&](std::size_t place, const char *otherwise) {
+        const bool is_named = iterable.operands.size() > place && iterable.operands[place]->kind == Kind::name;
+        return is_named ? iterable.operands[place]->text : std::string(otherwise);
+    };
+    if (callee == "enumerate") {
+        const std::string x = name_of(1, "x");
+        return "instead of enumerate, write `for i in range(len(" + x + "))` and take " + x + "[i] in the loop";
+    }
+    if (callee == "zip") {
+        const std::string x = name_of(1, "x"), y = name_of(2, "y");
+        return "instead of zip, write `for i in range(len(" + x + "))` and take " + x + "[i] and " + y + "[i] in the loop";
+    }
+    if (callee == "reversed")
+        return "instead of reversed, write a range that counts down, as in range(n - 1, -1, -1)";
+    const std::string x = iterable.kind == Kind::name ? iterable.text : "x";
+    return "write `for i in range(len(" + x + "))` and take " + x + "[i], or unroll it";
+}
+
 void erase_parts(std::map<ir::VariableId, std::int64_t> &bounds, const Storage &storage) {
     if (storage.variable)
         bounds.erase(*storage.variable);
@@ -93,8 +116,7 @@ Lowering::Range Lowering::range_of(const Node &iterable) {
     if (iterable.kind == Kind::call && iterable.operands[0]->kind == Kind::name && iterable.operands[0]->text == "range")
         refuse(iterable.operands[0]->at, "`range` is a variable of this function; give that another name");
     if (!is_range)
-        refuse(iterable.at,
-               "a kernel's for goes over range(...) only; write `for i in range(len(x))` and take x[i], or unroll it");
+        refuse(iterable.at, "a kernel's for goes over range(...) only; " + loop_instead_of(iterable));
     const FunctionRow &row = *find_function("range");
     auto nodes = arguments_of(iterable, row);
     const auto given = static_cast<std::size_t>(std::ranges::count_if(nodes, [](const Node *node) { return node != nullptr; }));
@@ -133,9 +155,9 @@ std::optional<std::int64_t> Lowering::least_of(const Range &range) const {
 void Lowering::lower_for(const Node &node) {
     refuse_loop_else(node);
     const Node &target = *node.operands[0];
+    Range range = range_of(*node.operands[1]);
     if (target.kind != Kind::name)
         refuse(target.at, "the variable of a loop over range() is one name; take the rest apart inside of the loop");
-    Range range = range_of(*node.operands[1]);
     const bool step_may_be_0 = at_least(range.step.expression).value_or(0) < 1 && !range.step.is_constant();
     if (step_may_be_0)
         range.step = in_variable(range.step, "step");

@@ -78,7 +78,8 @@ std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
         if (!extent)
             refuse(item.at.line ? item.at : node.at,
                    "a shape is known when compiled: write integer literals or captured constants, not " + item.type_name() +
-                       "; memory whose size is known at the launch only is an argument, LocalMemory(shape, dtype)");
+                       "; local memory whose size is known at the launch only is an argument: give LocalAccessor(shape, dtype) "
+                       "there");
         if (*extent < 1 || __builtin_mul_overflow(count, *extent, &count) || count > std::int64_t{1} << 40)
             refuse(item.at.line ? item.at : node.at,
                    sentence_of("an extent of ", *extent, " cannot be; write one of at least 1"));
@@ -178,8 +179,7 @@ Value Lowering::constant_array(const Node &node, std::span<const Node *const> ar
             refuse(at, text_of_constant(number) + " does not fit in " + name_of(made_array->dtype));
         append_element(made_array->bytes, converted->value, made_array->dtype);
     }
-    Value value = array_of_captured(made_array, node.at);
-    return value;
+    return array_of_captured(made_array, node.at, "");
 }
 
 }  // namespace entrepot::kernel

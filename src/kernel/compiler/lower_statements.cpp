@@ -1,6 +1,9 @@
 // Statements but for loops and assignments; how they are put down.
 #include "kernel/compiler/lower.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace entrepot::kernel {
 
 namespace {
@@ -22,35 +25,47 @@ bool has_effect(const ir::Statement &statement) {
     }
 }
 
-// What to write instead of a statement that kernels do not have.
-std::string instead_of(const std::string &statement) {
-    if (statement == "With" || statement == "AsyncWith")
-        return "do it around the launch";
-    if (statement == "Try" || statement == "TryStar" || statement == "Raise")
-        return "kernels have no exceptions; tell of an error through an element of an array";
-    if (statement == "Assert")
-        return "write an if, and tell of the failure through an element of an array";
-    if (statement == "FunctionDef" || statement == "Lambda" || statement == "ClassDef" || statement == "AsyncFunctionDef")
-        return "define the function outside, decorated with @func, and call it";
-    if (statement == "List" || statement == "ListComp" || statement == "Set" || statement == "Dict" || statement == "SetComp" ||
-        statement == "DictComp" || statement == "GeneratorExp")
-        return "use a tuple, or private.array(shape, dtype) and a loop";
-    if (statement == "NamedExpr")
-        return "assign in a statement of its own";
-    if (statement == "Match")
-        return "write if and elif";
-    if (statement == "Import" || statement == "ImportFrom")
-        return "import outside of the kernel";
-    if (statement == "Global" || statement == "Nonlocal")
-        return "what a kernel captures is constant; pass an array to write to";
-    if (statement == "Delete")
-        return "leave it out; a variable lives as long as the kernel";
-    if (statement == "Starred")
-        return "write the items one by one";
-    if (statement == "JoinedStr")
-        return "text is for print only: print(f\"…\")";
-    return "kernels have numbers, arrays and tuples, if, while and for over range";
-}
+// What Python has and kernels have not: by its name in Python's ast, as who writes it calls it, and what to write instead.
+struct Absent {
+    std::string_view of_ast, words, instead;
+};
+constexpr std::string_view outside = "define the function outside, decorated with @func, and call it",
+                           without_exceptions = "kernels have no exceptions; tell of an error through an element of an array",
+                           without_lists = "use a tuple, or private.array(shape, dtype) and a loop",
+                           waits_outside = "nothing waits in a kernel; wait for the launch's Event around it";
+constexpr Absent absent[] = {
+    {"Assert", "`assert` statement", "write an if, and tell of the failure through an element of an array"},
+    {"AsyncFor", "`async for` loop", waits_outside},
+    {"AsyncFunctionDef", "`async def` inside of it", outside},
+    {"AsyncWith", "`async with` statement", waits_outside},
+    {"Await", "`await`", waits_outside},
+    {"ClassDef", "`class` statement", "write a tuple for values that belong together, and functions with @func"},
+    {"Constant", "bytes", "write the numbers as a tuple, as in (1, 2, 3)"},
+    {"Delete", "`del` statement", "leave it out; a variable lives as long as the kernel"},
+    {"Dict", "dictionaries", without_lists},
+    {"DictComp", "dictionary comprehensions", without_lists},
+    {"FunctionDef", "`def` inside of it", outside},
+    {"GeneratorExp", "generator expressions", "write a loop with a variable"},
+    {"Global", "`global` statement", "what a kernel captures is constant; pass an array to write to"},
+    {"Import", "`import` statement", "import outside of the kernel"},
+    {"ImportFrom", "`import` statement", "import outside of the kernel"},
+    {"Lambda", "`lambda`", outside},
+    {"ListComp", "list comprehensions", without_lists},
+    {"Match", "`match` statement", "write if and elif"},
+    {"NamedExpr", "`:=`", "assign in a statement of its own"},
+    {"Nonlocal", "`nonlocal` statement", "what a kernel captures is constant; pass an array to write to"},
+    {"Raise", "`raise` statement", without_exceptions},
+    {"Set", "sets", without_lists},
+    {"SetComp", "set comprehensions", without_lists},
+    {"Starred", "starred names and values", "write the items one by one"},
+    {"TemplateStr", "t-strings", "text is for print only: print(f\"…\")"},
+    {"Try", "`try` statement", without_exceptions},
+    {"TryStar", "`try` statement", without_exceptions},
+    {"TypeAlias", "`type` statement", "name the type outside of the kernel"},
+    {"With", "`with` statement", "do it around the launch"},
+    {"Yield", "`yield`", "write to an element of an array"},
+    {"YieldFrom", "`yield from`", "write to an element of an array"},
+};
 
 }  // namespace
 
@@ -173,7 +188,11 @@ void Lowering::lower_evaluate(const Node &node) {
 }
 
 void Lowering::refuse_unsupported(const Node &node) const {
-    refuse(node.at, "kernels do not have Python's " + node.text + "; " + instead_of(node.text));
+    const auto *const row = std::ranges::find(absent, node.text, &Absent::of_ast);
+    if (row == std::end(absent))
+        refuse(node.at, "a kernel has no such statement or expression (" + node.text +
+                            " of Python's ast); kernels have numbers, arrays and tuples, if, while and for over range");
+    refuse(node.at, sentence_of("a kernel has no ", row->words, "; ", row->instead));
 }
 
 }  // namespace entrepot::kernel

@@ -50,6 +50,9 @@ Value Lowering::item_of_tuple(const Value &tuple, const Node &node) {
         refuse(index.at, "a tuple is not sliced in a kernel; write the items, as in (t[0], t[1])");
     const auto count = static_cast<std::int64_t>(tuple.items.size());
     std::int64_t place = literal_of(index, "the index of a tuple");
+    if (count == 0)
+        refuse(index.at, sentence_of("there is no item ", place,
+                                     " in a tuple without items, as the shape of an array without dimensions is"));
     if (place < -count || place >= count)
         refuse(index.at, sentence_of("there is no item ", place, " in a tuple of ", count, " items"));
     place += place < 0 ? count : 0;
@@ -93,11 +96,16 @@ std::vector<Lowering::Subscript> Lowering::subscripts_of(std::span<const syntax:
 
 View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> indices, Position at) {
     if (array.kind != Value::Kind::array)
-        refuse(array.at, "only arrays and tuples have elements, but this is " + array.type_name());
+        refuse(array.at, "only arrays and tuples have elements, but this is " + array.type_name() +
+                             (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
     const View &whole = *array.view;
     std::vector<Subscript> subscripts = subscripts_of(indices);
     const auto is_ellipsis = [](const Subscript &each) { return each.node && each.node->kind == Kind::ellipsis; };
     const auto named = static_cast<std::size_t>(std::ranges::count_if(subscripts, std::not_fn(is_ellipsis)));
+    const std::string &name = function_.roots[whole.root].name;
+    if (named > 0 && whole.extents.empty())
+        refuse(at, "`" + name + "` has no dimensions (" + name_of(whole.type) + "), so no index: its element is " + name +
+                       "[()]; an array of one element, as x.reshape(1) is, has " + name + "[0]");
     if (named > whole.extents.size())
         refuse(at, sentence_of("there are ", named, " indices for ", name_of(whole.type), "; write one for each dimension, ",
                                whole.extents.size(), " at most"));

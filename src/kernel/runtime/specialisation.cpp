@@ -80,6 +80,11 @@ Compiled translate(const std::shared_ptr<const syntax::Function> &function, std:
     return compile(function, {types.begin(), types.end()}, target);
 }
 
+std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
+                               const Device &device, ep_dialect dialect, const Options &options) {
+    return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options)).dimensions;
+}
+
 Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context)
     : count_(arguments.size() + 3) {
     if (count_ > usual)

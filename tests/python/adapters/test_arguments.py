@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 import gc
+import sys
 import weakref
 from ctypes import byref, c_void_p, py_object
 
@@ -14,7 +15,7 @@ import entrepot as ep
 from adapters.objects import Cai
 from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
-from entrepot.adapters import CStr, DeviceArray, ListOfInt, Pointer
+from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfBytes, ListOfInt, ListOfPointer, Pointer
 
 pytestmark = pytest.mark.host
 
@@ -170,6 +171,45 @@ class TestWhatIsRefused:
         _mark_freed(allocation)
         with pytest.raises(ValueError, match=r"hipMemcpy\(\) argument 'dst': this DeviceArray, at 0x1000, has been freed"):
             Argument(allocation)
+
+    @pytest.mark.parametrize(
+        ("block", "words"),
+        [
+            (lambda a: ListOfPointer([None, a]), "element 1: this Pointer, at 0x1000,"),
+            (lambda a: ListOfPointer([5, a[4:]]), "element 1: this Pointer, at 0x1004,"),
+            (lambda a: HipModuleLaunchKernel_extra([ctypes.c_int(1), 5, a]), "argument 2: this Pointer, at 0x1000,"),
+            (lambda a: HipModuleLaunchKernel_extra((Pointer(5), Pointer(a))), "argument 1: this Pointer, at 0x1000,"),
+            (lambda a: HipModuleLaunchKernel_extra([ListOfPointer([a])]), "argument 0: element 0: this Pointer, at 0x1000,"),
+            (lambda a: Pointer(ListOfPointer([a])), "element 0: this Pointer, at 0x1000,"),
+            (lambda a: ListOfBytes([CStr(a)]), "element 0: this Pointer, at 0x1000,"),
+        ],
+    )
+    def test_what_lists_a_freed_device_array(self, block, words):
+        allocation, other = _device_array(0x1000, 8), _device_array(0x2000, 8)
+        listed, whole = block(allocation), block(other)
+        assert Argument(listed, "ListOfPointer").address == int(listed)
+        _mark_freed(allocation)
+        refusal = rf"hipMemcpy\(\) argument 'dst': {words} is of a DeviceArray that has been freed"
+        for kind in ("ListOfPointer", "HipModuleLaunchKernel_extra", "Pointer"):
+            with pytest.raises(ValueError, match=refusal):
+                Argument(listed, kind)
+        assert Argument(listed, writes=True).address == int(listed), "what C overwrites may be anything"
+        assert Argument(whole).address == int(whole)
+
+    def test_an_adapter_that_was_listed_may_stand_for_a_freed_device_array_later(self):
+        pointer, allocation = Pointer(5), _device_array(0x1000, 8)
+        blocks = [ListOfPointer([pointer]), HipModuleLaunchKernel_extra([pointer])]
+        pointer.__init__(allocation)
+        _mark_freed(allocation)
+        for block in blocks:
+            assert Argument(block).address == int(block), "which has the former address"
+
+    def test_lists_nested_deeper_than_the_stack(self):
+        nested = ListOfPointer([None])
+        for _ in range(sys.getrecursionlimit()):
+            nested = ListOfPointer([nested])
+        with pytest.raises(RecursionError, match="in lists of lists of addresses"):
+            Argument(nested)
 
     def test_a_string_that_does_not_end(self):
         letters = array.array("B", b"four")

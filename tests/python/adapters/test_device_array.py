@@ -366,6 +366,13 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "):
             ep.asarray(allocated(8))
 
+    def test_without_a_driver_there_is_no_dlpack_but_the_cuda_array_interface(self):
+        array = allocated(8)
+        for export in (array.__dlpack__, array.__dlpack_device__):
+            with pytest.raises(BufferError, match=r"hip: .*; cuda: .*CUDA array interface, which names no device, takes"):
+                export()
+        assert getattr(array, CAI)["data"] == (0x1000, False)
+
     def test_asarray_of_an_address_alone(self):
         with pytest.raises(ep.ExchangeError, match=r"nothing is known of the elements at 0x1000; say it first: configure"):
             ep.asarray(DeviceArray(0x1000))

@@ -11,6 +11,7 @@ import weakref
 import pytest
 
 from entrepot import ffi, hip
+from entrepot._core import _device_array, _mark_freed
 from entrepot.ffi import At, CStr, Library, Pointer, c_float, c_int, c_int32
 from ffi import sample
 
@@ -54,6 +55,10 @@ class pythonic:
 
 @_library.callback
 def taking(at: ffi.In[Pointer]) -> None: ...
+
+
+@_library.function
+def same_uint64(a: ffi.In[outer]) -> ffi.c_uint64: ...
 
 
 @_library.enum(c_int)
@@ -127,6 +132,50 @@ class TestRecordsByValue:
         whole.two = whole.one
         whole.one = named("text_and_memory")()
         assert not is_gone(gone)
+
+
+class TestFreedMemory:
+    """A record that points to memory which has been given back since."""
+
+    MEMORY = (ctypes.c_char * 8)()
+
+    @pytest.fixture
+    def allocation(self):
+        return _device_array(ctypes.addressof(self.MEMORY), 8)
+
+    @pytest.mark.parametrize(
+        ("pointing", "words"),
+        [
+            (lambda a: named("outer")(two=(None, a)), r"outer\.two: this DeviceArray, at "),
+            (lambda a: named("outer")((None, ffi.ListOfPointer([a]))), r"outer\.one: element 0: this Pointer, at "),
+        ],
+    )
+    def test_is_refused_where_c_reads_it(self, pointing, words, allocation):
+        record = pointing(allocation)
+        assert same_uint64(record) == int(record)
+        _mark_freed(allocation)
+        with pytest.raises(ValueError, match=rf"same_uint64\(\) argument 'a': {words}.*has been freed"):
+            same_uint64(record)
+        record.one = record.two = named("text_and_memory")()
+        assert same_uint64(record) == int(record)
+
+    def test_is_not_what_c_has_written_over(self, allocation):
+        record = named("outer")((None, allocation))
+        _mark_freed(allocation)
+        ctypes.c_size_t.from_address(int(record) + 8).value = 0x2000
+        assert same_uint64(record) == int(record)
+
+    def test_is_refused_by_value(self, allocation):
+        whole = sample.span(allocation, 5)
+        _mark_freed(allocation)
+        with pytest.raises(ValueError, match=r"look_at\(\) argument 'it': span\.bytes: this DeviceArray, at .* has been freed"):
+            sample.look_at(whole, lambda first, count: 0)
+
+    def test_a_launch_of_a_graph(self, allocation):
+        node = hip.hipKernelNodeParams(kernelParams=ffi.ListOfPointer([allocation]), extra=None)
+        _mark_freed(allocation)
+        with pytest.raises(ValueError, match=r"argument 'pNodeParams': hipKernelNodeParams\.kernelParams: element 0: "):
+            hip.hipGraphAddKernelNode(None, None, 0, node)
 
 
 class TestReprs:

@@ -19,7 +19,7 @@ LIBRARIES = ROOT / "tools/bindgen/libraries"
 CASES = {
     "hip": (
         "entrepot.hip",
-        ["hip/hip_runtime_api.h", "hip/library_types.h", "hip/hip_deprecated.h", "hip_5.h"],
+        ["hip/hip_runtime_api.h", "hip/library_types.h", "hip/hip_deprecated.h", "hip_earlier.h"],
         ["-D__HIP_PLATFORM_AMD__", f"-I{LIBRARIES}"],
     ),
     # hipRTC has no records.

@@ -1,4 +1,4 @@
-"""What HIP 5 and 6 have by one name and not alike: decided by the library that is there."""
+"""What versions of HIP have by one name and not alike: decided by the library that is there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,71 @@ import pytest
 from entrepot import hip
 from robustness.processes import run
 
-LAID_OUT_ANEW = [
-    "HIP_MEMCPY3D",
-    "hipMemAllocationProp",
-    "hipExternalSemaphoreSignalParams",
-    "hipExternalSemaphoreWaitParams",
-]
+#: Name of a struct → the symbol by which the library is told that lays it out anew.
+LAID_OUT_ANEW = {
+    "HIP_MEMCPY3D": "hipGetDevicePropertiesR0600",
+    "hipMemAllocationProp": "hipUserObjectCreate",
+    "hipExternalSemaphoreSignalParams": "hipGetDevicePropertiesR0600",
+    "hipExternalSemaphoreWaitParams": "hipGetDevicePropertiesR0600",
+}
+
+#: Of a version, what came with it and is a sign of it here.
+SIGNS = {
+    "5.2": [],
+    "5.3": ["hipUserObjectCreate"],
+    "5.5": ["hipGraphAddMemAllocNode"],
+    "6.0": ["hipGetDevicePropertiesR0600"],
+    "7.0": ["hipLaunchKernelExC"],
+}
+
+#: By version, as AMD's headers of it have them: Kernel and MemcpyFromSymbol of hipGraphNodeType, Host of hipMemoryType,
+#: hipIpcMemLazyEnablePeerAccess, sizes of HIP_MEMCPY3D and of hipExternalSemaphoreWaitParams, where the location is in
+#: hipMemAllocationProp and the width in HIP_MEMSET_NODE_PARAMS.
+MEANT = {
+    "5.2": [1, 10, 0, 0, 128, 136, 4, 24],
+    "5.3": [0, 10, 0, 0, 128, 136, 8, 24],
+    "5.5": [0, 12, 0, 0, 128, 136, 8, 24],
+    "6.0": [0, 12, 1, 1, 184, 144, 8, 24],
+    "7.0": [0, 12, 1, 1, 184, 144, 8, 40],
+}
+
+PRINTED = """
+import os
+os.environ["ENTREPOT_HIP_LIBRARY"] = "{library}"
+from entrepot import hip
+print(hip.hipGraphNodeType.hipGraphNodeTypeKernel.value, hip.hipGraphNodeType.hipGraphNodeTypeMemcpyFromSymbol.value)
+print(hip.hipMemoryType.hipMemoryTypeHost.value, hip.hipIpcMemLazyEnablePeerAccess)
+print(hip.HIP_MEMCPY3D.c_sizeof(), hip.hipExternalSemaphoreWaitParams.c_sizeof())
+print(vars(hip.hipMemAllocationProp)["location"].offset, vars(hip.HIP_MEMSET_NODE_PARAMS)["width"].offset)
+"""
+
+
+@pytest.mark.parametrize("version", SIGNS)
+def test_a_library_of_each_version(tmp_path, version):
+    """A stand-in with the symbols that the version has, and those of all before it."""
+    signs = [each for earlier, names in SIGNS.items() if earlier <= version for each in names]
+    (tmp_path / "hip.c").write_text("".join(f"void {each}(void) {{}}\n" for each in ["hipInit", *signs]))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True)
+    assert [int(each) for each in run(PRINTED.format(library=tmp_path / "libhip.so")).split()] == MEANT[version]
+
+
+def test_the_nodes_of_a_graph_that_sets_memory(tmp_path):
+    """7.0 took hipMemsetParams for them; what 6 has lies otherwise, and is what its library gets."""
+    source = "#include <stdint.h>\nint hipGetDevicePropertiesR0600(void) { return 0; }\n"
+    source += "int hipDrvGraphAddMemsetNode(void **node, void *graph, const void *on, uint64_t count, const uint64_t *params,"
+    source += " void *context) { *node = (void *)params[3]; return 0; }\n"
+    (tmp_path / "hip.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True)
+    assert (
+        run(f"""
+        import os
+        os.environ["ENTREPOT_HIP_LIBRARY"] = "{tmp_path}/libhip.so"
+        from entrepot import hip
+        status, node = hip.hipDrvGraphAddMemsetNode(None, None, 0, hip.HIP_MEMSET_NODE_PARAMS(width=77), None)
+        print(status.name, int(node))
+    """)
+        == "hipSuccess 77"
+    )
 
 
 @pytest.mark.hip_library
@@ -30,7 +89,7 @@ def test_by_the_library():
 @pytest.mark.hip_library
 @pytest.mark.parametrize("name", LAID_OUT_ANEW)
 def test_structs_by_the_library(name):
-    is_later = hip._library.has("hipGetDevicePropertiesR0600")
+    is_later = hip._library.has(LAID_OUT_ANEW[name])
     record = getattr(hip, name)
     assert record.__name__.endswith("R0000") != is_later
     if name.endswith("Params"):

@@ -278,6 +278,29 @@ def test_complex_from_parts(backend):
 
 
 @dppy.kernel
+def half_floors(quotients, rests, x, y):
+    i = dppy.get_global_id(0)
+    quotients[i] = x[i] // y[i]
+    rests[i] = x[i] % y[i]
+
+
+@every_dialect
+def test_float16_divides_as_numpy_does(backend):
+    if backend.marker == "sycl" and not backend.device.has_aspect_fp16:
+        pytest.skip(f"{backend.selector} has no float16")
+    random = np.random.default_rng(3)
+    bits = random.integers(0, 1 << 16, (2, 20_000), "u2")
+    bits[:, :6] = [[0x4900, 0xC900, 0x3C00, 0x7BFF, 0x0001, 0x8000], [0x4200, 0x4200, 0xC000, 0x0001, 0x7BFF, 0x3C00]]
+    x, y = bits.view("f2")
+    finite = np.isfinite(x) & np.isfinite(y) & (y != 0)
+    x, y = x[finite], y[finite]
+    quotients, rests, *_ = backend.run(half_floors, x.size, None, np.zeros_like(x), np.zeros_like(x), x, y)
+    with np.errstate(all="ignore"):
+        assert np.array_equal(rests, x % y)
+        assert np.array_equal(quotients, x // y)
+
+
+@dppy.kernel
 def half(out, x):
     i = dppy.get_global_id(0)
     y = x[i] * 3 + 0.5

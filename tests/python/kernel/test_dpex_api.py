@@ -72,6 +72,20 @@ def test_atomic_references(backend):
     assert a[0] == sum(range(12))
 
 
+@dpex.kernel
+def counts_in_one_line(item: dpex.Item, a, old):
+    i = item.get_linear_id()
+    dpex.AtomicRef(a, i % 2, memory_order="acq_rel").fetch_add(i)
+    old[i] = dpex.AtomicRef(a, 2).fetch_max(i) - dpex.AtomicRef(a).load() * 0
+
+
+@every_backend
+def test_atomic_references_without_a_name(backend):
+    (a, old) = backend.run(counts_in_one_line, 8, None, np.zeros(3, "i8"), np.full(8, -1, "i8"))
+    assert a.tolist() == [0 + 2 + 4 + 6, 1 + 3 + 5 + 7, 7]
+    assert ((old >= 0) & (old < 8)).all()
+
+
 @pytest.mark.host
 def test_call_kernel():
     a = ep.asarray(np.arange(6, dtype="f4"), device="host", copy=True)

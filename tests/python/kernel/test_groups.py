@@ -21,7 +21,7 @@ def of_the_group(out, x):
     greatest = dppy.group.reduce(x[i], "max")
     up_to = dppy.group.inclusive_scan(x[i], "add")
     before = dppy.group.exclusive_scan(x[i], "add")
-    third = dppy.group.broadcast(x[i], 3)
+    third = dppy.group.broadcast(x[i], index=3)
     some = dppy.group.any(x[i] > 40)
     every = dppy.group.all(x[i] > 0)
     out[i, 0] = total
@@ -100,7 +100,7 @@ def shuffled(out, x):
     i = dppy.get_global_id(0)
     lane = dppy.get_sub_group_local_id()
     last = dppy.get_sub_group_size() - 1
-    below = dppy.sub_group.shuffle_up(x[i], 1)
+    below = dppy.sub_group.shuffle_up(x[i], delta=1)
     above = dppy.sub_group.shuffle_down(x[i], 1)
     out[i, 0] = below if lane > 0 else -1
     out[i, 1] = above if lane < last else -1

@@ -96,6 +96,21 @@ def test_races(kernel, local, message):
         kernel.simulate[4, local](np.zeros(8, "i4"))
 
 
+@pytest.mark.parametrize(
+    "kernel,local,instead",
+    [
+        (shifts_in_place, 4, r"put barrier\(CLK_GLOBAL_MEM_FENCE\) between the two, or write to another array"),
+        (local_race, 4, r"put barrier\(CLK_LOCAL_MEM_FENCE\) between the two, or write to another array"),
+        (all_write_one, 4, r"let each write elements of its own, or use dppy.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)"),
+        (all_write_one, 1, r"of different groups: let each write elements of its own, or use dppy.atomic, or launch two kernels"),
+        (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
+    ],
+)
+def test_what_to_write_instead_of_a_race(kernel, local, instead):
+    with pytest.raises(ep.KernelError, match=rf"with no barrier between them; .*{instead}"):
+        kernel.simulate[4, local](np.zeros(8, "i4"))
+
+
 @dppy.kernel
 def over_the_end(a):
     i = dppy.get_global_id(0)

@@ -50,6 +50,17 @@ def test_constant_memory(backend):
     assert out.tolist() == [float(WEIGHTS[i % 2, i % 3] + 6) for i in range(6)]
 
 
+@pytest.mark.host
+def test_an_array_that_is_named_twice_is_compiled_in_once():
+    @dppy.kernel
+    def twice(out):
+        out[0] = WEIGHTS[0, 1] + WEIGHTS[dppy.get_global_id(0), 2]
+
+    source = twice.source("opencl-c", signature="void(float32[::1])", device="host")
+    assert source.count("constant float ") == 1
+    assert "WEIGHTS_2" not in source
+
+
 @dppy.kernel
 def captured(out):
     i = dppy.get_global_id(0)
@@ -140,3 +151,25 @@ def test_negative_indices_count_from_the_end(backend):
     x = np.array([10, 20, 30], "i4")
     (out, _) = backend.run(negative_indices, 1, None, np.zeros((2, 2), "i4"), x)
     assert out.tolist() == [[30, 10], [0, 5]]
+
+
+@dppy.func
+def corner(part):
+    return part[0, part.shape[1] - 1]
+
+
+@dppy.kernel
+def transposes(out, x):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    tile = dppy.private.array((2, 3), dppy.float32)
+    turned = tile.T
+    turned[2, 1] = 0.5
+    columns = x.T
+    out.T[j, i] = columns[j, i] + x[i].T[j] + tile[1, 2] * turned.shape[0] + 100 * corner(x.T) + x.T.T[i, j] * 0
+
+
+@every_dialect
+def test_transposed_arrays(backend):
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    (out, _) = backend.run(transposes, (3, 4), None, np.zeros((3, 4), "f4"), x)
+    assert out.tolist() == (2 * x + 1.5 + 100 * x.T[0, -1]).tolist()

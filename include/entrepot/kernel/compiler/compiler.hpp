@@ -4,6 +4,8 @@
 #include <entrepot/kernel/compiler/ir.hpp>
 #include <entrepot/kernel/compiler/target.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,6 +34,10 @@ struct CompiledParameter {
                       // that do not tell groups apart)
         report,       // debug builds: a block of report_words int64, zeroed, in global memory
     };
+    // Of What, in its order.
+    static constexpr std::array<std::string_view, 8> names{"pointer", "value",   "extent",      "stride",
+                                                           "local",   "scratch", "global_size", "report"};
+    static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
     What what = What::pointer;
     std::uint32_t argument = 0;
     std::uint32_t dimension = 0;

@@ -168,6 +168,7 @@ struct Module {
     bool has_barriers = false;
     bool prints = false;
     bool checks_bounds = false;
+    std::uint32_t dimensions = 1;  // the fewest that a launch has whose ids and sizes the source asks about by constants
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
 };

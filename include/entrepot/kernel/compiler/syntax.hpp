@@ -58,7 +58,8 @@ enum class Kind : std::uint8_t {
     compare,      // names: the operators "<" … "is not", one fewer than operands: Python's chain
     boolean,      // text: "and", "or"; operands: two or more
     conditional,  // operands: condition, then, otherwise
-    call,         // operands: callee, positional arguments …; names: one for each operand after the callee, "" where positional
+    call,         // operands: callee, positional arguments …; names: one for each operand after the callee, "" where positional;
+                  // text: "linear" of an id or size that stands for all dimensions, however many a launch has
     // Statements
     assign,     // operands: value, targets … (a = b = value); a target is a name, a subscript or a tuple of targets
     augment,    // text: the binary operator; operands: target, value

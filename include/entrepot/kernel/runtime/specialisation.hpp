@@ -35,6 +35,9 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
 Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
                    std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
                    const LocalSize &local_size = {});
+// The fewest dimensions of a launch that has all whose ids and sizes the function asks about by constants. Throws CompileError.
+std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
+                               const Device &device, ep_dialect dialect, const Options &options);
 
 struct Specialisation {
     std::vector<std::uint64_t> key;

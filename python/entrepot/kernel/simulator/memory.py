@@ -39,6 +39,20 @@ class Access(NamedTuple):
             return True
         return self.item.sub_group is later.item.sub_group and self.sub_epoch < later.sub_epoch
 
+    def instead(self, other: Access, space: str) -> str:
+        """What to write where the two race."""
+        both_write = self.write and other.write
+        if self.item.group is not other.item.group:
+            return (
+                "none orders work-items of different groups: "
+                + ("let each write elements of its own, or use dppy.atomic" if both_write else "write to another array")
+                + ", or launch two kernels one after the other"
+            )
+        fence = f"barrier(CLK_{space.upper()}_MEM_FENCE)"
+        if both_write:
+            return f"let each write elements of its own, or use dppy.atomic, or put {fence} between the two"
+        return f"put {fence} between the two, or write to another array"
+
     def __str__(self) -> str:
         verb = ("an atomic " if self.atomic else "a ") + ("write" if self.write else "read")
         return f"{verb} by {self.item} at line {self.line}"
@@ -171,6 +185,8 @@ class View:
                 continue
             if isinstance(each, (bool, np.bool_)) or not isinstance(each, (int, np.integer)):
                 raise refuse(f"{self._name}: an index is an integer, not a {type(each).__name__}; write int(…) around it")
+        if indices and self._array.ndim == 0 and Ellipsis not in indices:
+            raise refuse(f"{self._name} has no dimensions, so no index: its element is {self._name}[()]")
         if len(indices) > self._array.ndim + (Ellipsis in indices):
             raise refuse(f"{self._name} has {self._array.ndim} dimensions and was given {len(indices)} indices")
         if any(isinstance(each, slice) or each is Ellipsis for each in indices):
@@ -228,6 +244,6 @@ class View:
         if other is not None:
             raise refuse(
                 f"race for {self._name}[{', '.join(map(str, place))}] in {self._space} memory: {other} and {access}, "
-                "with no barrier between them"
+                f"with no barrier between them; {other.instead(access, self._space)}"
             )
         history.add(access)

@@ -165,8 +165,8 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
 class AtomicRef:
     """numba-dpex's reference to an element."""
 
-    def __init__(self, array: View, index: Any = 0, **_: Any) -> None:
-        self._array, self._index = array, index
+    def __init__(self, ref: View, index: Any = 0, *_: Any, **__: Any) -> None:
+        self._array, self._index = ref, index
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         operation = _ATOMICS.get("atomic." + name.removeprefix("fetch_"))

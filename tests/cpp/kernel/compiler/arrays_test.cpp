@@ -225,3 +225,14 @@ TEST_CASE("what is read and written is known of each root, through device functi
     CHECK((roots[2].written && !roots[2].read));
     CHECK_FALSE(module.uses_groups);
 }
+
+TEST_CASE("a transposed array has the extents and strides the other way round, and is the same memory") {
+    CHECK(lowered({"m", "a"}, {array(f32, 2), array(f32)},
+                  {assign("t", attribute("m", "T")), assign(at("t", {2, 1}), at("a", 0)),
+                   assign(at("a", 0), at(attribute("a", "T"), 1)),
+                   assign(at("a", 1), at(attribute(attribute("m", "T"), "shape"), 0))}) ==
+          "kernel k(m: float32[:, ::1], a: float32[::1])\n"
+          "  m[2 + m.extent1] = a[0]\n"
+          "  a[0] = a[1]\n"
+          "  a[1] = float32(m.extent1)\n");
+}

@@ -253,4 +253,9 @@ TEST_CASE("what a kernel tells of itself") {
     CHECK(module_of({assign("s", call("local.array", {4, dtype(f32)}))}).uses_groups);
     CHECK(module_of({evaluate(call("group.reduce", {at("a", 0)}))}).has_barriers);
     CHECK(module_of({evaluate(call("print", {1}))}).prints);
+    CHECK(plain.dimensions == 1);
+    CHECK(module_of({assign(at("a", 0), call("get_local_size", {1}))}).dimensions == 2);
+    const auto third = function("third", {"d"}, {returns(global_id(2))});
+    CHECK(module_of({assign(at("a", 0), call(third, {0}))}).dimensions == 3);
+    CHECK(module_of({assign(at("a", 0), call("get_work_dim"))}).dimensions == 1);
 }

@@ -83,7 +83,7 @@ TEST_CASE("types") {
         {"`@` multiplies matrices", {put(binary("m", "@", "m"))}},
         {"a division by the literal 0", {put(binary(1, "//", 0))}},
         {"`10 ** 30` has no value that fits", {put(binary(10, "**", 30))}},
-        {"kernels do not have Python's Starred", {assign(tuple({"x", unsupported("Starred")}), tuple({1, 2, 3}))}},
+        {"a kernel has no starred names and values", {assign(tuple({"x", unsupported("Starred")}), tuple({1, 2, 3}))}},
         {"has no truth in a kernel", {if_("a", {put(0)})}},
         {"choose between numbers, but this is float32[::1]", {assign("x", choose(compare("n", ">", 0), "a", "a"))}},
         {"kernels do not have `in`", {if_(compare("n", "in", tuple({1, 2})), {put(0)})}},
@@ -137,16 +137,18 @@ TEST_CASE("indices and shapes") {
          {assign("c", call("constant.array", {tuple({1.0, 2.0})})), assign(at("c", 0), 1)}},
         {"constant.array takes a captured NumPy array, or a tuple of literals",
          {assign("c", call("constant.array", {tuple({1.0, "n"})}))}},
-        {"arrays have shape, size, ndim and dtype in a kernel, but no `.T`", {assign("t", attribute("a", "T"))}},
+        {"arrays have shape, size, ndim, dtype and T in a kernel, but no `.flat`; write a loop",
+         {assign("t", attribute("a", "flat"))}},
+        {"but no `.shap`; did you mean `shape`?", {assign("t", attribute("a", "shap"))}},
     });
 }
 
 TEST_CASE("statements") {
     check_all({
         {"a kernel returns nothing", {returns(1)}},
-        {"kernels do not have Python's Try; kernels have no exceptions", {unsupported("Try").node}},
-        {"kernels do not have Python's ListComp; use a tuple, or private.array", {assign("x", unsupported("ListComp"))}},
-        {"kernels do not have Python's Lambda; define the function outside", {assign("x", unsupported("Lambda"))}},
+        {"a kernel has no `try` statement; kernels have no exceptions", {unsupported("Try").node}},
+        {"a kernel has no list comprehensions; use a tuple, or private.array", {assign("x", unsupported("ListComp"))}},
+        {"a kernel has no `lambda`; define the function outside", {assign("x", unsupported("Lambda"))}},
         {"a kernel's for goes over range(...) only", {for_("x", "a", {put(0)})}},
         {"`range` is a variable of this function", {assign("range", 3), for_("i", call_of("range", {3}), {put(0)})}},
         {"the step of range() is 0", {for_range("i", {0, 3, 0}, {put(0)})}},
@@ -169,7 +171,10 @@ TEST_CASE("calls") {
         {"`math.sqrt(x)` takes at most 1 arguments", {put(call("math.sqrt", {1.0, 2.0}))}},
         {"`math.atan2(y, x)` is not given `x`", {put(call("math.atan2", {1.0}))}},
         {"`barrier(fence=)` has no argument `flags`", {evaluate(call_named(builtin("barrier"), {{"flags", 1}}))}},
-        {"`math.sqrt(x)` is given `x` twice", {put(call_named(builtin("math.sqrt"), {{"", 1.0}, {"x", 1.0}}))}},
+        {"`round(number, ndigits=)` is given `number` twice",
+         {put(call_named(builtin("round"), {{"", at("a", 0)}, {"number", 1.0}}))}},
+        {"`math.sqrt(x)` takes its arguments by their places, as in Python: leave `x=` out",
+         {put(call_named(builtin("math.sqrt"), {{"x", 1.0}}))}},
         {"`math.sin` is of real numbers, but this is complex64", {put(call("math.sin", {at("z", 0)}))}},
         {"`min` takes two numbers or more", {put(call("min", {"n"}))}},
         {"len() is of arrays and tuples, but this is int64", {put(call("len", {"n"}))}},

@@ -1,4 +1,4 @@
-/* Structs that HIP 5 laid out otherwise than HIP 6 does, by names of their own. hip.toml says which library means which. */
+/* Structs that earlier versions of HIP laid out otherwise, by names of their own. hip.toml says which library means which. */
 #pragma once
 #include <hip/hip_runtime_api.h>
 
@@ -50,7 +50,7 @@ typedef struct hipExternalSemaphoreWaitParamsR0000 {
     unsigned int reserved[16];
 } hipExternalSemaphoreWaitParamsR0000;
 
-/** hipMemAllocationProp of HIP 5. */
+/** hipMemAllocationProp before HIP 5.3. */
 typedef struct hipMemAllocationPropR0000 {
     unsigned char compressionType;
     hipMemLocation location;
@@ -59,3 +59,11 @@ typedef struct hipMemAllocationPropR0000 {
     unsigned short usage;
     void *win32HandleMetaData;
 } hipMemAllocationPropR0000;
+
+/** HIP_MEMSET_NODE_PARAMS of HIP 6. */
+typedef struct HIP_MEMSET_NODE_PARAMSR0600 {
+    hipDeviceptr_t dst;
+    size_t pitch;
+    unsigned int value, elementSize;
+    size_t width, height;
+} HIP_MEMSET_NODE_PARAMSR0600;

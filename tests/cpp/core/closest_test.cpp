@@ -1,0 +1,30 @@
+// The nearest known name: what is near enough, and what is another word.
+#include <entrepot/core/closest.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace entrepot;
+
+TEST_CASE("a misspelt name finds what it may have meant") {
+    const std::vector<std::string> known{"get_global_id", "get_local_id", "sqrt", "float32", "idx", "i"};
+    CHECK(closest("get_globl_id", known) == "get_global_id");  // left out
+    CHECK(closest("get_gobal_idd", known) == "get_global_id");
+    CHECK(closest("sqtr", known) == "sqrt");  // swapped
+    CHECK(closest("sqr", known) == "sqrt");
+    CHECK(closest("Float32", known) == "float32");  // the case alone
+    CHECK(closest("ids", known) == "idx");
+    CHECK(closest("id", known) == "idx");
+    CHECK(did_you_mean("sqtr", known) == "; did you mean `sqrt`?");
+}
+
+TEST_CASE("another word is none of them, and neither is the name itself") {
+    const std::vector<std::string> known{"get_global_id", "sqrt", "i", "j"};
+    CHECK(closest("barrier", known).empty());
+    CHECK(closest("k", known).empty());  // every other letter would be as near
+    CHECK(closest("sqrt", known).empty());
+    CHECK(closest("", known).empty());
+    CHECK(did_you_mean("barrier", known).empty());
+    CHECK(closest("sqrt", {}).empty());
+}

@@ -1,0 +1,123 @@
+"""The documentation's example of hipRAND with NumPy: on AMD's library as far as a machine without a device goes, to the end on a
+stand-in of memory that is the host's and of a generator that is C's."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from entrepot import LibraryError, hiprand
+from entrepot.hip import HipError, hip_check
+from robustness.processes import run
+
+RUNTIME = """
+#include <stdlib.h>
+#include <string.h>
+int hipMalloc(void **out, size_t bytes) { return (*out = malloc(bytes)) ? 0 : 2; }
+int hipFree(void *memory) { free(memory); return 0; }
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind) { (void)kind; memcpy(to, from, bytes); return 0; }
+"""
+
+#: hipRAND's host generators fill memory of the host, its others memory of the device; both are the same here.
+GENERATOR = """
+#include <stdlib.h>
+struct generator { unsigned short state[3]; };
+int hiprandCreateGenerator(struct generator **out, int type) {
+    (void)type;
+    *out = calloc(1, sizeof **out);
+    return 0;
+}
+int hiprandCreateGeneratorHost(struct generator **out, int type) { return hiprandCreateGenerator(out, type); }
+int hiprandSetPseudoRandomGeneratorSeed(struct generator *it, unsigned long long seed) {
+    it->state[0] = (unsigned short)seed;
+    return 0;
+}
+int hiprandGenerateUniform(struct generator *it, float *to, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        to[i] = (float)(1 - erand48(it->state)); /* in (0, 1], as hipRAND's */
+    return 0;
+}
+int hiprandGenerateUniformDouble(struct generator *it, double *to, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        to[i] = 1 - erand48(it->state);
+    return 0;
+}
+int hiprandDestroyGenerator(struct generator *it) { free(it); return 0; }
+"""
+
+PROLOGUE = """
+import os
+os.environ["ENTREPOT_HIP_LIBRARY"] = "{folder}/libhip.so"
+os.environ["ENTREPOT_HIPRAND_LIBRARY"] = "{folder}/libhiprand.so"
+import numpy as np
+from entrepot import hip, hiprand
+from entrepot.hip import hip_check
+"""
+
+#: But for the import, as the documentation of HIP Python has it.
+ESTIMATE_OF_PI = """
+def calculate_pi(n):
+    xy = np.empty(shape=(2, n))
+    gen = hip_check(hiprand.hiprandCreateGenerator(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT))
+    xy_d = hip_check(hip.hipMalloc(xy.size * xy.itemsize))
+    hip_check(hiprand.hiprandGenerateUniformDouble(gen, xy_d, xy.size))
+    hip_check(hip.hipMemcpy(xy, xy_d, xy.size * xy.itemsize, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+    hip_check(hip.hipFree(xy_d))
+    hip_check(hiprand.hiprandDestroyGenerator(gen))
+    inside = xy[0, :] ** 2 + xy[1, :] ** 2 <= 1.0
+    return 4 * np.count_nonzero(inside) / n
+
+assert abs(calculate_pi(10**6) - np.pi) < 0.01
+print("done")
+"""
+
+INTO_MEMORY_OF_THE_HOST = """
+import entrepot as ep
+
+def filled(numbers, seed):
+    gen = hip_check(hiprand.hiprandCreateGeneratorHost(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT))
+    hip_check(hiprand.hiprandSetPseudoRandomGeneratorSeed(gen, seed))
+    hip_check(hiprand.hiprandGenerateUniform(gen, numbers, 10**5))
+    hip_check(hiprand.hiprandDestroyGenerator(gen))
+    return np.asarray(numbers)
+
+numpys, ours = filled(np.zeros(10**5, "f4"), 7), filled(ep.zeros(10**5, "float32"), 7)
+assert abs(numpys.mean() - 0.5) < 0.01 and 0 < numpys.min() and numpys.max() <= 1
+assert np.array_equal(numpys, ours) and not np.array_equal(numpys, filled(np.zeros(10**5, "f4"), 8))
+constant = np.zeros(10**5, "f4")
+constant.flags.writeable = False
+try:
+    filled(constant, 7)
+except ValueError as error:
+    assert "argument 'output_data': the memory of a numpy.ndarray is read-only" in str(error), error
+    print("done")
+"""
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize("example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["device", "host"])
+def test_to_the_end_on_a_stand_in(tmp_path, example):
+    for name, source in {"hip": RUNTIME, "hiprand": GENERATOR}.items():
+        (tmp_path / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / f"lib{name}.so", tmp_path / f"{name}.c"], check=True)
+    assert run(PROLOGUE.format(folder=tmp_path) + example) == "done"
+
+
+@pytest.mark.hip_library
+def test_on_amds_library_without_a_device():
+    """Debian's 5.3 has no generator for the host, either."""
+    try:
+        version = hip_check(hiprand.hiprandGetVersion())
+    except LibraryError as error:
+        pytest.skip(f"hipRAND is not here: {error}")
+    status = hiprand.hiprandStatus
+    kind = hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT
+    found, generator = hiprand.hiprandCreateGenerator(kind)
+    if found == status.HIPRAND_STATUS_SUCCESS:
+        pytest.skip("there is a HIP device here")
+    assert (found, generator) == (status.HIPRAND_STATUS_ALLOCATION_FAILED, None)
+    if version < 201100:
+        assert hiprand.hiprandCreateGeneratorHost(kind) == (status.HIPRAND_STATUS_NOT_IMPLEMENTED, None)
+        with pytest.raises(HipError, match=r"HIPRAND_STATUS_NOT_IMPLEMENTED.*1000"):
+            hip_check(hiprand.hiprandCreateGeneratorHost(kind))

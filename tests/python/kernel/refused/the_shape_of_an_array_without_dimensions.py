@@ -1,0 +1,16 @@
+"""An array without dimensions has an empty shape."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+
+@dppy.kernel
+def program(a, total):
+    a[0] = total.shape[0]
+
+
+ARGUMENTS = (
+    np.zeros(4, "f4"),
+    np.array(3.0),
+)

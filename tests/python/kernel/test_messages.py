@@ -1,0 +1,259 @@
+"""What launches and signatures refuse, and files that messages name; programs that are refused are in test_refusals.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+
+@dppy.kernel
+def fills(a, value):
+    a[dppy.get_global_id(0)] = value
+
+
+def message_of(error: type[Exception], call, *arguments, **named) -> str:
+    with ep.device_context("host"), pytest.raises(error) as raised:
+        call(*arguments, **named)
+    return str(raised.value)
+
+
+def imported(path: Path, text: str) -> ModuleType:
+    path.write_text(textwrap.dedent(text))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# ------------------------------------------------------------------------ ranges
+
+
+@pytest.mark.parametrize("made", [lambda index: fills[index], lambda index: fills.simulate[index]], ids=["compiled", "simulated"])
+@pytest.mark.parametrize("index", [4 / 2, (4 / 2, None), ((2, 4 / 2), None)], ids=str)
+def test_a_range_is_of_integers(made, index):
+    assert message_of(TypeError, made, index) == (
+        "launch: a range is of integers, and 2.0 is a float: divide by //, as in kernel[n // 2], or round it by int(…)"
+    )
+
+
+def test_ranges_as_objects_are_of_integers():
+    assert "and 2.5 is a float: divide by //" in message_of(TypeError, dppy.Range, 2.5)
+    assert "and '4' is a str: write an int" in message_of(TypeError, dppy.NdRange, 8, "4")
+    assert dppy.Range(np.int32(3), True) == (3, 1)
+
+
+def test_a_range_is_no_text():
+    assert message_of(TypeError, lambda: fills["4"]) == (
+        "launch: a range is of integers, and '4' is a str: write kernel[global, local], each an int or a tuple of ints"
+    )
+
+
+# --------------------------------------------------------------------- arguments
+
+
+def test_a_list_is_no_array():
+    assert message_of(TypeError, fills[3], [1, 2, 3], 0) == (
+        "kernel 'fills': argument 0 (a) is a list, and a kernel takes arrays and numbers: make an array of it, as in "
+        "numpy.array(a, 'float32')"
+    )
+
+
+def test_arguments_have_places():
+    assert message_of(TypeError, fills[3], np.zeros(3), value=0) == (
+        "kernel 'fills' was given 'value' by name, and takes its arguments by their places: write fills[…](…, value); by name a "
+        "launch takes queue, depends_on and wait"
+    )
+    assert "unexpected keyword argument 'queu'; it takes queue, depends_on, wait" in message_of(
+        TypeError, fills[3], np.zeros(3), 0, queu=None
+    )
+
+
+def test_an_argument_may_be_called_as_an_option_is():
+    @dppy.kernel
+    def named(a, wait):
+        a[0] = wait
+
+    a = np.zeros(1)
+    named[1](a, 3, wait=True)
+    assert a.tolist() == [3]
+
+
+def test_local_memory_of_programs_is_none_of_kernels():
+    message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
+    assert "argument 0 is an entrepot.LocalMemory, which does not know its elements' type: give" in message
+    assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
+
+
+def test_local_memory_by_other_names():
+    assert message_of(ep.KernelError, dppy.local.array, 4, dppy.float32).endswith(
+        "and launch that; local memory as an argument of a launch is LocalAccessor(shape, dtype)"
+    )
+    assert message_of(AttributeError, lambda: dppy.LocalMemory) == (
+        "module 'entrepot.kernel' has no attribute 'LocalMemory': local memory of a size that is given at the launch is "
+        "LocalAccessor(shape, dtype)"
+    )
+
+
+# -------------------------------------------------------------------- signatures
+
+
+@pytest.mark.parametrize("use", ["kernel", "source", "export"])
+def test_a_kernel_returns_nothing(use, tmp_path):
+    signature = "float32(float64[::1], float64)"
+    uses = {
+        "kernel": lambda: dppy.kernel(signature)(fills.function),
+        "source": lambda: fills.source(signature=signature),
+        "export": lambda: fills.export(tmp_path / "fills.hpp", signature=signature),
+    }
+    assert message_of(ValueError, uses[use]) == (
+        "signature 'float32(float64[::1], float64)': a kernel returns nothing, and this says float32: write void, and give an "
+        "array to write to"
+    )
+
+
+@dppy.kernel
+def in_two_dimensions(a):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    a[i, j] += 10 * i + j
+
+
+@dppy.func
+def third(dimension):
+    return dppy.get_global_id(dimension)
+
+
+@dppy.kernel
+def in_three_dimensions(a):
+    a[third(2)] = dppy.get_local_size(1)
+
+
+@dppy.kernel
+def by_an_item(item: dppy.Item, a):
+    a[item.get_linear_id()] = 1
+
+
+@pytest.mark.parametrize(
+    "kernel,signature,dimensions",
+    [
+        (fills, "void(int64[::1], int64)", 1),
+        (in_two_dimensions, "void(int64[:, ::1])", 2),
+        (in_three_dimensions, "void(int64[::1])", 3),
+        (by_an_item, "void(int64[::1])", 1),
+    ],
+    ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
+)
+def test_a_signature_has_the_dimensions_that_the_kernel_asks_about(kernel, signature, dimensions):
+    with ep.device_context("host"):
+        inferred = kernel.source(signature=signature)
+        assert inferred == kernel.source(signature=signature, dimensions=dimensions)
+        for other in range(1, 4):
+            if other > dimensions:
+                assert inferred != kernel.source(signature=signature, dimensions=other)
+            elif other < dimensions:
+                assert f"{other} is too few for it" in message_of(
+                    ValueError, kernel.source, signature=signature, dimensions=other
+                )
+
+
+def test_too_few_dimensions_are_refused():
+    assert message_of(ValueError, in_two_dimensions.source, signature="void(int64[:, ::1])", dimensions=1) == (
+        "dimensions: kernel 'in_two_dimensions' asks about dimension 1, as get_global_id(1) does, and 1 is too few for it: leave "
+        "dimensions out, or give 2 or 3"
+    )
+
+
+def test_what_a_signature_compiled_is_launched():
+    """And not compiled again at the first launch, in two dimensions."""
+    with ep.device_context("host"):
+        made = dppy.kernel("void(int64[:, ::1])")(in_two_dimensions.function)
+        a = ep.zeros((2, 3), "int64", device="host")
+        made[(2, 3), None](a).wait()
+    assert made.specialisations == 1
+    assert a.numpy().tolist() == [[0, 1, 2], [10, 11, 12]]
+
+
+def test_the_source_of_a_launch_has_its_dimensions():
+    """What was launched is shown, also where that had fewer dimensions than the kernel asks about."""
+    made = dppy.kernel(in_two_dimensions.function)
+    a = ep.zeros((3, 1), "int64", device="host")
+    made[3](a).wait()
+    assert a.numpy().tolist() == [[0], [10], [20]]
+    assert made.source() != made.source(dimensions=2)
+    assert "1 is too few" in message_of(ValueError, made.source, dimensions=1)
+
+
+# ------------------------------------------------------------------------- files
+
+SAME = """
+    import entrepot.kernel as dppy
+
+    @dppy.func
+    def first_of(values):
+        return values[0, 0]
+
+    @dppy.kernel
+    def program(a):
+        a[0] = first_of(a)
+"""
+
+
+def test_files_with_the_same_text_are_told_apart(tmp_path):
+    """Their functions' code is equal, as Python compares it, and messages name each function's own file."""
+    modules = [imported(tmp_path / f"{name}.py", SAME) for name in ("one", "two", "three")]
+    assert modules[0].program.function.__code__ == modules[1].program.function.__code__
+    for name, module in zip(("one", "two", "three"), modules, strict=True):
+        message = message_of(ep.KernelError, module.program[1], np.zeros(1))
+        assert f"{tmp_path / name}.py:6: there are 2 indices" in message
+        assert f"{tmp_path / name}.py:10: called here" in message
+    modules[0].program.function.__globals__["first_of"] = modules[1].first_of
+    message = message_of(ep.KernelError, modules[0].program[1], np.zeros(1))
+    assert f"{tmp_path / 'two'}.py:6: there are 2 indices" in message
+    assert f"{tmp_path / 'one'}.py:10: called here" in message
+
+
+# ------------------------------------------------------------------ Python's words
+
+STATEMENTS = {
+    "assert a[0] > 0": "`assert` statement",
+    "class C: pass": "`class` statement",
+    "v = b'bytes'": "bytes",
+    "del a": "`del` statement",
+    "v = {1: 2}": "dictionaries",
+    "v = {k: k for k in range(3)}": "dictionary comprehensions",
+    "v = max(k for k in range(3))": "generator expressions",
+    "global v; v = 1": "`global` statement",
+    "import math": "`import` statement",
+    "from math import pi": "`import` statement",
+    "v = lambda: 1": "`lambda`",
+    "v = [k for k in range(3)]": "list comprehensions",
+    "match a[0]:\n        case 1: pass": "`match` statement",
+    "a[0] = (v := 2)": "`:=`",
+    "raise ValueError": "`raise` statement",
+    "v = {1, 2}": "sets",
+    "v = {k for k in range(3)}": "set comprehensions",
+    "try: pass\n    finally: pass": "`try` statement",
+    "with a: pass": "`with` statement",
+    "yield 1": "`yield`",
+    "yield from a": "`yield from`",
+    "def f(): pass": "`def` inside of it",
+    "async def f(): pass": "`async def` inside of it",
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split("\n")[0])
+def test_statements_are_called_as_in_python(statement, tmp_path):
+    text = f"import entrepot.kernel as dppy\n\n@dppy.kernel\ndef program(a):\n    {statement}\n"
+    module = imported(tmp_path / "program.py", text)
+    message = message_of(ep.KernelError, module.program[1], np.zeros(1))
+    assert f"program.py:5: a kernel has no {STATEMENTS[statement]}; " in message
