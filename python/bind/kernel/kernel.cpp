@@ -214,13 +214,13 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
                     "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
     }
-    if (any_local || unless_none(dimensions))
-        request.local_size = {};
     if (request.types.size() != version.code->function()->parameters.size())
         throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
                     version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
     if (!request.dialect)
         request.dialect = kernel::dialect_for(request.device, kernel->options);
+    if (any_local || unless_none(dimensions))
+        request.local_size = {};
     if (!is_of_launch || unless_none(dimensions))
         request.dimensions = dimensions_for(kernel, version, request.types, request.device, *request.dialect, dimensions);
     return request;
@@ -301,8 +301,7 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
                             ") has ", signature.size());
             const std::uint32_t count = dimensions_for(kernel, *version, types_of(signature), queue.device(),
                                                        kernel::dialect_for(queue.device(), kernel->options), dimensions);
-            const std::vector<kernel::Argument> arguments = arguments_of(signature);
-            specialisation_for(*version, arguments, {count, {1, 1, 1}, {0, 0, 0}}, queue);
+            specialisation_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}}, queue);
         }
         return Py_NewRef(Py_None);
     });

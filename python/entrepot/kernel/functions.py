@@ -82,8 +82,8 @@ class KernelFunction(PythonKernel):
         """The text that a compiler is given, in a dialect: that of the device unless another is named.
 
         For the types of the last launch, and on the host for its local size; or for those of ``signature``, as in
-        "void(float32[::1], int64)". ``dimensions`` are those of the launches, 1 to 3; without it those of the last launch, with
-        a signature as many as the kernel asks about: get_global_id(1) asks about two. Raises KernelError where there are neither
+        "void(float32[::1], int64)". ``dimensions`` are those of the launches, 1 to 3; without it those of the last launch, with a
+        signature as many as the kernel asks about: get_global_id(1) asks about two. Raises KernelError where there are neither
         launch nor signature, and where the kernel is refused; ValueError for a signature that is none, and for fewer dimensions
         than the kernel asks about.
         """
