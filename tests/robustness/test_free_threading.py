@@ -162,6 +162,30 @@ def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPat
         counting.join()
 
 
+def test_a_closure_changes_while_its_kernel_is_read() -> None:
+    """What a name meant is there for as long as it is looked at."""
+    factor = 0.5
+    end = threading.Event()
+
+    @dppy.kernel
+    def scale(x):
+        x[dppy.get_global_id(0)] *= factor
+
+    def change() -> None:
+        nonlocal factor
+        while not end.is_set():
+            factor = (factor + 1) % 40
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        for _ in range(4 * ROUNDS):
+            assert "*" in scale.source("c++", signature="void(float64[::1])", device="host")
+    finally:
+        end.set()
+        changing.join()
+
+
 @without_gil
 @pytest.mark.numpy
 def test_a_thread_that_ends_lets_go_of_what_it_has_seen() -> None:
