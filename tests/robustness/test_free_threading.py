@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
+import entrepot.kernel as dppy
 from entrepot import memory
 from malformed import Speaker
 from robustness.processes import run
@@ -126,6 +127,60 @@ def test_a_dict_that_changes_while_it_is_read() -> None:
     changing.start()
     try:
         assert at_once(read) == [[None] * THREADS]
+    finally:
+        end.set()
+        changing.join()
+
+
+factor = 0  # of the kernel's surroundings
+
+
+@dppy.kernel
+def scale(x):
+    x[dppy.get_global_id(0)] *= factor
+
+
+def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kernel whose surroundings change, versions come and go."""
+    end = threading.Event()
+
+    def read_anew() -> None:
+        for value in range(ROUNDS):
+            monkeypatch.setitem(globals(), "factor", value)
+            scale.source("c++", signature="void(int64[::1])", device="host")
+
+    def count() -> None:
+        while not end.is_set():
+            assert scale.specialisations == 0
+
+    counting = threading.Thread(target=count)
+    counting.start()
+    try:
+        assert at_once(read_anew) == [[None] * THREADS]
+    finally:
+        end.set()
+        counting.join()
+
+
+def test_a_closure_changes_while_its_kernel_is_read() -> None:
+    """What a name meant is there for as long as it is looked at."""
+    factor = 0.5
+    end = threading.Event()
+
+    @dppy.kernel
+    def scale(x):
+        x[dppy.get_global_id(0)] *= factor
+
+    def change() -> None:
+        nonlocal factor
+        while not end.is_set():
+            factor = (factor + 1) % 40
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        for _ in range(4 * ROUNDS):
+            assert "*" in scale.source("c++", signature="void(float64[::1])", device="host")
     finally:
         end.set()
         changing.join()

@@ -41,8 +41,10 @@ bool Guards::holds(const Guard &guard) {
             throw PythonError{};
         return is_same(now.get(), guard.found.get());
     }
-    case Kind::cell:
-        return is_same(PyCell_GET(guard.where.get()), guard.found.get());
+    case Kind::cell: {
+        const Reference now(PyCell_Get(guard.where.get()));  // another thread may put something else there
+        return is_same(now.get(), guard.found.get());
+    }
     default: {
         const Reference now(PyObject_GetAttr(guard.where.get(), guard.name.get()));
         if (!now)

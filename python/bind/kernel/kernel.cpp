@@ -309,6 +309,7 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 
 PyObject *compiled_count(PyObject *self, void *) {
     return guarded([&] {
+        const Exclusive alone(self);
         std::size_t count = 0;
         for (const auto &version : kernel_of(self)->versions)
             count += version->code->size();
