@@ -85,11 +85,11 @@ def adds_pairs(a, b, c, d):
     c[i] += b[i] + d[i]
 
 
-@pytest.mark.parametrize("selector", [*DEVICES, pytest.param("cuda:0", marks=pytest.mark.cuda)])
-def test_arrays_that_are_given_twice_are_brought_once(selector):
+@every_device
+def test_arrays_that_are_given_twice_are_brought_once(device):
     """Two pairs that share nothing with each other, each of one array: where copies are made, one of each."""
     a, b = np.zeros(4), np.full(4, 5.0)
-    with ep.device_context(selector):
+    with ep.device_context(device):
         adds_pairs[4](a, a, b, b)
     assert a.tolist() == [1] * 4
     assert b.tolist() == [11] * 4  # a is read behind the addition, by one work-item each
