@@ -165,6 +165,7 @@ TEST_CASE("a thread that ends may still lend and take back") {
     struct Late {
         Queue queue;
         bool *is_done;
+        Late(const Queue &of, bool &done) : queue(of), is_done(&done) {}
         ~Late() {
             take_back(lend(1000, {queue, true}));
             *is_done = true;
@@ -173,7 +174,7 @@ TEST_CASE("a thread that ends may still lend and take back") {
     bool is_done = false;
     std::thread([&] {
         thread_local std::optional<Late> ends_last;
-        ends_last.emplace(stream, &is_done);
+        ends_last.emplace(stream, is_done);
         take_back(lend(1000, {stream, true}));
     }).join();
     CHECK(is_done);

@@ -3,10 +3,9 @@
 #include "backends/hip/table.hpp"
 
 #include "../gpu/table.hpp"
+#include "required.hpp"
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
 namespace entrepot::contract {
 
@@ -20,9 +19,8 @@ int main(int argc, char **argv) {
     constexpr int skipped = 77;
     using entrepot::contract::loader, entrepot::contract::opened;
     if (entrepot_hip_backend(&loader, &opened) != EP_OK) {
-        const char *const required = std::getenv("ENTREPOT_REQUIRE");
         std::fprintf(stderr, "skipped: %s\n", entrepot::contract::last_error().c_str());
-        return required && std::string_view(required).find("hip") != std::string_view::npos ? 1 : skipped;
+        return entrepot::contract::is_required("hip") ? 1 : skipped;
     }
     return doctest::Context(argc, argv).run();
 }

@@ -1,12 +1,12 @@
 // Runs the SYCL backend's tests; without a SYCL device they are skipped with the reason, or fail if ENTREPOT_REQUIRE names sycl.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "plugin.hpp"
+#include "required.hpp"
 
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 namespace entrepot::contract {
 
@@ -39,12 +39,11 @@ int main(int argc, char **argv) {
         return 1;
     }
     if (count == 0) {
-        const char *required = std::getenv("ENTREPOT_REQUIRE");
         std::fputs(
             "skipped: the SYCL runtime lists no device; for the CPU, install intel-opencl-rt and set OCL_ICD_FILENAMES to its "
             "libintelocl.so\n",
             stderr);
-        return required && std::string_view(required).find("sycl") != std::string_view::npos ? 1 : skipped;
+        return entrepot::contract::is_required("sycl") ? 1 : skipped;
     }
     return doctest::Context(argc, argv).run();
 }

@@ -1,0 +1,16 @@
+// ENTREPOT_REQUIRE: what a machine is known to have, with commas between; a test that misses one of these fails and is not
+// skipped.
+#pragma once
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace entrepot::contract {
+
+// Of whole names: `hip` is not required where `hip_library` is.
+inline bool is_required(std::string_view name) {
+    const char *const listed = std::getenv("ENTREPOT_REQUIRE");
+    return listed && ("," + std::string(listed) + ",").find("," + std::string(name) + ",") != std::string::npos;
+}
+
+}  // namespace entrepot::contract
