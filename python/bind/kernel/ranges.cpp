@@ -21,8 +21,10 @@ struct Extents3 {
 std::int64_t extent_from(PyObject *object) {
     if (!PyIndex_Check(object)) [[unlikely]] {
         const Reference shown = checked(PyObject_Repr(object));
-        throw Error(ErrorKind::type, "launch: a range is of integers, and ", PyUnicode_AsUTF8(shown.get()), " is a ",
-                    Py_TYPE(object)->tp_name,
+        const char *const text = PyUnicode_AsUTF8(shown.get());
+        if (!text)
+            throw PythonError{};
+        throw Error(ErrorKind::type, "launch: a range is of integers, and ", text, " is a ", Py_TYPE(object)->tp_name,
                     PyFloat_Check(object) ? ": divide by //, as in kernel[n // 2], or round it by int(…)"
                                           : ": write kernel[global, local], each an int or a tuple of ints");
     }

@@ -190,7 +190,6 @@ struct MathWords {
 };
 constexpr MathWords math_table[] = {
     {"abs", "fabs", "fabs", "fabs", "fabs"},
-    {"rsqrt", "rsqrt", "rsqrt", "rsqrt", ""},
     {"isnan", "isnan", "isnan", "isnan", "isnan"},
     {"isinf", "isinf", "isinf", "isinf", "isinf"},
     {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
@@ -430,7 +429,6 @@ constexpr std::string_view reserved[] = {
     "tgamma",
     "lgamma",
     "cbrt",
-    "rsqrt",
     "isnan",
     "isinf",
     "isfinite",

@@ -28,10 +28,13 @@ FUNCTION NAME turn_back_NAME(NAME z) {
     {"exp", R"(
 FUNCTION NAME exp_NAME(NAME z) {
     P size = {exp}(z.x);
+    if (z.x < 0 && {isinf}(z.x) && !{isfinite}(z.y))  // nothing, whatever its direction
+        return make_NAME(0, 0);
     return z.y == 0 ? make_NAME(size, z.y) : make_NAME(size * {cos}(z.y), size * {sin}(z.y));
 })",
      "make"},
-    // Near the unit circle the logarithm of the distance is small, and the distance too coarse to have it of.
+    // Near the unit circle the logarithm of the distance is small, and the distance too coarse to have it of; far out the
+    // distance may be infinite, and near 0 it has few digits.
     {"log", R"(
 FUNCTION NAME log_NAME(NAME z) {
     P size = {hypot}(z.x, z.y), most = {abs}(z.x), least = {abs}(z.y);
@@ -40,7 +43,13 @@ FUNCTION NAME log_NAME(NAME z) {
         most = least;
         least = other;
     }
-    P real = size > (P)0.71 && size < (P)1.73 ? {log1p}((most - 1) * (most + 1) + least * least) / 2 : {log}(size);
+    P real = {log}(size);
+    if (size > (P)0.71 && size < (P)1.73)
+        real = {log1p}((most - 1) * (most + 1) + least * least) / 2;
+    else if (size > (P)1e37)
+        real = {log}({hypot}(most / 2, least / 2)) + (P)0.693147180559945309;
+    else if (size < (P)1e-30)
+        real = {log}({hypot}(most * (P)18014398509481984.0, least * (P)18014398509481984.0)) - (P)37.4299477502370477;
     return make_NAME(real, {atan2}(z.y, z.x));
 })",
      "make"},
@@ -50,15 +59,23 @@ FUNCTION NAME log10_NAME(NAME z) {
     return make_NAME(natural.x / (P)2.302585092994045684, natural.y / (P)2.302585092994045684);
 })",
      "log"},
+    // Of the smallest numbers an eighth is nothing: they are taken 2^54 times, and the root 2^-27 times.
     {"sqrt", R"(
 FUNCTION NAME sqrt_NAME(NAME z) {
     if (z.x == 0 && z.y == 0)
         return make_NAME(0, z.y);
     if ({isinf}(z.y))
         return make_NAME({abs}(z.y), z.y);
-    P real = {abs}(z.x) / 8;
-    P size = 2 * {sqrt}(real + {hypot}(real, z.y / 8));
-    P other = {abs}(z.y) / (2 * size);
+    P real = {abs}(z.x), imaginary = {abs}(z.y), back = 1;
+    if (real < (P)1e-30 && imaginary < (P)1e-30) {
+        real *= (P)18014398509481984.0;
+        imaginary *= (P)18014398509481984.0;
+        back = (P)7.450580596923828125e-9;
+    }
+    real /= 8;
+    P size = 2 * {sqrt}(real + {hypot}(real, imaginary / 8));
+    P other = imaginary / (2 * size) * back;
+    size *= back;
     return z.x >= 0 ? make_NAME(size, {copysign}(other, z.y)) : make_NAME(other, {copysign}(size, z.y));
 })",
      "make"},

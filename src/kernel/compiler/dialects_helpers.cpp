@@ -165,13 +165,6 @@ FUNCTION T abs_NAME(T a) {
     return (T)(a < 0 ? 0 - (U)a : (U)a);
 })",
       ""}},
-    {For::floating,
-     host,
-     {"rsqrt", R"(
-FUNCTION T rsqrt_NAME(T x) {
-    return 1 / {sqrt}(x);
-})",
-      ""}},
     {For::integer,
      everywhere,
      {"range_length", R"(

@@ -87,7 +87,6 @@ constexpr auto rows = [] {
         FunctionRow{"math.prod", Rule::expanded, "iterable, start=", ""},
         FunctionRow{"math.radians", Rule::expanded, "x", ""},
         FunctionRow{"math.remainder", Rule::floating, "x, y", "remainder"},
-        FunctionRow{"math.rsqrt", Rule::floating, "x", "rsqrt"},
         FunctionRow{"math.sin", Rule::floating, "x", "sin"},
         FunctionRow{"math.sinh", Rule::floating, "x", "sinh"},
         FunctionRow{"math.sqrt", Rule::floating, "x", "sqrt"},

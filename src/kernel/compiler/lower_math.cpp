@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace entrepot::kernel {
@@ -145,8 +146,13 @@ Value Lowering::close(const FunctionRow &row, std::span<const Node *const> argum
     const Value distance = call_complex(magnitude, binary("-", values[0], values[1], at), at);
     const Value largest = extremum(most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
     const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
-    const auto is_near = [&] { return compared("<=", distance, tolerance, at); };
-    return either(compared("==", values[0], values[1], at), is_near, at);  // infinities are close to themselves
+    // Infinities are close to themselves, and to nothing else.
+    const auto is_near = [&] {
+        return both(
+            compared("<", largest, literal(std::numeric_limits<double>::infinity(), at), at),
+            [&] { return compared("<=", distance, tolerance, at); }, at);
+    };
+    return either(compared("==", values[0], values[1], at), is_near, at);
 }
 
 Value Lowering::logarithm_of(const Value &x, Position at) const {

@@ -239,6 +239,16 @@ def test_of_complex_numbers_far_out_and_near(backend):
         assert np.allclose(out[:, k], [OF_COMPLEX[k](v) for v in z.tolist()], rtol=1e-14, atol=1e-300)
 
 
+@every_backend
+def test_the_largest_and_the_smallest_complex_numbers(backend):
+    inf = math.inf
+    z = np.array([1.5e308 + 1.5e308j, 5e-324, 1e-323 + 1e-323j, -5e-324j, -3e-320 + 1e-310j, complex(-inf, inf)])
+    (out, _) = backend.run(of_complex, len(z), None, np.zeros((len(z), len(OF_COMPLEX)), "c16"), z)
+    for k in (1, 2):  # log, sqrt
+        assert np.allclose(out[:, k], [OF_COMPLEX[k](v) for v in z.tolist()], rtol=1e-14, atol=0)
+    assert out[-1, 0] == 0
+
+
 @dppy.kernel
 def told_of_complex(out, z, w):
     i = dppy.get_global_id(0)
@@ -260,10 +270,13 @@ def test_what_is_told_of_complex_numbers(backend):
             complex(math.inf, 0),
             complex(0, -math.inf),
             complex(math.inf, math.nan),
+            complex(math.inf, 0),
+            5,
         ]
     )
     w = np.array([v * (1 + 1e-10) if cmath.isfinite(v) else v for v in z.tolist()])
-    (out, *_) = backend.run(told_of_complex, 6, None, np.zeros((6, 6), "?"), z, w)
+    w[-2:] = [5, complex(math.inf, 0)]
+    (out, *_) = backend.run(told_of_complex, 8, None, np.zeros((8, 6), "?"), z, w)
     for row, v, other in zip(out.tolist(), z.tolist(), w.tolist(), strict=True):
         close = cmath.isclose(v, other)
         assert row == [cmath.isnan(v), cmath.isinf(v), cmath.isfinite(v), close, cmath.isnan(v), math.isfinite(v.real)]

@@ -412,5 +412,4 @@ MATHEMATICAL |= {
     "fma": mathematical(lambda x, y, z: x * y + z),
     "isclose": close,
     "modf": lambda value: (_fraction(value), _whole_part(value)),
-    "rsqrt": mathematical(lambda x: 1 / np.sqrt(x)),
 }
