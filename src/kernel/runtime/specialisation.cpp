@@ -117,7 +117,7 @@ const Specialisation *Specialisations::find(const Key &key, const ep_range &rang
         else
             general = &made;
     }
-    return sizes == most_local_sizes || !divides(range) ? general : nullptr;
+    return sizes >= most_local_sizes || !divides(range) ? general : nullptr;
 }
 
 std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
@@ -150,6 +150,8 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);
 
+    if (const Specialisation *same = find(key, range))  // made while the compiler ran, by a handler on this thread
+        return *same;
     node->next = first_.load(std::memory_order_acquire);
     first_.store(node.get(), std::memory_order_release);
     return node.release()->made;
