@@ -140,12 +140,12 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
         made.types.push_back(argument.type());
     const ep_dialect dialect = dialect_for(device, options_);
     made.dimensions = range.ndim;
-    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_);
-    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
-    if (made.has_siblings && divides(range) && local_sizes(key) < most_local_sizes) {
+    if (dialect == EP_CPP && divides(range) && local_sizes(key) < most_local_sizes)
         std::ranges::copy(range.local, made.local_size.begin());
-        made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
-    }
+    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
+    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
+    if (!made.has_siblings)  // the text of a kernel that tells no groups apart is the same for every size
+        made.local_size = {};
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);
