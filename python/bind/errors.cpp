@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -42,21 +41,32 @@ void set_exception(PyObject *type, const char *words) {
     Py_XDECREF(text);
 }
 
-// What a signal's handler has raised on this thread while C++ ran: it comes instead of the error that told C++ to end.
-thread_local nb::python_error *raised_by_signal = nullptr;
+// What a signal's handler has raised on this thread while C++ ran: it comes instead of the error that told C++ to end. A type
+// without a destructor, and kept without an allocation: the thread may be short of memory, or outlive the interpreter.
+struct Raised {
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+};
+thread_local Raised raised_by_signal;
 
 bool check_signals() noexcept {
     const AcquireGil acquired;
-    if (!raised_by_signal && PyErr_CheckSignals() != 0)
-        raised_by_signal = new nb::python_error();
-    return raised_by_signal != nullptr;
+    if (PyErr_CheckSignals() == 0)
+        return false;
+    const Raised earlier = raised_by_signal;  // of an Interrupted that never came to Python
+    PyErr_Fetch(&raised_by_signal.type, &raised_by_signal.value, &raised_by_signal.traceback);
+    Py_XDECREF(earlier.type);
+    Py_XDECREF(earlier.value);
+    Py_XDECREF(earlier.traceback);
+    return true;
 }
 
 void set_exception(const Error &error) {
-    if (const std::unique_ptr<nb::python_error> raised{std::exchange(raised_by_signal, nullptr)})
-        raised->restore();
-    else
+    if (dynamic_cast<const Interrupted *>(&error) && raised_by_signal.type) {
+        const Raised raised = std::exchange(raised_by_signal, {});
+        PyErr_Restore(raised.type, raised.value, raised.traceback);
+    } else {
         set_exception(class_of(error.kind()), error.what());
+    }
 }
 
 void translate(const std::exception_ptr &error, void *) {

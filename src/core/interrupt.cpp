@@ -1,12 +1,14 @@
 #include <entrepot/core/interrupt.hpp>
 
 #include <atomic>
+#include <utility>
 
 namespace entrepot {
 
 namespace {
 
 std::atomic<InterruptCheck> interrupt_check{nullptr};
+thread_local bool interrupted = false;
 
 }  // namespace
 
@@ -14,7 +16,9 @@ void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check.store(
 
 bool is_interrupted() noexcept {
     const InterruptCheck check = interrupt_check.load(std::memory_order_acquire);
-    return check && check();
+    return check && (interrupted = check());
 }
+
+bool take_interruption() noexcept { return std::exchange(interrupted, false); }
 
 }  // namespace entrepot

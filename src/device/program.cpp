@@ -1,3 +1,4 @@
+#include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
 
@@ -133,6 +134,8 @@ Program::Program(std::string_view source, const Device &device, std::optional<ep
     const ep_status status =
         device.backend().status_of(&ep_backend::program_build, record_->context.handle(), device.handle(), record_->dialect,
                                    source.data(), source.size(), options.c_str(), &sink, &record_->handle);
+    if (take_interruption() && status != EP_OK)
+        throw Interrupted(ErrorKind::device, Backend::last_error());
     if (status == EP_BUILD_FAILED)
         throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n", record_->log);
     device.backend().check(status);

@@ -1,5 +1,6 @@
 // Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run.
 #pragma once
+#include <entrepot/core/error.hpp>
 
 namespace entrepot {
 
@@ -8,7 +9,16 @@ namespace entrepot {
 using InterruptCheck = bool (*)() noexcept;
 void set_interrupt_check(InterruptCheck check) noexcept;
 
-// False where nobody has set a check.
+// False where nobody has set a check. Who is told so fails, as soon as its own work is put away.
 bool is_interrupted() noexcept;
+
+// Whether is_interrupted() has said so on this thread since this was asked last: it tells the failure that followed from others.
+bool take_interruption() noexcept;
+
+// What failed because it was interrupted, and nothing else.
+class Interrupted : public Error {
+public:
+    using Error::Error;
+};
 
 }  // namespace entrepot

@@ -26,11 +26,17 @@ std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept
     return 1;
 }
 
+// The most work-items of a group along a dimension of the launch, and no more than `most`; a device that says 0 knows no limit.
+std::uint64_t most_along(std::uint32_t axis, const ep_range &range, std::uint64_t most,
+                         const std::uint64_t (&most_items)[3]) noexcept {
+    const std::uint64_t most_here = most_items[3 - range.ndim + axis];
+    return most_here ? std::min(most, most_here) : most;
+}
+
 // As many work-items as the device lets a group have, the last dimension first: neighbours in memory stay together.
 void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
     for (std::uint32_t axis = range.ndim; axis-- > 0;) {
-        const std::uint64_t most_here = most_items[3 - range.ndim + axis];
-        range.local[axis] = largest_divisor(range.global[axis], std::min(most, most_here ? most_here : most));
+        range.local[axis] = largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
         most /= range.local[axis];
     }
 }
@@ -49,19 +55,21 @@ constexpr std::uint64_t usual_group = 256;
 // The groups that CUDA and HIP number in any dimension but the last.
 constexpr std::uint64_t most_groups = 65535;
 
-void choose_rounded_group(ep_range &range, std::uint64_t most) noexcept {
+void choose_rounded_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
     std::uint64_t &last = range.local[range.ndim - 1];
     std::fill(range.local, range.local + range.ndim, 1);
     last = std::min(usual_group, most ? most : usual_group);
-    for (std::uint32_t axis = 0; axis + 1 < range.ndim; ++axis)
-        for (; range.global[axis] > most_groups * range.local[axis] && last > 1; last /= 2)
+    for (std::uint32_t axis = 0; axis + 1 < range.ndim; ++axis) {
+        const std::uint64_t most_here = most_along(axis, range, usual_group, most_items);
+        for (; range.global[axis] > most_groups * range.local[axis] && last > 1 && range.local[axis] * 2 <= most_here; last /= 2)
             range.local[axis] *= 2;
+    }
 }
 
 // For kernels whose work-items beyond the range that was asked for do nothing.
-void round_up(ep_range &range, std::uint64_t most) noexcept {
+void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
     if (!is_given(range))
-        choose_rounded_group(range, most);
+        choose_rounded_group(range, most, most_items);
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
         range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
@@ -175,7 +183,7 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
         choose_group(range, made.kernel.info().max_work_group, device.info().max_work_items);
     }
     if (has(made.compiled, CompiledParameter::What::global_size))
-        round_up(range, made.kernel.info().max_work_group);
+        round_up(range, made.kernel.info().max_work_group, device.info().max_work_items);
     return range;
 }
 

@@ -117,7 +117,7 @@ const Specialisation *Specialisations::find(const Key &key, const ep_range &rang
         else
             general = &made;
     }
-    return sizes == most_local_sizes || !divides(range) ? general : nullptr;
+    return sizes >= most_local_sizes || !divides(range) ? general : nullptr;
 }
 
 std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
@@ -140,16 +140,18 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
         made.types.push_back(argument.type());
     const ep_dialect dialect = dialect_for(device, options_);
     made.dimensions = range.ndim;
-    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_);
-    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
-    if (made.has_siblings && divides(range) && local_sizes(key) < most_local_sizes) {
+    if (dialect == EP_CPP && divides(range) && local_sizes(key) < most_local_sizes)
         std::ranges::copy(range.local, made.local_size.begin());
-        made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
-    }
+    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
+    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
+    if (!made.has_siblings)  // the text of a kernel that tells no groups apart is the same for every size
+        made.local_size = {};
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);
 
+    if (const Specialisation *same = find(key, range))  // made while the compiler ran, by a handler on this thread
+        return *same;
     node->next = first_.load(std::memory_order_acquire);
     first_.store(node.get(), std::memory_order_release);
     return node.release()->made;

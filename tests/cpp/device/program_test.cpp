@@ -1,3 +1,4 @@
+#include <entrepot/core/interrupt.hpp>
 #include <entrepot/device/program.hpp>
 
 #include <doctest/doctest.h>
@@ -23,6 +24,17 @@ TEST_CASE("a refused source carries the log, a refused dialect the ones that the
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
     CHECK_REFUSED(ErrorKind::device, "does not build PTX (dialect 'ptx'); the dialects it builds: 'opencl-c'",
                   Program("scale", fake::device(), EP_PTX));
+}
+
+TEST_CASE("a build that fails because it was interrupted is told from others, and only that one") {
+    set_interrupt_check([]() noexcept { return true; });
+    CHECK(is_interrupted());
+    CHECK_THROWS_AS(Program("error", fake::device()), Interrupted);
+    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
+    CHECK(is_interrupted());
+    CHECK_NOTHROW(Program("scale", fake::device()));  // it came too late
+    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
+    set_interrupt_check(nullptr);
 }
 
 TEST_CASE("a kernel keeps its program, and both are let go") {

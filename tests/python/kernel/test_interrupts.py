@@ -1,4 +1,4 @@
-"""Ctrl-C while the system's compiler runs: it ends the compiler, is raised in Python, and leaves nothing behind."""
+"""Signals while the system's compiler runs: Ctrl-C ends it, is raised, and leaves nothing behind; a handler may launch."""
 
 from __future__ import annotations
 
@@ -74,3 +74,59 @@ def test_a_signal_ends_the_compiler_and_is_raised(tmp_path, number, raised, stub
     assert done.stdout.splitlines() == [raised, "[7.0, 7.0, 7.0, 7.0]"], done.stderr
     assert not any(map(_is_there, map(int, (tmp_path / "pid").read_text().split())))
     assert not list(tmp_path.glob("entrepot-*"))
+
+
+LAUNCHING = """
+import os, signal, sys
+import numpy as np
+import entrepot as ep
+import entrepot.kernel as dppy
+
+@dppy.kernel
+def fill(a):
+    a[dppy.get_global_id(0)] = 7
+
+@dppy.kernel
+def sizes(a):
+    a[dppy.get_global_id(0)] = dppy.get_local_size(0)
+
+def launch(kernel, local):
+    a = np.zeros(12)
+    with ep.device_context("host"):
+        kernel[12, local](a)
+    return a.tolist()
+
+def launch_while_compiling(kernel, local, local_of_handler):
+    def ring(*_):
+        del os.environ["CXX"]
+        print("handler", launch(kernel, local_of_handler)[0])
+
+    signal.signal(signal.SIGALRM, ring)
+    os.environ["CXX"] = sys.argv[1]  # rings
+    print("launch", launch(kernel, local)[0], kernel.specialisations)
+
+launch_while_compiling(fill, 2, 2)
+for local in (1, 3, 4):
+    launch(sizes, local)
+launch_while_compiling(sizes, 6, 12)  # there was room for one more
+for local in (6, 12, 2, 2):
+    print(launch(sizes, local)[0], sizes.specialisations)
+"""
+
+
+def test_a_handler_launches_the_kernel_that_is_being_compiled(tmp_path):
+    ringing = tmp_path / "ringing"
+    ringing.write_text('#!/bin/sh\nkill -ALRM $PPID\nsleep 0.3\nexec c++ "$@"\n')
+    ringing.chmod(0o755)
+    program = tmp_path / "program.py"
+    program.write_text(LAUNCHING)
+    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(program), str(ringing)],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "handler 7.0", "launch 7.0 1",
+        "handler 12.0", "launch 6.0 5",
+        "6.0 5", "12.0 5", "2.0 6", "2.0 6",
+    ], done.stderr  # fmt: skip

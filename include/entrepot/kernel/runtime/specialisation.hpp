@@ -82,7 +82,8 @@ public:
     // The code for a launch of that range; nullptr where there is none yet.
     const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
     // Compiles, unless another thread just has; blocks. Throws CompileError where the kernel is refused, KernelError where its
-    // device refuses it.
+    // device refuses it. What runs meanwhile on this thread, as a signal's handler in Python does, may make code here, too; it
+    // must not wait for another thread that does, because that one waits for this call.
     const Specialisation &make(const Key &key, std::span<const Argument> arguments, const ep_range &range, const Device &device,
                                const Context &context);
     // The one that was made last; nullptr where there is none.
@@ -100,7 +101,7 @@ private:
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
     std::atomic<Node *> first_{nullptr};
-    std::mutex making_;  // so that threads that need the same code compile it once
+    std::recursive_mutex making_;  // so that threads that need the same code compile it once
 };
 
 }  // namespace entrepot::kernel
