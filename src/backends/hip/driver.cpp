@@ -308,9 +308,8 @@ const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE:
-        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not list, and /dev/kfd must be open "
-               "to "
-               "the user)";
+        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not list, "
+               "and /dev/kfd must be open to the user)";
     default:
         return "";
     }
