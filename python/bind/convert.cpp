@@ -95,7 +95,7 @@ SyclCapsule capsule_in(PyObject *object) {
 const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";  // the second: before PyTorch 2.10
 
 // Whose streams speak __cuda_stream__ here: CUDA's, and HIP's where CUDA is not, for HIP's libraries keep the name.
-const Backend &cuda() {
+const Backend &stream_backend() {
     try {
         static const Backend &backend = registry::backend("cuda");
         return backend;
@@ -145,7 +145,7 @@ std::optional<std::uintptr_t> stream_handle(PyObject *object) {
 
 // The device that the stream says it is of: the default streams' handles are the same for all. None: the current one.
 Context context_of_stream(PyObject *object) {
-    const std::vector<Device> &devices = registry::devices(cuda());
+    const std::vector<Device> &devices = registry::devices(stream_backend());
     for (const char *const name : {"device_index", "device_id"}) {  // PyTorch's and CuPy's words for it
         const Reference number(PyObject_GetAttrString(object, name));
         const long index = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : -1;
@@ -163,8 +163,8 @@ Queue queue_of_cuda_stream(PyObject *object) {
         return {};
     std::uintptr_t native = *handle;
     if (native < lowest_handle)
-        return Queue::from_native(cuda(), &native, context_of_stream(object));
-    Queue queue = Queue::from_native(cuda(), &native);
+        return Queue::from_native(stream_backend(), &native, context_of_stream(object));
+    Queue queue = Queue::from_native(stream_backend(), &native);
     queue.keep_alive({Py_NewRef(object), release_with_gil<decref>});
     return queue;
 }

@@ -79,15 +79,22 @@ inline bool is_finalizing() noexcept {
 #endif
 }
 
+// Whether this thread has the GIL. (PyGILState_Check() says yes to every thread once there was a subinterpreter, or once the
+// interpreter has let go of its threads.)
+inline bool holds_gil() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked() != nullptr;
+#else
+    return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
+#endif
+}
+
 // Whether this thread may let go of objects. One that is unwound as above has no GIL: what it holds leaks, like everything at the
-// interpreter's end. (PyGILState_Check() says yes to it, once the interpreter has let go of its threads.)
+// interpreter's end.
 inline bool may_let_go() noexcept {
-#if PY_VERSION_HEX < 0x030D0000
+#if PY_VERSION_HEX < 0x030E0000
     if (is_finalizing()) [[unlikely]]
-        return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
-#elif PY_VERSION_HEX < 0x030E0000
-    if (is_finalizing()) [[unlikely]]
-        return PyThreadState_GetUnchecked() != nullptr;
+        return holds_gil();
 #endif
     return true;
 }

@@ -12,7 +12,12 @@ from ._core import cache_directory
 from .device_list import bytes_text
 
 # The folders that backends make, by what is in them.
-KINDS = {"host": "shared objects for the host", "opencl": "binaries of OpenCL C", "cuda": "PTX and cubins of CUDA C++"}
+KINDS = {
+    "host": "shared objects for the host",
+    "opencl": "binaries of OpenCL C",
+    "cuda": "PTX and cubins of CUDA C++",
+    "hip": "code objects of HIP C++",
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -30,9 +30,8 @@ void check_stream(const Descriptor &descriptor) {
         return;
     throw speaker.refusal("'stream' is ", *descriptor.stream,
                           *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",
-                          ": 1 is the legacy default stream, 2 that of the thread, any other a CUstream or hipStream_t, and None "
-                          "says that there is "
-                          "nothing to wait for");
+                          ": 1 is the legacy default stream, 2 that of the thread, any other a CUstream or hipStream_t, "
+                          "and None says that there is nothing to wait for");
 }
 
 // A consumer can only ask where it would be.

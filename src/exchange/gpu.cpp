@@ -5,48 +5,30 @@
 namespace entrepot::exchange {
 namespace {
 
-// What was found is kept; where nothing was, the next one asks again, for a driver that is busy may come.
-class Known {
-public:
-    explicit constexpr Known(const char *backend) : backend_(backend) {}
+constexpr char cuda[] = "cuda", hip[] = "hip";
 
-    const GpuDevices &get() {
-        if (const GpuDevices *const found = found_.load(std::memory_order_acquire)) [[likely]]
-            return *found;
-        thread_local GpuDevices none;
-        try {
-            const std::vector<Device> &devices = registry::devices(registry::backend(backend_));
-            if (!devices.empty())
-                return remember(devices);
-            none.reason = "the driver lists none";
-        } catch (const Error &error) {
-            none.reason = error.what();
+template <const char *backend> const GpuDevices &devices_of() {
+    static constinit std::atomic<const GpuDevices *> kept{nullptr};
+    if (const GpuDevices *const known = kept.load(std::memory_order_acquire)) [[likely]]
+        return *known;
+    thread_local GpuDevices none;
+    try {
+        const std::vector<Device> &devices = registry::devices(registry::backend(backend));
+        if (!devices.empty()) {
+            auto *const made = new GpuDevices{&devices, {}};  // two threads that meet here make it twice, which is harmless
+            kept.store(made, std::memory_order_release);
+            return *made;
         }
-        return none;
+        none.reason = "the driver lists none";
+    } catch (const Error &error) {
+        none.reason = error.what();
     }
-
-private:
-    // Two threads that meet here make the same answer twice, which is harmless.
-    const GpuDevices &remember(const std::vector<Device> &devices) {
-        auto *const made = new GpuDevices{&devices, {}};
-        found_.store(made, std::memory_order_release);
-        return *made;
-    }
-
-    const char *const backend_;
-    std::atomic<const GpuDevices *> found_{nullptr};
-};
+    return none;
+}
 
 }  // namespace
 
-const GpuDevices &cuda_devices() {
-    static constinit Known known("cuda");
-    return known.get();
-}
-
-const GpuDevices &hip_devices() {
-    static constinit Known known("hip");
-    return known.get();
-}
+const GpuDevices &cuda_devices() { return devices_of<cuda>(); }
+const GpuDevices &hip_devices() { return devices_of<hip>(); }
 
 }  // namespace entrepot::exchange

@@ -16,7 +16,8 @@ struct GpuDevices {
     const Device &front() const { return list->front(); }
 };
 
-// Asked once: looking them up takes as long as asking the driver.
+// What was found is kept: looking it up takes as long as asking the driver. Where nothing was, the next one asks again, for a
+// driver that is busy may come; that answer lasts until this thread asks again.
 const GpuDevices &cuda_devices();
 const GpuDevices &hip_devices();
 

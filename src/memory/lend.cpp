@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace entrepot {
@@ -21,23 +22,37 @@ namespace {
 
 class ThreadStream;
 
+// Only `end` gives the block back: one whose loan is dropped, for nobody can say how far its stream is, leaks rather than being
+// given to two.
 struct Loan {
     Memory memory;
     Queue queue;
     std::shared_ptr<ThreadStream> of_thread;  // none: the stream is of no thread in particular
+
+    Loan(Memory lent, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
+        : memory(std::move(lent)), queue(std::move(stream)), of_thread(std::move(thread_stream)) {}
+    Loan(Loan &&) noexcept = default;
+    Loan &operator=(Loan &&other) noexcept {
+        std::swap(memory, other.memory);
+        std::swap(queue, other.queue);
+        std::swap(of_thread, other.of_thread);
+        return *this;
+    }
+    ~Loan() {
+        if (memory)
+            memory.detach();
+    }
 };
 
 // The block is free once the queue has come to `position(queue)`.
 template <class TakePosition> void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
     try {
-        if (!may_call(queue.backend())) {
-            loan.memory.detach();
+        if (!may_call(queue.backend()))
             return;
-        }
         queue.submitting();
         loan.memory.after(Access::write, queue, position(queue));
-    } catch (...) {  // what cannot be ordered leaks, rather than being given to two
-        loan.memory.detach();
+        loan.memory = Memory();
+    } catch (...) {  // what cannot be ordered
     }
 }
 

@@ -91,7 +91,7 @@ const KnownProducer *find_known(PyTypeObject *type) {
 // one needs nothing of Python otherwise, and where it has answered once it does not fail.
 void *current_stream_of_known(const char *backend, std::uint32_t number) {
     const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
-    const bool may_fail = !is_finalizing() && PyGILState_Check() != 0;
+    const bool may_fail = !is_finalizing() && holds_gil();
     void *stream = nullptr;
     for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next) {
         if (!each->known || !(may_fail || each->answers_for(device)))

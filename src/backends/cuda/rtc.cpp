@@ -75,6 +75,10 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-gencode");
 }
 
+// How options begin that bring in files.
+constexpr const char *file_options[] = {"-I",   "-include",  "--include-path", "--pre-include", "-opt-bc",    "--pch",
+                                        "-pch", "--use-pch", "-use-pch",       "--create-pch",  "-create-pch"};
+
 // Code for the device itself; from a compiler that is older than the device, PTX for the newest that it knows.
 std::string architecture_option(const Rtc &rtc, int compute_capability) {
     int best = 0;
@@ -128,6 +132,12 @@ Words all_options(const Rtc &rtc, const Request &request) {
     options.insert(options.end(), includes.begin(), includes.end());
     return options;
 }
+
+bool names_file(const std::string &option) {
+    return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+}
+
+std::string identity(const Rtc &rtc) { return rtc.name(); }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {
     std::size_t size = 0;

@@ -59,6 +59,12 @@ const Rtc &rtc_for(const Target &target);
 // The request's options and ours.
 Words all_options(const Rtc &rtc, const Request &request);
 
+// Whether the option brings in files, which may change without the request changing.
+bool names_file(const std::string &option);
+
+// What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
+std::string identity(const Rtc &rtc);
+
 // A cubin where the architecture is a real one, else PTX.
 std::string image_of(const Rtc &rtc, nvrtcProgram program);
 

@@ -7,16 +7,8 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-// Files that the options bring in may change without the request changing.
-bool depends_on_files(const Words &options) {
-    return std::any_of(options.begin(), options.end(), [](const std::string &option) {
-        return option.starts_with("-I") || option.starts_with("-include") || option.starts_with("--include-path") ||
-               option.starts_with("--pre-include") || option.starts_with("-opt-bc") || option.starts_with("--pch");
-    });
-}
-
 std::string key_of(const Rtc &rtc, const Request &request, const Words &options) {
-    std::string key = cache_key(rtc.name(), request.source, request.expression);
+    std::string key = cache_key(identity(rtc), request.source, request.expression);
     for (const std::string &option : options)
         key += cache_key(option);
     return key;
@@ -96,7 +88,7 @@ std::string compiler_version() {
 Code compile(const Request &request, std::string &log) {
     const Rtc &rtc = rtc_for(request.target);
     const Words options = all_options(rtc, request);
-    if (depends_on_files(request.options))
+    if (std::any_of(request.options.begin(), request.options.end(), names_file))
         return compile_now(rtc, request, options, log);
     const std::string key = key_of(rtc, request, options);
     if (const std::optional<std::string> known = cached(selector_word, key))

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace entrepot::backends::hip {
@@ -91,6 +92,15 @@ CUresult forget(CUresult code) {
         driver().hipGetLastError();
     return code;
 }
+
+// Before a function that has a twin, whose errors the caller handles itself and no `fail` sees.
+template <auto function> struct Forgetful;
+template <class... Takes, CUresult (*Driver::*function)(Takes...)> struct Forgetful<function> {
+    static inline CUresult (*twin)(Takes...) = nullptr;
+    static CUresult call(Takes... takes) { return forget(twin(takes...)); }
+    static void stand_before(Driver &made) { twin = std::exchange(made.*function, call); }
+};
+template <auto... functions> void forget_errors_of(Driver &made) { (Forgetful<functions>::stand_before(made), ...); }
 
 // What a version does not know of, its devices have not.
 CUresult device_attribute(int *value, CUdevice_attribute which, CUdevice device) {
@@ -193,8 +203,8 @@ CUresult set_function_attribute(CUfunction, CUfunction_attribute, int) { return 
 
 CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **) {
     const CUlaunchConfig &c = *config;
-    return driver().hipModuleLaunchCooperativeKernel(function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
-                                                     c.blockDimZ, c.sharedMemBytes, c.hStream, parameters);
+    return forget(driver().hipModuleLaunchCooperativeKernel(function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX,
+                                                            c.blockDimY, c.blockDimZ, c.sharedMemBytes, c.hStream, parameters));
 }
 
 // By an IPC handle goes what hipMalloc gave. The runtime has an attribute for that which says so of no pointer, so it is asked
@@ -206,6 +216,10 @@ CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer
 }
 
 void stand_between(Driver &made) {
+    forget_errors_of<&Driver::capture_info, &Driver::cuMemAllocFromPoolAsync, &Driver::cuMemAlloc, &Driver::cuMemAllocManaged,
+                     &Driver::cuMemHostAlloc, &Driver::cuMemGetInfo, &Driver::cuMemCreate,
+                     &Driver::cuMemImportFromShareableHandle, &Driver::cuMemGetAllocationPropertiesFromHandle,
+                     &Driver::cuIpcOpenMemHandle, &Driver::cuModuleGetFunction>(made);
     made.cuDeviceGetAttribute = device_attribute;
     made.cuDevicePrimaryCtxRetain = retain_context;
     made.cuDevicePrimaryCtxRelease = release_context;
@@ -294,9 +308,8 @@ const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE:
-        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not list, and /dev/kfd must be open "
-               "to "
-               "the user)";
+        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not list, "
+               "and /dev/kfd must be open to the user)";
     default:
         return "";
     }

@@ -310,7 +310,7 @@ struct Driver {
     const char *(*hipGetErrorName)(CUresult code) = nullptr;
     const char *(*hipGetErrorString)(CUresult code) = nullptr;
 
-    // What stands between; in driver.cpp, but for those of launches and IPC, beside what they need.
+    // What stands between; in driver.cpp.
     CUresult (*cuDeviceGetAttribute)(int *value, CUdevice_attribute which, CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device) = nullptr;

@@ -1,9 +1,11 @@
 #include "backends/hip/rtc.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -48,6 +50,8 @@ const Rtc *describe(void *library) {
     look_up(made->nvrtcGetErrorString, "hiprtcGetErrorString");
     Dl_info info{};
     made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
+    struct stat found;
+    made->modified = stat(made->path.c_str(), &found) == 0 ? found.st_mtime : 0;
     made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
     return made.release();
 }
@@ -57,6 +61,14 @@ const Rtc *describe(void *library) {
 bool names_architecture(const std::string &option) {
     return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
 }
+
+// How options begin that bring in files: Clang's, of which hipRTC takes any.
+constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--imacros", "--sysroot",     "-cxx-isystem",
+                                        "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
+                                        "@"};
+
+// hipRTC adds these options of the environment to everybody's.
+constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
 
 // ------------------------------------------------------------------- target
 
@@ -96,6 +108,17 @@ Words all_options(const Rtc &, const Request &request) {
     if (std::none_of(options.begin(), options.end(), names_architecture))
         options.push_back("--offload-arch=" + request.target.architecture);
     return options;
+}
+
+bool names_file(const std::string &option) {
+    return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+}
+
+std::string identity(const Rtc &rtc) {
+    const char *const appended = std::getenv(options_variable);
+    const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with its patch, which hipRTC's lacks
+    return rtc.name() + " of " + std::to_string(rtc.modified) + ", HIP " + std::to_string(runtime) + ", " +
+           (appended == nullptr ? "" : appended);
 }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {

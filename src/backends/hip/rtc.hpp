@@ -2,6 +2,7 @@
 #pragma once
 #include "backends/hip/driver.hpp"
 
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Rtc {
     const char *(*nvrtcGetErrorString)(nvrtcResult code) = nullptr;
     int major = 0, minor = 0;
     std::string path;
+    std::time_t modified = 0;  // the file there: an update in its place changes neither version nor path
 
     void check(nvrtcResult code, const char *function) const {
         if (code != NVRTC_SUCCESS)
@@ -70,6 +72,12 @@ const Rtc &rtc_for(const Target &target);
 
 // The request's options and ours.
 Words all_options(const Rtc &rtc, const Request &request);
+
+// Whether the option brings in files, which may change without the request changing.
+bool names_file(const std::string &option);
+
+// What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
+std::string identity(const Rtc &rtc);
 
 // A code object, or a bundle of them.
 std::string image_of(const Rtc &rtc, nvrtcProgram program);

@@ -296,6 +296,7 @@ TEST_CASE("a pool may end while threads that used it live on") {
 }
 
 TEST_CASE("threads and pools that end at the same time") {
+    const std::size_t before = live_pools().size();
     for (int round = 0; round < 200; ++round) {
         auto counted = std::make_unique<CountedPool>();
         const ResourceRef shared = counted->resource;
@@ -307,7 +308,7 @@ TEST_CASE("threads and pools that end at the same time") {
         counted.reset();
         other.join();
     }
-    CHECK(live_pools().size() <= 1);
+    CHECK(live_pools().size() <= before);
 }
 
 TEST_CASE("what is cached for a context that nobody has any more is given back") {

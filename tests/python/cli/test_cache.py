@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import entrepot as ep
-from entrepot import code_cache
+from entrepot import _core, code_cache
 
 SOURCE = """
 extern "C" void one_more(const long long *range, void *const *arguments) {
@@ -101,6 +101,11 @@ def test_binaries_of_opencl_are_kept_and_right(place):
             ep.Program(source, "opencl:cpu").kernel("one_more")[3](numbers).wait()
         assert memoryview(numbers).tolist() == [expected] * 3
         assert len(code_cache.kept("opencl")) == 1
+
+
+def test_every_backend_has_its_kind():
+    kind_of = {"sycl": "opencl"}
+    assert {kind_of.get(name, name) for name, _, _ in _core.backends()} <= set(code_cache.KINDS)
 
 
 def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):

@@ -3,6 +3,8 @@
 
 #include <backends/contract.hpp>
 
+#include <cstdlib>
+
 #include "../gpu/kernels.hpp"
 
 namespace entrepot::backends::hip {
@@ -35,6 +37,14 @@ bool holds(const Code &code, const std::string &name) { return code.image.find(n
 
 }  // namespace
 
+TEST_CASE("options that bring in files are known") {
+    for (const char *option : {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros", "-include",
+                               "--include-directory=/place", "-mlink-builtin-bitcode", "@options"})
+        CHECK_MESSAGE(names_file(option), option);
+    for (const char *option : {"--offload-arch=gfx90a", "-DI=1", "-std=c++20", "-O3", "-munsafe-fp-atomics", "-ffast-math"})
+        CHECK_FALSE_MESSAGE(names_file(option), option);
+}
+
 TEST_SUITE_BEGIN("hipRTC");
 
 TEST_CASE("code is made for the device's architecture, without a device") {
@@ -54,6 +64,14 @@ TEST_CASE("a template has the name that the compiler gave it") {
     CHECK(holds(code, "scale"));
     CHECK_MESSAGE(holds(code, code.lowered_name), code.lowered_name);
     CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
+}
+
+TEST_CASE("the environment's options are part of what the cache knows the compiler by") {
+    const std::string before = identity(newest_rtc());
+    setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-DONE=1", 1);
+    CHECK(identity(newest_rtc()) != before);
+    unsetenv("HIPRTC_COMPILE_OPTIONS_APPEND");
+    CHECK(identity(newest_rtc()) == before);
 }
 
 // An architecture that it does not know is not among these: Debian's hipRTC 5.2 ends the process over it.
