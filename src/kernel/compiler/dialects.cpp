@@ -189,10 +189,8 @@ struct MathWords {
     std::string_view name, opencl, sycl, cuda, cpp;
 };
 constexpr MathWords math_table[] = {
-    {"abs", "fabs", "fabs", "fabs", "fabs"},
-    {"isnan", "isnan", "isnan", "isnan", "isnan"},
-    {"isinf", "isinf", "isinf", "isinf", "isinf"},
-    {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
+    {"abs", "fabs", "fabs", "fabs", "fabs"},       {"isnan", "isnan", "isnan", "isnan", "isnan"},
+    {"isinf", "isinf", "isinf", "isinf", "isinf"}, {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
 };
 // Written out the same in every dialect: of min and max Python says which operand counts where one is not a number, the others C
