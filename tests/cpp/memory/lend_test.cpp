@@ -191,11 +191,12 @@ TEST_CASE("what a thread lends while it ends is given to nobody once another thr
     struct Late {
         Queue queue;
         void **lent;
+        Late(const Queue &of, void *&put) : queue(of), lent(&put) {}
         ~Late() { *lent = lend_for_good(queue); }
     };
     std::thread([&] {
         thread_local std::optional<Late> ends_last;
-        ends_last.emplace(stream, &late);
+        ends_last.emplace(stream, late);
         take_back(lend(1000, {stream, true}));
     }).join();
     take_back(late);
