@@ -2,6 +2,7 @@
 #pragma once
 #include "backends/gpu/driver.hpp"
 
+#include <cstdint>
 #include <string_view>
 
 namespace entrepot::backends::ENTREPOT_GPU {
