@@ -69,6 +69,16 @@ def test_import_alone_brings_no_array_library():
     assert not {"numpy", "dpctl", "dpnp", "torch", "jax", "cupy", "rich"} & set(loaded)
 
 
+def test_the_extension_shows_its_own_names_alone():
+    """Those of the C++ library, shared with another module's copy of it, once made numbers unprintable beside NumPy."""
+    import entrepot._core
+
+    rows = run("nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__).splitlines()
+    names = {row.split()[0] for row in rows}
+    assert "PyInit__core" in names
+    assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
+
+
 @pytest.mark.sycl
 def test_the_plugin_lies_beside_the_extension():
     import entrepot._core
