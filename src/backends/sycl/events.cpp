@@ -15,7 +15,7 @@ bool is_done(const ::sycl::event &event) {
 // Intel's CPU driver (2026.2), for later work as well; and in a queue that measures time it would say when that work was done,
 // perhaps long ago, and not when the mark was reached.
 ::sycl::event mark(ep_queue queue, std::uint32_t flags) {
-    const std::lock_guard lock(queue->mutex);
+    const std::lock_guard lock(queue->turns->mutex);
     if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING) || (flags & EP_EVENT_EXACT))
         return queue->native.ext_oneapi_submit_barrier();
     const auto last = queue->native.ext_oneapi_get_last_event();
@@ -23,7 +23,10 @@ bool is_done(const ::sycl::event &event) {
 }
 
 ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
-    return guarded([&] { *event = new ep_event_s{{1}, mark(queue, flags), retained(queue->context), queue->error}; });
+    return guarded([&] {
+        *event = new ep_event_s{
+            {1}, mark(queue, flags), retained(queue->context), queue->error, queue->one_waits() ? queue->turns : nullptr};
+    });
 }
 
 // Whether the driver has the command already. The runtime holds back what waits for another context or for a host task, and
@@ -74,13 +77,21 @@ void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
     });
 }
 
-// Within a context the driver orders by itself. Across contexts the runtime does: it holds back a barrier that depends on the
-// event and, in an in-order queue, all that follows; but in an out-of-order queue later work overtakes that barrier, so
-// there the driver is given an event of its own context. What neither can do, the host waits for.
 ep_status event_record_context(ep_context, ep_event *) {
     return guarded([] { refuse(EP_UNSUPPORTED, "SYCL has no mark for all work of a context: mark each queue"); });
 }
 
+// `wait` of the event: alone, where one thread at a time waits in the event's queue.
+template <class Wait> void in_turn(ep_event event, Wait &&wait) {
+    std::optional<Waiting> turn;
+    if (event->turns)
+        turn.emplace(*event->turns, [event] { return is_done(event->native); });
+    wait(event->native);
+}
+
+// Within a context the driver orders by itself. Across contexts the runtime does: it holds back a barrier that depends on the
+// event and, in an in-order queue, all that follows; but in an out-of-order queue later work overtakes that barrier, so
+// there the driver is given an event of its own context. What neither can do, the host waits for.
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         if (is_done(event->native))
@@ -93,15 +104,15 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
         else if (enqueued && queue->context->cl && event->native.get_backend() == ::sycl::backend::opencl)
             submit_relayed_barrier(queue, event->native);
         else
-            event->native.wait();
+            in_turn(event, [](::sycl::event &native) { native.wait(); });
     });
 }
 
 ep_status event_wait(ep_event event) {
     return guarded([&] {
         if (!event->error)  // see queue_wait
-            return event->native.wait();
-        event->native.wait_and_throw();
+            return in_turn(event, [](::sycl::event &native) { native.wait(); });
+        in_turn(event, [](::sycl::event &native) { native.wait_and_throw(); });
         event->error->report();
     });
 }
@@ -132,7 +143,7 @@ ep_status event_native(ep_event event, void **native) {
 }
 
 ep_status event_from_native(void *native, ep_event *event) {
-    return guarded([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr}; });
+    return guarded([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr}; });
 }
 
 void event_release(ep_event event) {

@@ -16,7 +16,9 @@
 #include <sycl/queue.hpp>
 #include <sycl/usm.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +27,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -140,6 +143,42 @@ private:
     std::string message_;
 };
 
+// One thread at a time submits to a queue, or asks what was submitted.
+//
+// In an out-of-order queue of OpenCL, one thread at a time waits, too, and nobody submits meanwhile. With Intel's CPU driver
+// (2026.2), who waits runs the queue's commands; if another thread submits then, both may see the last thing done that a command
+// depends on, both start it, and one finds it without a queue: eight threads of plain OpenCL, fills and clFinish alone, crash
+// within a minute. What others submit to such a queue while we wait for it is out of our reach.
+struct Turns {
+    std::mutex mutex;
+    std::atomic<int> waiting{0};  // how many wait, or want to, where one at a time does
+};
+
+// The right to wait where one thread at a time does, for as long as a scope lasts.
+class Waiting {
+public:
+    explicit Waiting(Turns &turns) : Waiting(turns, std::defer_lock) { lock_.lock(); }
+
+    // Whoever waits now may wait for much later work: until then, `is_done` is asked, and if so, the right is not needed.
+    template <class IsDone> Waiting(Turns &turns, const IsDone &is_done) : Waiting(turns, std::defer_lock) {
+        using namespace std::chrono_literals;
+        for (std::chrono::microseconds pause = 1us; !lock_.try_lock() && !is_done(); pause = std::min(2 * pause, 1000us))
+            std::this_thread::sleep_for(pause);
+    }
+
+    ~Waiting() { turns_.waiting.fetch_sub(1); }
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+
+private:
+    Waiting(Turns &turns, std::defer_lock_t deferred) : turns_(turns), lock_(turns.mutex, deferred) {
+        turns.waiting.fetch_add(1);
+    }
+
+    Turns &turns_;
+    std::unique_lock<std::mutex> lock_;
+};
+
 }  // namespace entrepot::backends::sycl
 
 struct ep_queue_s {
@@ -149,11 +188,12 @@ struct ep_queue_s {
     ep_device device;
     std::uint32_t flags;
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues that we created; the others report in their own way
-    std::mutex mutex = {};  // held by whoever submits, and by whoever asks what was submitted; see in_order and is_idle
+    std::shared_ptr<entrepot::backends::sycl::Turns> turns = std::make_shared<entrepot::backends::sycl::Turns>();
     std::optional<::sycl::event> last = {};  // of our last submission, where it was made with an event
     std::atomic<bool> shared = false;        // others have the native queue, and may submit to it
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
+    bool one_waits() const noexcept { return !is_in_order() && context->cl; }  // see Turns
 };
 
 struct ep_event_s {
@@ -161,6 +201,7 @@ struct ep_event_s {
     ::sycl::event native;
     ep_context context;                                           // one reference; NULL of wrapped events
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // its queue's, if that is ours
+    std::shared_ptr<entrepot::backends::sycl::Turns> turns;       // its queue's, where one at a time waits
 };
 
 struct ep_program_s {
@@ -211,7 +252,7 @@ void release(ep_context context) noexcept;
 // The right to submit to the queue, for as long as a scope lasts.
 class Turn {
 public:
-    explicit Turn(ep_queue queue) : lock_(queue->mutex) { queue->last.reset(); }
+    explicit Turn(ep_queue queue) : lock_(queue->turns->mutex) { queue->last.reset(); }
 
 private:
     std::lock_guard<std::mutex> lock_;
@@ -237,13 +278,19 @@ template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
 template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit) {
     if (!queue->is_in_order())
         return in_order(queue, [&](::sycl::queue &native) { submit(native); });
-    const std::lock_guard lock(queue->mutex);
+    const std::lock_guard lock(queue->turns->mutex);
     queue->last = submit(queue->native);
 }
 
-// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order.
+// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order. A queue that
+// somebody else waits for is not idle: nobody is kept here until that wait ends.
 inline bool is_idle(ep_queue queue) {
-    const std::lock_guard lock(queue->mutex);
+    std::unique_lock lock(queue->turns->mutex, std::defer_lock);
+    while (!lock.try_lock()) {
+        if (queue->turns->waiting.load() != 0)
+            return false;
+        std::this_thread::yield();
+    }
     return queue->native.ext_oneapi_empty();
 }
 

@@ -262,12 +262,15 @@ ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
 }
 
 std::optional<::sycl::event> last_of(ep_queue queue) {
-    const std::lock_guard lock(queue->mutex);
+    const std::lock_guard lock(queue->turns->mutex);
     return queue->last;
 }
 
 // A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
 template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
+    std::optional<Waiting> turn;
+    if (queue->one_waits())
+        turn.emplace(*queue->turns);
     if (!queue->error)
         return waitable.wait();
     waitable.wait_and_throw();

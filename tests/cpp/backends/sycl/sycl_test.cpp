@@ -287,6 +287,30 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
     }
 }
 
+TEST_CASE("who waits for an out-of-order queue keeps nobody from asking, nor for longer than an event takes") {
+    const Bench bench = first_device();
+    const Slow slow(bench);
+    const Queue queue = bench.queue(EP_QUEUE_OUT_OF_ORDER);
+    slow.submit(queue, 1);
+    const Event first = bench.record(queue);
+    for (int number = 2; number < 5; ++number)
+        slow.submit(queue, number);
+    std::atomic<bool> waited = false;
+    std::thread waiter([&] {
+        CONTRACT_OK(bench.table.queue_wait(queue.get()));
+        waited = true;
+    });
+    std::this_thread::sleep_for(std::chrono::duration<double>(Slow::seconds / 4));
+    std::int32_t idle = 1;
+    CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
+    CHECK((idle == 0 && !waited));
+    CONTRACT_OK(bench.table.event_wait(first.get()));
+    CHECK(!waited);
+    waiter.join();
+    CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
+    CHECK(idle == 1);
+}
+
 TEST_CASE("events order queues of different contexts, wrapped events too, without the host") {
     const Bench bench = first_device();
     const sycl::context elsewhere(native_device(bench));
