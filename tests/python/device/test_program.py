@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot as ep
+from robustness.processes import run
 
 OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 
@@ -50,3 +51,40 @@ def test_an_unknown_dialect_is_a_value_error():
 def test_a_source_is_text_or_bytes(wrong):
     with pytest.raises(TypeError, match="source: a str or bytes"):
         ep.Program(wrong, "host")
+
+
+#: Of two 64-bit `min` with the number that is the same for all, and a barrier before them.
+MINIMA = """
+kernel void minima(global long *out, global const long *given, long n) {
+    local long shared[4];
+    const long i = get_global_id(0), lid = get_local_id(0);
+    shared[lid] = i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[i] += shared[lid];
+    const long least = min(given[i], n);
+    shared[lid] = min(n, lid);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[i] += least;
+}
+"""
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("settings", [("core-avx2", ""), ("", "-g")], ids=["variable", "option"])
+def test_what_avoids_the_wrong_code_of_intels_compiler(monkeypatch, settings):
+    """In docs/concepts/devices.md. Without either the process ends with a segmentation fault where there is AVX-512."""
+    processor, options = settings
+    if processor:
+        monkeypatch.setenv("CL_CONFIG_CPU_TARGET_ARCH", processor)
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+    printed = run(f"""
+        import entrepot as ep
+        from array import array
+
+        kernel = ep.Program({MINIMA!r}, device="opencl:cpu", options={options!r}).kernel("minima")
+        out = ep.zeros(8, "int64", device="opencl:cpu")
+        given = ep.asarray(array("q", [5, 30, 28, 87, 0, 1, 49, 82]), device="opencl:cpu", copy=True)
+        kernel[8, 4](out, given, ep.Scalar(5, "int64")).wait()
+        print(list(memoryview(out.copy_to_host())))
+    """)
+    assert printed == str([i + min(each, 5) for i, each in enumerate([5, 30, 28, 87, 0, 1, 49, 82])])

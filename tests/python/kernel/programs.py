@@ -1,8 +1,9 @@
 """Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
 loops, barriers and local memory, and have one meaning only.
 
-So that two correct compilers agree, floats never decide anything and never become integers, every variable states its type, and
-literals stand only beside values that have one.
+So that two correct compilers agree, every variable states its type, literals stand only beside values that have one, and floats
+are exact: a variable is a number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and
+neither one rounding for ``a * b + c`` nor another order of additions, which compilers may choose, shows in a result.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f"}
 GROUP = 4
 ITEMS = 8
+#: What an expression may be divided by before it becomes a number of quarters: none of its quotients is as near to a quarter,
+#: without being one, as rounding reaches.
+INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
 
 _HEAD = """\
 import entrepot.kernel as dppy
@@ -63,7 +67,7 @@ class _Writer:
         if depth == 0 or self.chance(4):
             return self.typed_integer()
         left = self.integer(depth - 1)
-        form = self.one_of("binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power")
+        form = self.one_of("binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power", "real")
         if form == "binary":
             return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
         if form == "literal":
@@ -79,16 +83,20 @@ class _Writer:
             return f"(dppy.{kind}({left}) if {self.condition(depth - 1)} else dppy.{kind}({self.integer(depth - 1)}))"
         if form == "power":
             return f"({left} ** {self.draw(st.integers(0, 3))})"
+        if form == "real":
+            return f"dppy.int64({self.real(depth - 1)})"
         return f"dppy.{self.one_of(*INTEGERS)}({left})"
 
     def condition(self, depth: int) -> str:
-        form = self.one_of("compare", "compare", "chain", "logic", "not") if depth else "compare"
+        form = self.one_of("compare", "compare", "chain", "logic", "not", "real") if depth else "compare"
         operators = ("<", "<=", ">", ">=", "==", "!=")
         if form == "compare":
             return f"{self.integer(depth and depth - 1)} {self.one_of(*operators)} {self.integer(depth and depth - 1)}"
         if form == "chain":
             middle, last = self.integer(depth - 1), self.integer(depth - 1)
             return f"{self.typed_integer()} {self.one_of(*operators)} {middle} {self.one_of(*operators)} {last}"
+        if form == "real":
+            return f"{self.real(depth - 1)} {self.one_of(*operators)} {self.real(depth - 1)}"
         if form == "not":
             return f"not ({self.condition(depth - 1)})"
         return f"({self.condition(depth - 1)} {self.one_of('and', 'or')} {self.condition(depth - 1)})"
@@ -101,7 +109,9 @@ class _Writer:
         if form == "binary":
             return f"({left} {self.one_of('+', '-', '*')} {self.real(depth - 1)})"
         if form == "literal":
-            return f"({left} {self.one_of('+', '-', '*', '/')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
+            if self.chance(4):
+                return f"({left} / {self.one_of('2', '0.5', '-0.25')})"
+            return f"({left} {self.one_of('+', '-', '*')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
         if form == "call":
             return f"{self.one_of('min', 'max')}({left}, {self.real(depth - 1)})"
         if form == "select":
@@ -123,11 +133,13 @@ class _Writer:
         self.types[name] = kind
 
     def assign_real(self) -> None:
-        """Kept small: what overflows says nothing."""
+        """Kept small and whole in quarters, so that the products of the next one are exact."""
         value = self.real(2)
+        if self.chance(4):
+            value = f"({value} / {self.one_of(*INEXACT_DIVISORS)})"
         name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
         self.made += 1
-        self.line(f"{name} = max(min(dppy.float64({value}), 1000.0), -1000.0)")
+        self.line(f"{name} = dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0")
         if name not in self.floats:
             self.floats.append(name)
 
