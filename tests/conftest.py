@@ -2,10 +2,14 @@
 
 A test whose need this machine cannot meet is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl`` turns such skips
 into failures, for machines that are known to have these things; CI names everything it has.
+
+``make test`` shares the tests out among processes. One that is marked ``alone`` measures times, or needs a kernel to be still
+running: no other process runs a test meanwhile.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import gc
 import importlib
@@ -108,6 +112,7 @@ def required() -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
+    config.addinivalue_line("markers", "alone: no other process of the same run tests anything meanwhile")
     unknown = required() - set(NEEDS)
     if unknown:
         raise pytest.UsageError(f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}")
@@ -127,6 +132,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Where pytest-xdist runs several processes, holds a room that many may be in, or one that is alone."""
+    if not hasattr(item.config, "workerinput"):
+        yield
+        return
+    # Locks of the process, which a child of it has not: one that a test leaves behind would keep everybody out.
+    path = ROOT / "build/tests.lock"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a+") as file:
+        gate, room = ((1, at) for at in range(2))
+        fcntl.lockf(file, fcntl.LOCK_EX, *gate)  # held by who waits to be alone, so that nobody else goes in first
+        fcntl.lockf(file, fcntl.LOCK_SH if item.get_closest_marker("alone") is None else fcntl.LOCK_EX, *room)
+        fcntl.lockf(file, fcntl.LOCK_UN, *gate)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

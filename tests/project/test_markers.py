@@ -1,10 +1,12 @@
-"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required."""
+"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required; and who is
+alone."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,42 @@ def test_a_requirement_that_no_marker_has_is_refused(run):
     done = run("host,syckl")
     assert done.returncode == 4
     assert "ENTREPOT_REQUIRE names syckl" in done.stderr
+
+
+def test_one_that_is_alone_is_by_itself(tmp_path):
+    """Tests say when they begin and end; what is alone has nobody's line between its own."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST.read_text())
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            """
+            import os
+            import time
+            from pathlib import Path
+
+            import pytest
+
+            def work(name):
+                for _ in range(2):
+                    with open(Path(__file__).parent / "lines", "a") as file:
+                        file.write(name + "\\n")
+                    time.sleep(0.02)
+
+            @pytest.mark.parametrize("turn", range(20))
+            def test_among_others(turn):
+                work(f"other {os.getpid()}")
+
+            @pytest.mark.alone
+            @pytest.mark.parametrize("turn", range(20))
+            def test_alone(turn):
+                work(f"alone {turn}")
+            """
+        )
+    )
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "-p", "no:cacheprovider"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "ENTREPOT_REQUIRE": ""}, check=True, timeout=100)
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert len({line for line in lines if line.startswith("other")}) == 2, "two processes"
+    for turn in range(20):
+        first = lines.index(f"alone {turn}")
+        assert lines[first + 1] == f"alone {turn}", lines
