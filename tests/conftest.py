@@ -16,6 +16,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -149,6 +150,27 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         fcntl.lockf(file, fcntl.LOCK_SH if item.get_closest_marker("alone") is None else fcntl.LOCK_EX, *room)
         fcntl.lockf(file, fcntl.LOCK_UN, *gate)
         yield
+
+
+_processes: list[Any] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node: Any) -> None:
+    _processes.append(node.gateway)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that crashes at its end, or has to be killed ten seconds later, is an error: pytest-xdist looks away."""
+    for gateway in _processes:
+        status = gateway._io.wait()
+        if status:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            where = (f"process {gateway.id}", None, f"the end of process {gateway.id}")
+            report = pytest.TestReport(where[0], where, {}, "failed", f"it ended by {how}", "teardown")
+            session.config.hook.pytest_runtest_logreport(report=report)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
