@@ -158,11 +158,12 @@ _processes: list[Any] = []
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodeready(node: Any) -> None:
     _processes.append(node.gateway)
+    node.nodemanager.EXIT_TIMEOUT = 60  # seconds; of ten a runtime's end under a sanitizer may take more
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process that crashes at its end, or has to be killed ten seconds later, is an error: pytest-xdist looks away."""
+    """A process that crashes at its end, or has to be killed a minute later, is an error: pytest-xdist looks away."""
     for gateway in _processes:
         status = gateway._io.wait()
         if status:
