@@ -31,6 +31,10 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PATH := $(BIN):$(PATH)
 
+# A test takes one core, so several processes share them out. No more than four, each of which imports every peer.
+# PYTEST_ARGS="-n 0" is one process, for a debugger and for what is printed at once.
+PYTEST := $(PY) -m pytest -n $(JOBS) --maxprocesses 4 --dist worksteal
+
 # Not empty where the interpreter is one without a GIL.
 FREE_THREADED := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("Py_GIL_DISABLED") or "")' 2> /dev/null)
 PEERS ?= $(if $(FREE_THREADED),free-threaded,light)
@@ -94,7 +98,7 @@ demo: install $(call group,test $(peers))
 test: TESTS := ON
 test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure
-	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PY) -m pytest $(PYTEST_ARGS)
+	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: system-test
 system-test:
@@ -151,24 +155,30 @@ format: $(call group,lint)
 
 sanitize: sanitize-address sanitize-python sanitize-thread
 
-sanitize-address sanitize-thread: sanitize-%: $(call group,build test $(peers))
+# The peers, beside something that needs none of them: .ci/run installs them while the thread sanitizer's tests are compiled.
+.PHONY: packages
+packages: $(call group,test $(peers))
+
+sanitize-address: $(call group,test $(peers))
+
+sanitize-address sanitize-thread: sanitize-%: $(call group,build)
 	tools/system_packages.sh compiler libffi doctest
 	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=$(WERROR) --log-level=NOTICE
 	cmake --build --preset $*
 	ctest --preset $*
 
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
-# leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away. Under the
-# sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is named.
+# leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away, from each
+# process that starts. Under the sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is named.
 sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	rm -rf build/address/package
 	mkdir build/address/package
 	cp -r python/entrepot build/address/package
 	cmake --install build/address --prefix build/address/package > build/address/install.log
+	echo "import sys; sys.meta_path[:] = [each for each in sys.meta_path if 'ScikitBuild' not in type(each).__name__]" \
+		> build/address/package/sitecustomize.py
 	export PYTHONPATH=build/address/package PYTHONMALLOC=malloc
 	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
 	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PY) -c "
-	import sys, pytest
-	sys.meta_path[:] = [finder for finder in sys.meta_path if 'ScikitBuild' not in type(finder).__name__]
-	sys.exit(pytest.main(['tests/contract', 'tests/python/adapters', 'tests/python/ffi', 'tests/python/hip', 'tests/robustness/test_malformed.py']))"
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PYTEST) \
+		tests/contract tests/python/adapters tests/python/ffi tests/python/hip tests/robustness/test_malformed.py

@@ -2,16 +2,21 @@
 
 A test whose need this machine cannot meet is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl`` turns such skips
 into failures, for machines that are known to have these things; CI names everything it has.
+
+``make test`` shares the tests out among processes. One that is marked ``alone`` measures times, or needs a kernel to be still
+running: no other process runs a test meanwhile.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -108,6 +113,7 @@ def required() -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
+    config.addinivalue_line("markers", "alone: no other process of the same run tests anything meanwhile")
     unknown = required() - set(NEEDS)
     if unknown:
         raise pytest.UsageError(f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}")
@@ -127,6 +133,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Where pytest-xdist runs several processes, holds a room that many may be in, or one that is alone."""
+    if not hasattr(item.config, "workerinput"):
+        yield
+        return
+    # Locks of the process, which a child of it has not: one that a test leaves behind would keep everybody out.
+    path = ROOT / "build/tests.lock"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a+") as file:
+        gate, room = ((1, at) for at in range(2))
+        fcntl.lockf(file, fcntl.LOCK_EX, *gate)  # held by who waits to be alone, so that nobody else goes in first
+        fcntl.lockf(file, fcntl.LOCK_SH if item.get_closest_marker("alone") is None else fcntl.LOCK_EX, *room)
+        fcntl.lockf(file, fcntl.LOCK_UN, *gate)
+        yield
+
+
+_processes: list[Any] = []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node: Any) -> None:
+    _processes.append(node.gateway)
+    node.nodemanager.EXIT_TIMEOUT = 60  # seconds; of ten a runtime's end under a sanitizer may take more
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that crashes at its end, or has to be killed a minute later, is an error: pytest-xdist looks away."""
+    for gateway in _processes:
+        status = gateway._io.wait()
+        if status:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            where = (f"process {gateway.id}", None, f"the end of process {gateway.id}")
+            report = pytest.TestReport(where[0], where, {}, "failed", f"it ended by {how}", "teardown")
+            session.config.hook.pytest_runtest_logreport(report=report)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

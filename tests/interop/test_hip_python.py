@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot.adapters as ours
-from adapters.objects import Cai
+from adapters.objects import Cai, named
 from adapters.test_launch_arguments import arguments_in
 from entrepot.hip import _hip_helpers as our_helpers
 from entrepot.hip._util import types as our_types
@@ -77,7 +77,7 @@ class TestSameAddress:
             Cai(strides=(12, 4)),
             array.array("i", [1]),
         ],
-        ids=repr,
+        ids=named,
     )
     def test_of_what_every_adapter_takes(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
@@ -148,7 +148,7 @@ class TestSamePointer:
             goods.append(1)
             assert second
 
-    @pytest.mark.parametrize("bad", ["text", 1.5, [], {}, object(), range(3)], ids=repr)
+    @pytest.mark.parametrize("bad", ["text", 1.5, [], {}, object(), range(3)], ids=named)
     def test_refusals(self, theirs, bad):
         for module in (ours, theirs):
             with pytest.raises(TypeError):
@@ -237,7 +237,7 @@ class TestSameLists:
         mine, other = ours.ListOfBytes(strings), theirs.ListOfBytes(strings)
         assert mine.to_list() == other.to_list() and mine.to_tuple() == other.to_tuple()
 
-    @pytest.mark.parametrize("bad", [None, 5, bytearray(b"x")], ids=repr)
+    @pytest.mark.parametrize("bad", [None, 5, bytearray(b"x")], ids=named)
     def test_what_is_no_string(self, theirs, bad):
         for module in (ours, theirs):
             with pytest.raises(TypeError):

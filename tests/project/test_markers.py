@@ -1,10 +1,12 @@
-"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required."""
+"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required; and what
+becomes of tests that several processes share."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,62 @@ def test_a_requirement_that_no_marker_has_is_refused(run):
     done = run("host,syckl")
     assert done.returncode == 4
     assert "ENTREPOT_REQUIRE names syckl" in done.stderr
+
+
+def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "test_it.py").write_text(textwrap.dedent(tests))
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "ENTREPOT_REQUIRE": ""}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+
+
+def test_one_that_is_alone_is_by_itself(tmp_path):
+    """Tests say when they begin and end; what is alone has nobody's line between its own."""
+    done = by_two_processes(
+        tmp_path,
+        """
+        import os
+        import time
+        from pathlib import Path
+
+        import pytest
+
+        def work(name):
+            for _ in range(2):
+                with open(Path(__file__).parent / "lines", "a") as file:
+                    file.write(name + "\\n")
+                time.sleep(0.02)
+
+        @pytest.mark.parametrize("turn", range(20))
+        def test_among_others(turn):
+            work(f"other {os.getpid()}")
+
+        @pytest.mark.alone
+        @pytest.mark.parametrize("turn", range(20))
+        def test_alone(turn):
+            work(f"alone {turn}")
+        """,
+    )
+    assert done.returncode == 0, done.stdout
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert len({line for line in lines if line.startswith("other")}) == 2, "two processes"
+    for turn in range(20):
+        first = lines.index(f"alone {turn}")
+        assert lines[first + 1] == f"alone {turn}", lines
+
+
+def test_a_process_that_crashes_at_its_end_is_an_error(tmp_path):
+    done = by_two_processes(
+        tmp_path,
+        """
+        import atexit
+        import os
+
+        def test_it():
+            atexit.register(os.abort)
+        """,
+    )
+    assert done.returncode == 1
+    assert "it ended by signal 6" in done.stdout and "1 passed, 1 error" in done.stdout

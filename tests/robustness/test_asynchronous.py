@@ -23,7 +23,7 @@ from robustness.kernels import launch
 from robustness.settling import settles
 from tensors import Versioned, content
 
-pytestmark = pytest.mark.sycl
+pytestmark = [pytest.mark.sycl, pytest.mark.alone]
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -1,8 +1,10 @@
-"""What adapters are made from in these tests: objects with a CUDA array interface of the test's making, and C's memory."""
+"""What adapters are made from in these tests: objects with a CUDA array interface of the test's making, and C's memory; and
+what a test of one of them is called."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any
 
 
@@ -16,3 +18,8 @@ class Cai:
 
 def bytes_at(adapter: object, count: int) -> bytes:
     return ctypes.string_at(int(adapter), count)  # type: ignore[call-overload]
+
+
+def named(source: object) -> str:
+    """The name of a test's parameter: its repr without the address, which two processes would have to agree on."""
+    return re.sub(r"( at)? 0x[0-9a-f]{6,}", "", repr(source))

@@ -12,7 +12,7 @@ from ctypes import byref, c_void_p, py_object
 import pytest
 
 import entrepot as ep
-from adapters.objects import Cai
+from adapters.objects import Cai, named
 from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
 from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfBytes, ListOfInt, ListOfPointer, Pointer
@@ -72,7 +72,7 @@ class TestWhatIsTaken:
     @pytest.mark.parametrize(
         "adapter",
         [ListOfInt([1]), CStr(b"text"), Pointer(bytearray(4)), Pointer(ListOfInt([1])), DeviceArray(bytearray(4))],
-        ids=repr,
+        ids=named,
     )
     def test_an_adapter_stays_what_it_is_until_the_call_returns(self, adapter):
         argument = Argument(adapter)
@@ -133,7 +133,7 @@ class TestWhatIsRefused:
             (Cai(data=(0x1000, True)), "Pointer"),
             (Pointer(b"goods")[1], "ListOfInt"),
         ],
-        ids=repr,
+        ids=named,
     )
     def test_read_only_memory_as_a_destination(self, source, kind):
         assert Argument(source, kind).address, "as a source it is taken"

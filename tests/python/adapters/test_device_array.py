@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cuda_kernels
 import entrepot as ep
-from adapters.objects import Cai
+from adapters.objects import Cai, named
 from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
 from entrepot.adapters import CStr, DeviceArray, ListOfInt, ListOfPointer, Pointer
@@ -34,7 +34,7 @@ def allocated(nbytes: int) -> DeviceArray:
 
 
 class TestConstruction:
-    @pytest.mark.parametrize("source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=repr)
+    @pytest.mark.parametrize("source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=named)
     def test_of_an_address_nothing_else_is_known(self, source):
         array = DeviceArray(source)
         assert (array.shape, array.size, array.typestr, array.rank) == ((0,), 0, "|u1", 1)
@@ -93,7 +93,7 @@ class TestConstruction:
         array = allocated(240)
         assert state(array) == (0x1000, (240,), (1,), "|u1", 1, False, None) and not array.is_owner
 
-    @pytest.mark.parametrize("bad", [1.5, "text", True, -1, [1]], ids=repr)
+    @pytest.mark.parametrize("bad", [1.5, "text", True, -1, [1]], ids=named)
     def test_what_stands_for_no_address(self, bad):
         with pytest.raises((TypeError, OverflowError), match="DeviceArray: "):
             DeviceArray(bad)

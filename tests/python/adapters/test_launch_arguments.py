@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entrepot as ep
+from adapters.objects import named
 from entrepot.adapters import DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, Pointer
 
 pytestmark = pytest.mark.host
@@ -197,7 +198,7 @@ class TestEntries:
         found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
         assert found.count(b"\xff") == 50 * 1012 and len(found) == ctypes.sizeof(structure(*kinds))
 
-    @pytest.mark.parametrize("bad", [1.5, "text", [1], {}, object(), 1j, True], ids=repr)
+    @pytest.mark.parametrize("bad", [1.5, "text", [1], {}, object(), 1j, True], ids=named)
     def test_what_is_neither_names_its_index(self, bad):
         with pytest.raises(TypeError, match="HipModuleLaunchKernel_extra: argument 1: "):
             HipModuleLaunchKernel_extra([ctypes.c_int(1), bad])

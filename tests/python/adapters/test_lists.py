@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot as ep
-from adapters.objects import Cai, bytes_at
+from adapters.objects import Cai, bytes_at, named
 from entrepot import adapters
 from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
 
@@ -52,7 +52,7 @@ class TestNumbers:
                 kind([0, highest, outside])
 
     @every_number
-    @pytest.mark.parametrize("bad", [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")], ids=repr)
+    @pytest.mark.parametrize("bad", [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")], ids=named)
     def test_what_is_no_int_names_its_index(self, name, code, bad):
         with pytest.raises(TypeError, match=f"ListOf{name}: element 1 is .*; an int that fits C's .* was expected"):
             getattr(adapters, f"ListOf{name}")([0, bad])
@@ -236,7 +236,7 @@ class TestSingles:
         with pytest.raises(ValueError, match="NULL"):
             PointerToInt(None).value = 1
 
-    @pytest.mark.parametrize("source", [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]], ids=repr)
+    @pytest.mark.parametrize("source", [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]], ids=named)
     def test_memory_that_is_too_small(self, source):
         with pytest.raises(ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"):
             PointerToInt(source)
@@ -318,7 +318,7 @@ class TestStrings:
         with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read on behind its end"):
             ListOfBytes([b"", CStr(array.array("B", b"four"))])
 
-    @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=repr)
+    @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=named)
     def test_what_is_no_string_names_its_index(self, bad):
         with pytest.raises(TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"):
             ListOfBytes([b"", bad])
@@ -370,7 +370,7 @@ class TestPointers:
             (-1, OverflowError),
             (memoryview(b"goods")[::2], ValueError),
         ],
-        ids=repr,
+        ids=named,
     )
     def test_a_bad_element_names_its_index(self, bad, error):
         with pytest.raises(error, match="ListOfPointer: element 1: "):

@@ -12,7 +12,7 @@ import weakref
 import pytest
 
 import entrepot as ep
-from adapters.objects import Cai, bytes_at
+from adapters.objects import Cai, bytes_at, named
 from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, ListOfPointer, Pointer, PointerToInt
 from ffi import sample
 from interop import slow
@@ -391,7 +391,7 @@ class TestAsAnObject:
         assert Pointer(None).as_c_void_p().value is None
 
     @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
-    @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=repr)
+    @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named)
     def test_not_pickled_with_a_reason_of_its_own(self, way, adapter):
         with pytest.raises(TypeError, match="an address means nothing elsewhere"):
             way(adapter)

@@ -109,6 +109,7 @@ def test_a_kernel_without_a_range_is_no_launch(program: ep.Program) -> None:
         program.kernel("slow")(out, ep.Scalar(1, "int64"))
 
 
+@pytest.mark.alone
 class TestOrder:
     def test_a_reader_on_another_queue_waits(self, program: ep.Program) -> None:
         device = ep.device("opencl:cpu")

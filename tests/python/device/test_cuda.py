@@ -185,6 +185,7 @@ class TestProgram:
         assert values(out).tolist() == [7]
 
 
+@pytest.mark.alone
 class TestOrder:
     def test_a_launch_returns_while_it_runs_and_later_work_on_its_memory_waits(self, program):
         data, other = ep.zeros(2, "int32", device="cuda:0"), ep.Queue("cuda:0")

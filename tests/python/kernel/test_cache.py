@@ -81,6 +81,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "selector", [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
 )
@@ -100,6 +101,7 @@ def test_a_second_process_does_not_compile(selector, tmp_path):
     assert second < first / 2
 
 
+@pytest.mark.alone
 @every_compiler
 def test_a_launch_of_a_known_kernel_does_not_compile(backend):
     a = backend.array(np.ones(4, "f4"))

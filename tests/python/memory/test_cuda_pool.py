@@ -128,6 +128,7 @@ def pool() -> Iterator[memory.pool]:
         yield made
 
 
+@pytest.mark.alone
 class TestFreeing:
     def test_dropping_memory_does_not_wait(self, spin: Any, pool: memory.pool) -> None:
         queue = ep.Queue(DEVICE)

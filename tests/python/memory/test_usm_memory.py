@@ -663,6 +663,7 @@ def running() -> Iterator[Callable[[], int]]:
     thread.join()
 
 
+@pytest.mark.alone
 class TestOrder:
     @every_class
     def test_dropped_while_a_kernel_uses_it(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
