@@ -1,4 +1,4 @@
-#include "backends/cuda/rtc.hpp"
+#include "backends/gpu/rtc.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>

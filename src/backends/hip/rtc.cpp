@@ -1,4 +1,4 @@
-#include "backends/hip/rtc.hpp"
+#include "backends/gpu/rtc.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
