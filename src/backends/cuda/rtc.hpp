@@ -28,7 +28,7 @@ struct Rtc {
     ENTREPOT_NVRTC(ENTREPOT_NVRTC_MEMBER)
 #undef ENTREPOT_NVRTC_MEMBER
     int major = 0, minor = 0;
-    std::string path;
+    std::string path, stamp;         // the stamp of when it was opened
     std::vector<int> architectures;  // ascending: 75, 80 … 121
 
     void check(nvrtcResult code, const char *function) const {

@@ -2,7 +2,6 @@
 #pragma once
 #include "backends/hip/driver.hpp"
 
-#include <ctime>
 #include <string>
 
 namespace entrepot::backends::hip {
@@ -42,8 +41,7 @@ struct Rtc {
 #undef ENTREPOT_HIPRTC_MEMBER
     const char *(*nvrtcGetErrorString)(nvrtcResult code) = nullptr;
     int major = 0, minor = 0;
-    std::string path;
-    std::time_t modified = 0;  // the file there: an update in its place changes neither version nor path
+    std::string path, stamp;  // the stamp of when it was opened
 
     void check(nvrtcResult code, const char *function) const {
         if (code != NVRTC_SUCCESS)
