@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -22,7 +23,8 @@ import torch
 import entrepot as ep
 
 from . import cuda_kernels
-from .harness import Pair, Result, Side, built, calls_of, measure, print_table, runtime_ns, short_rounds_ns
+from .cuda_kernels import say_once
+from .harness import Pair, Result, Side, built, calls_of, measure, measure_together, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # of a strided array, and about as many of the window that is copied
@@ -68,9 +70,9 @@ def transfers(queue: ep.Queue) -> list[Pair]:
     ]
 
 
-def strided(queue: ep.Queue) -> list[Pair]:
-    """Each view of each item size, against PyTorch and against CuPy."""
-    found = []
+def strided(queue: ep.Queue) -> list[list[Pair]]:
+    """Each view of each item size, against PyTorch and CuPy."""
+    found: list[list[Pair]] = []
     for dtype in DTYPES:
         n = int((SIDE_BYTES // np.dtype(dtype).itemsize) ** 0.5) // 64 * 64
         names: dict[str, Any] = {
@@ -84,8 +86,8 @@ def strided(queue: ep.Queue) -> list[Pair]:
             ours = f"ep.copy({to.format(a='a', n=n)}, {source.format(b='b')}, queue=queue); queue.wait()"
             torchs = f"{to.format(a='c', n=n)}.copy_({source.format(b='d')}); torch.cuda.synchronize()"
             cupys = f"{to.format(a='e', n=n)}[...] = {source.format(b='f')}; cupy.cuda.get_current_stream().synchronize()"
-            found.append(Pair(f"{dtype}, {view}, against PyTorch", ours, torchs, 0.8, names))
-            found.append(Pair(f"{dtype}, {view}, against CuPy", ours, cupys, 0.8, names))
+            peers = {"PyTorch": torchs, "CuPy": cupys}
+            found.append([Pair(f"{dtype}, {view}, against {name}", ours, each, 0.8, names) for name, each in peers.items()])
     return found
 
 
@@ -117,6 +119,37 @@ def exchange() -> list[Pair]:
             names,
         ),
     ]
+
+
+def others() -> list[Pair]:
+    """The same with peers that not every machine has; what keeps one from running is said."""
+    ours = ep.zeros(1024, "float32", device="cuda:0")
+    ours.queue.wait()
+    names: dict[str, Any] = {
+        "asarray": ep.asarray, "torch": torch, "ours": ours, "array": cupy.zeros(1024, "float32"),
+        "tensor": torch.zeros(1024, device="cuda"),
+    }  # fmt: skip
+    found = []
+    try:
+        from numba import cuda
+
+        cuda.as_cuda_array(ours)
+        names["as_cuda_array"] = cuda.as_cuda_array
+        found.append(Pair("as_cuda_array(ours) of Numba, of CuPy's", "as_cuda_array(ours)", "as_cuda_array(array)", 1, names))
+    except Exception as error:
+        say_once("Numba-CUDA", "exchange", error)
+    try:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes most of the GPU's memory
+        import jax
+
+        names |= {"jax": jax.numpy, "theirs": jax.device_put(np.zeros(1024, "float32"), jax.devices("cuda")[0])}
+        found += [
+            Pair("asarray(JAX array), against PyTorch", "asarray(theirs)", "torch.from_dlpack(theirs)", 1, names),
+            Pair("jax.numpy.from_dlpack(ours), of PyTorch's", "jax.from_dlpack(ours)", "jax.from_dlpack(tensor)", 1, names),
+        ]
+    except Exception as error:
+        say_once("JAX", "exchange", error)
+    return found
 
 
 def floor_module() -> ModuleType | None:
@@ -290,19 +323,27 @@ def measured(pairs: list[Pair]) -> list[Result]:
     return [measure(pair) for pair in pairs]
 
 
+def copies() -> list[Result]:
+    queue = ep.Queue("cuda:0")
+    return [*measured(transfers(queue)), *(result for pairs in strided(queue) for result in measure_together(pairs))]
+
+
 TOPICS: dict[str, Callable[[], list[Result]]] = {
-    "exchange": lambda: measured([*exchange(), *floors()]),
+    "exchange": lambda: measured([*exchange(), *others(), *floors()]),
     "allocation": allocation,
     "launches": launches,
     "streams": streams,
-    "copies": lambda: measured([*transfers(ep.Queue("cuda:0")), *strided(ep.Queue("cuda:0"))]),
+    "copies": copies,
     "kernels": kernels,
 }
 
 
 def main() -> int:
-    results = [result for topic in sys.argv[1:] or TOPICS for result in TOPICS[topic]()]
-    print_table(results)
+    results = []
+    for topic in sys.argv[1:] or TOPICS:
+        found = TOPICS[topic]()
+        print_table(found)
+        results += found
     return 0 if all(result.reached for result in results) else 1
 
 

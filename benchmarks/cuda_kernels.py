@@ -424,6 +424,17 @@ def _check(name: str, expected: Any, found: Any) -> None:
     np.testing.assert_allclose(expected, found, rtol=1e-4, atol=1e-9, err_msg=name)
 
 
+_said: set[tuple[str, str]] = set()
+
+
+def say_once(name: str, what: str, error: Exception) -> None:
+    """Why a peer does not run; the same reason a second time is not said."""
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    if (name, reason) not in _said:
+        _said.add((name, reason))
+        print(f"{name} does not run {what}: {reason}", file=sys.stderr)
+
+
 def _tried(name: str, what: str, made: Callable[[], Peer | None]) -> Peer | None:
     """The peer after a first call; None where it is not here, or does not do this here."""
     try:
@@ -433,7 +444,7 @@ def _tried(name: str, what: str, made: Callable[[], Peer | None]) -> Peer | None
             peer[1]()
         return peer
     except Exception as error:
-        print(f"{name} does not run {what}: {type(error).__name__}: {error}".splitlines()[0], file=sys.stderr)
+        say_once(name, what, error)
         return None
 
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,23 +62,42 @@ class Result:
 
 
 def _repetitions(timer: timeit.Timer) -> int:
-    number, seconds = timer.autorange()
-    return max(1, round(number * SECONDS_A_ROUND / max(seconds, 1e-9)))
+    """Calls that fill a round, found in less time than a round takes."""
+    timer.timeit(1)  # compiles, or loads, what later calls find
+    number = 1
+    while (seconds := timer.timeit(number)) < SECONDS_A_ROUND / 4:
+        number *= 4
+    return max(1, round(number * SECONDS_A_ROUND / seconds))
 
 
 def measure(pair: Pair) -> Result:
     """Medians over rounds in which each side is timed once."""
-    timers = [timeit.Timer(statement, globals=pair.names) for statement in (pair.ours, pair.peer)]
+    return measure_together([pair])[0]
+
+
+def measure_together(pairs: Sequence[Pair]) -> list[Result]:
+    """As ``measure``, of pairs that differ in their peer alone: what is ours is timed once a round for all of them."""
+    first = pairs[0]
+    assert all(pair.ours == first.ours and pair.names is first.names for pair in pairs)
+    timers = [timeit.Timer(statement, globals=first.names) for statement in (first.ours, *(pair.peer for pair in pairs))]
     numbers = [_repetitions(timer) for timer in timers]
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(pair.rounds):
+    times: list[list[float]] = [[] for _ in timers]
+    for _ in range(first.rounds):
         for side, timer in enumerate(timers):
-            if pair.rest:
-                time.sleep(pair.rest)
+            if first.rest:
+                time.sleep(first.rest)
                 timer.timeit(1)  # what slept is awake again
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
-    ratios = [peer / ours for ours, peer in zip(*times, strict=True)]
-    return Result(pair, statistics.median(times[0]), statistics.median(times[1]), statistics.quantiles(ratios)[2])
+    ours, *peers = times
+    return [
+        Result(
+            pair,
+            statistics.median(ours),
+            statistics.median(theirs),
+            statistics.quantiles([b / a for a, b in zip(ours, theirs, strict=True)])[2],
+        )
+        for pair, theirs in zip(pairs, peers, strict=True)
+    ]
 
 
 #: One side of short rounds: gives the nanoseconds of each of so many calls, and may do something first, off the clock.

@@ -1,6 +1,7 @@
 #include <entrepot/core/closest.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 

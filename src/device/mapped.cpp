@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace entrepot {
 namespace {

@@ -4,17 +4,10 @@
 
 #include "exchange/gpu.hpp"
 
-#include <string_view>
-
 namespace entrepot::cai {
 namespace {
 
-using exchange::cuda_devices, exchange::hip_devices, exchange::GpuDevices;
-
-bool is_gpu(const Device &device) {
-    const std::string_view backend = device.backend().name();
-    return backend == "cuda" || backend == "hip";
-}
+using exchange::cuda_devices, exchange::hip_devices, exchange::is_gpu, exchange::GpuDevices;
 
 // The protocol's name says CUDA, so its driver is asked first, whoever else claims the pointer; HIP's libraries speak it too.
 const GpuDevices &first_devices() {

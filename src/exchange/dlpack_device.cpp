@@ -35,23 +35,6 @@ const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
     return kind == UsmKind::shared ? find_row(backend, UsmKind::device) : nullptr;
 }
 
-// The type of CUDA's that means the same as one of HIP's, or the other way round.
-struct Twins {
-    DLDeviceType cuda, hip;
-};
-constexpr Twins twins[] = {{kDLCUDA, kDLROCM}, {kDLCUDAHost, kDLROCMHost}, {kDLCUDAManaged, kDLROCM}};
-
-// Where memory of that name may be as well; none where nobody else has the same.
-const exchange::GpuDevices *other_devices(DLDeviceType type) {
-    for (const Twins &row : twins) {
-        if (type == row.cuda)
-            return &exchange::hip_devices();
-        if (type == row.hip)
-            return &exchange::cuda_devices();
-    }
-    return nullptr;
-}
-
 const Backend &backend_of(DLDevice device) {
     const DeviceTypeRow *const row = find_row(device.device_type);
     if (!row)
@@ -80,8 +63,8 @@ std::int32_t position_of(const Device &device) {
 }
 
 // "For vanilla CPU memory, pinned memory, or managed memory, this is set to 0", says dlpack.h of device_id.
-bool is_of_no_device(DLDeviceType type) noexcept {
-    return type == kDLCPU || type == kDLCUDAHost || type == kDLCUDAManaged || type == kDLROCMHost;
+bool is_of_no_device(const DeviceTypeRow &row) noexcept {
+    return row.type == kDLCPU || row.kind == UsmKind::host || row.kind == UsmKind::shared;
 }
 
 DLDevice name_device(const Device &device, UsmKind kind) {
@@ -89,7 +72,7 @@ DLDevice name_device(const Device &device, UsmKind kind) {
     if (!row)
         throw speaker.refusal(kind, " memory of ", device,
                               " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
-    return {row->type, is_of_no_device(row->type) ? 0 : position_of(device)};
+    return {row->type, is_of_no_device(*row) ? 0 : position_of(device)};
 }
 
 // What has been worked out once: devices live as long as the process, and so do these.
@@ -140,7 +123,8 @@ Place place_of(const ep_allocation &found, const exchange::Reach &reach, const D
 
 // Asks the other of CUDA and HIP; none where it does not know the memory either.
 std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named) {
-    const exchange::GpuDevices *const others = other_devices(named.device_type);
+    const DeviceTypeRow *const row = find_row(named.device_type);
+    const exchange::GpuDevices *const others = row && row->backend ? exchange::other_devices(row->backend) : nullptr;
     if (!others || !*others)
         return std::nullopt;
     const ep_allocation found = ask(others->front().default_context(), reach);

@@ -31,4 +31,13 @@ template <const char *backend> const GpuDevices &devices_of() {
 const GpuDevices &cuda_devices() { return devices_of<cuda>(); }
 const GpuDevices &hip_devices() { return devices_of<hip>(); }
 
+bool is_gpu(const Device &device) {
+    const std::string_view backend = device.backend().name();
+    return backend == cuda || backend == hip;
+}
+
+const GpuDevices *other_devices(std::string_view backend) {
+    return backend == cuda ? &hip_devices() : backend == hip ? &cuda_devices() : nullptr;
+}
+
 }  // namespace entrepot::exchange

@@ -3,6 +3,7 @@
 #include <entrepot/device/registry.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace entrepot::exchange {
@@ -20,5 +21,10 @@ struct GpuDevices {
 // driver that is busy may come; that answer lasts until this thread asks again.
 const GpuDevices &cuda_devices();
 const GpuDevices &hip_devices();
+
+// Whether the device is of one of the two.
+bool is_gpu(const Device &device);
+// The devices of the one that the backend is not; nullptr where it is neither of the two.
+const GpuDevices *other_devices(std::string_view backend);
 
 }  // namespace entrepot::exchange

@@ -1,12 +1,16 @@
 """Documents cannot rot: their Python blocks run, their C, C++ and CMake blocks stand word for word in files that are compiled.
 
 The Python blocks of one document are one program, in order. A block that needs more than the host says so in the line
-above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py.
+above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py. One that is selected alone brings along what
+comes before it in that program.
 """
 
 from __future__ import annotations
 
+import builtins
+import functools
 import re
+import symtable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,32 +53,85 @@ def blocks_of(document: Path) -> list[Block]:
     ]
 
 
+@functools.cache
+def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that the block gives a meaning to, and those that it uses without doing so."""
+    top = symtable.symtable(block.text, str(block.document), "exec")
+    scopes = [top]
+    for scope in scopes:
+        scopes += scope.get_children()
+    given = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    used = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    used |= {symbol.get_name() for scope in scopes[1:] for symbol in scope.get_symbols() if symbol.is_global()}
+    return frozenset(given), frozenset(used - given)
+
+
+@functools.cache
+def builds_on(block: Block) -> tuple[Block, ...]:
+    """What of the document runs before the block, in order.
+
+    That is who gives a meaning to the names that it uses (of several: the last that needs no more than the block itself, if
+    there is one), and all that needs nothing else, as it may change what these names stand for.
+    """
+    earlier = [each for each in blocks_of(block.document) if each.language == block.language and each.line < block.line]
+    found: set[Block] = set()
+    for name in names_of(block)[1]:
+        giving = [each for each in earlier if name in names_of(each)[0]]
+        for each in ([each for each in giving if set(each.needs) <= set(block.needs)] or giving)[-1:]:
+            found |= {each, *builds_on(each)}
+    needs = {need for each in (*found, block) for need in each.needs}
+    return tuple(each for each in earlier if each in found or set(each.needs) <= needs)
+
+
+def needs_of(block: Block) -> tuple[str, ...]:
+    """What it takes to run the block: a need of a block that it builds on is its own."""
+    blocks = (*builds_on(block), block) if block.language == "python" else (block,)
+    return tuple(dict.fromkeys(need for each in blocks for need in each.needs))
+
+
 def cases(*languages: str) -> list:
     found = [block for document in documents() for block in blocks_of(document) if block.language in languages]
     return [
         pytest.param(
             block,
             id=f"{block.document.relative_to(ROOT)}:{block.line}",
-            marks=[getattr(pytest.mark, need) for need in block.needs],
+            marks=[getattr(pytest.mark, need) for need in needs_of(block)],
         )
         for block in found
     ]
 
 
+class Program:
+    """One document: the namespace in which its blocks run one after the other."""
+
+    def __init__(self, document: Path) -> None:
+        self.namespace: dict = {"__name__": f"<{document.name}>"}
+        self.ran: set[Block] = set()
+
+    def run(self, block: Block) -> None:
+        for each in (*(needed for needed in builds_on(block) if needed not in self.ran), block):
+            code = "\n" * each.line + each.text  # so that a traceback names the line of the document
+            exec(compile(code, each.document, "exec"), self.namespace)
+            self.ran.add(each)
+
+
 @pytest.fixture(scope="module")
-def programs() -> dict[Path, dict]:
-    """The namespace of each document, in which its blocks run one after the other."""
-    return {document: {"__name__": f"<{document.name}>"} for document in documents()}
-
-
-def run(block: Block, namespace: dict) -> None:
-    code = "\n" * block.line + block.text  # so that a traceback names the line of the document
-    exec(compile(code, block.document, "exec"), namespace)
+def programs() -> dict[Path, Program]:
+    return {document: Program(document) for document in documents()}
 
 
 @pytest.mark.parametrize("block", cases("python"))
 def test_python_block_runs(block, programs):
-    run(block, programs[block.document])
+    programs[block.document].run(block)
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda document: str(document.relative_to(ROOT)))
+def test_every_name_in_a_python_block_has_a_meaning(document):
+    """Also where what the block needs is not here."""
+    for block in blocks_of(document):
+        if block.language == "python":
+            known = set(dir(builtins)).union(*(names_of(each)[0] for each in builds_on(block)))
+            assert not names_of(block)[1] - known, f"in the block behind line {block.line}"
 
 
 def words(text: str) -> str:
@@ -105,11 +162,44 @@ class TestTheseTestsCanFail:
     def test_a_wrong_block_is_red_and_names_its_line(self, tmp_path):
         (tmp_path / "a.md").write_text(self.DOCUMENT)
         first, second = blocks_of(tmp_path / "a.md")
-        namespace: dict = {}
-        run(first, namespace)
+        program = Program(tmp_path / "a.md")
+        program.run(first)
         with pytest.raises(AssertionError, match="no") as caught:
-            run(second, namespace)
+            program.run(second)
         assert caught.traceback[-1].lineno + 1 == 9
+
+    def test_a_block_alone_brings_those_along_that_it_builds_on(self, tmp_path):
+        texts = {
+            "a = 0": "sycl",
+            "a = []": "host",
+            "b = 1": "cuda",
+            "def f():\n    return a + [b]": "host",
+            "a.append(b)": "host, cuda",
+            "a = None": "torch",
+            "assert [x for x in f()] == [1, 1]": "numpy",
+        }
+        written = "".join(f"<!-- needs: {needs} -->\n```python\n{text}\n```\n" for text, needs in texts.items())
+        (tmp_path / "a.md").write_text(written)
+        blocks = blocks_of(tmp_path / "a.md")
+        assert names_of(blocks[3]) == ({"f"}, {"a", "b"})
+        assert builds_on(blocks[3]) == (blocks[1], blocks[2])
+        assert builds_on(blocks[6]) == tuple(blocks[1:5]), "f by its name, a and b by f's, and what changes a"
+        assert needs_of(blocks[6]) == ("host", "cuda", "numpy")
+        program = Program(tmp_path / "a.md")
+        program.run(blocks[6])
+        assert program.ran == {*blocks[1:5], blocks[6]}
+
+    def test_a_block_that_others_build_on_runs_once_and_its_error_is_theirs(self, tmp_path):
+        (tmp_path / "a.md").write_text("```python\nx = 1 / zero\n```\n```python\nassert x\n```\n")
+        _, second = blocks_of(tmp_path / "a.md")
+        program = Program(tmp_path / "a.md")
+        program.namespace["zero"] = 0
+        with pytest.raises(ZeroDivisionError):
+            program.run(second)
+        program.namespace["zero"] = 1
+        program.run(second)
+        program.namespace["zero"] = 0
+        program.run(second)
 
     def test_the_readme_is_read(self):
         assert [block for block in blocks_of(ROOT / "README.md") if block.language == "python"]

@@ -1,5 +1,7 @@
 #include "description.hpp"
 
+#include <cstddef>
+
 namespace bindgen {
 
 // One for each type, found by overloading: in bindgen itself, where the ones of lists look for them.

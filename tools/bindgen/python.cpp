@@ -4,6 +4,7 @@
 #include "scalars.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <regex>
 #include <set>
 #include <sstream>

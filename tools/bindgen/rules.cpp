@@ -2,6 +2,7 @@
 
 #include "scalars.hpp"
 
+#include <cstddef>
 #include <stdexcept>
 
 namespace bindgen {

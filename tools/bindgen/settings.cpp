@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <regex>
 #include <set>
 #include <stdexcept>

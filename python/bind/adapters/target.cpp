@@ -17,7 +17,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace entrepot::python {
 
@@ -116,16 +119,26 @@ void check_no_scalar(PyObject *object) {
 
 // ---------------------------------------------------------------- lists
 
-// Of lists that list lists, which Python code may have nested deeper than the stack of C goes.
-struct Nested {
-    Nested() {
-        if (Py_EnterRecursiveCall(" in lists of lists of addresses"))
-            throw PythonError{};
+// A list of addresses, or a block of launch arguments, whose pins are looked at one after the other.
+struct Listed {
+    PyObject *adapter;  // the one that has the block: others may stand for a part of it
+    PyObject *pins;
+    Py_ssize_t next = 0;
+
+    PyObject *take() noexcept { return PyTuple_GET_ITEM(pins, next++); }
+    bool at_end() const noexcept { return next == PyTuple_GET_SIZE(pins); }
+    std::string name_of_last() const {
+        const bool launches = row_of(Py_TYPE(adapter)).fill == fill_launch_arguments;
+        return (launches ? "argument " : "element ") + std::to_string(next - 1) + ": ";
     }
-    ~Nested() { Py_LeaveRecursiveCall(); }
-    Nested(const Nested &) = delete;
-    Nested &operator=(const Nested &) = delete;
 };
+
+std::optional<Listed> listed_by(PyObject *adapter) noexcept {
+    while (PyObject *const other = depended_on(*pointer_of(adapter)))
+        adapter = other;
+    PyObject *const pins = is_owner(*pointer_of(adapter)) ? kept_by(*pointer_of(adapter)) : nullptr;
+    return pins ? std::optional(Listed{adapter, pins}) : std::nullopt;
+}
 
 }  // namespace
 
@@ -231,16 +244,33 @@ void check_not_freed(PyObject *adapter) {
                 ": its memory may be another's by now");
 }
 
+// The way down is kept here: lists may list lists to a depth that the stack of C has not.
 void check_pins_not_freed(PyObject *adapter) {
-    const Nested nested;
-    for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each))) {
-        PyObject *const pins = is_owner(*pointer_of(each)) ? kept_by(*pointer_of(each)) : nullptr;
-        if (!pins)
+    std::optional<Listed> in = listed_by(adapter);
+    std::vector<Listed> above;
+    while (in) {
+        if (in->at_end()) {
+            if (above.empty())
+                return;
+            in = above.back();
+            above.pop_back();
             continue;
-        const char *const what = row_of(Py_TYPE(each)).fill == fill_launch_arguments ? "argument " : "element ";
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pins); ++i)
-            if (PyObject *const pin = PyTuple_GET_ITEM(pins, i); is_adapter(pin))
-                with_subject([&] { check_nothing_freed(pin); }, what, i);
+        }
+        PyObject *const pin = in->take();
+        if (!is_adapter(pin))
+            continue;
+        try {
+            check_not_freed(pin);
+        } catch (const Error &error) {
+            std::string way;
+            for (const Listed &each : above)
+                way += each.name_of_last();
+            throw Error(error.kind(), way, in->name_of_last(), error.what());
+        }
+        if (const std::optional<Listed> below = listed_by(pin)) {
+            above.push_back(*in);
+            in = below;
+        }
     }
 }
 

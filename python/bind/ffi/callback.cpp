@@ -7,6 +7,7 @@
 
 #include <entrepot/core/error.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace entrepot::python {

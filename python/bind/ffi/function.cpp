@@ -14,6 +14,7 @@
 #include <entrepot/ffi/signature.hpp>
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>

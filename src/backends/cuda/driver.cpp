@@ -1,4 +1,4 @@
-#include "backends/cuda/driver.hpp"
+#include "backends/gpu/driver.hpp"
 
 #include <dlfcn.h>
 
@@ -79,17 +79,6 @@ bool is_fatal(CUresult code) {
         return true;
     default:
         return false;
-    }
-}
-
-ep_status status_of(CUresult code) {
-    switch (code) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-        return EP_OUT_OF_MEMORY;
-    case CUDA_ERROR_NOT_SUPPORTED:
-        return EP_UNSUPPORTED;
-    default:
-        return EP_DEVICE_ERROR;
     }
 }
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/rtc.hpp"
+#include "backends/gpu/rtc.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -45,6 +45,7 @@ std::unique_ptr<Rtc> describe(void *library) {
     made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
     Dl_info info{};
     made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
+    made->stamp = stamp_of(made->path);
     int count = 0;
     made->check(made->nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
     made->architectures.resize(static_cast<std::size_t>(count));
@@ -137,7 +138,7 @@ bool names_file(const std::string &option) {
     return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
 }
 
-std::string identity(const Rtc &rtc) { return rtc.name(); }
+std::string identity(const Rtc &rtc) { return rtc.name() + ", " + rtc.stamp; }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {
     std::size_t size = 0;

@@ -11,3 +11,18 @@
 // clang-format off: a path has no blanks
 #include ENTREPOT_OF_MAKER(backends/ENTREPOT_GPU/driver.hpp)
 // clang-format on
+
+namespace entrepot::backends::ENTREPOT_GPU {
+
+constexpr ep_status status_of(CUresult code) {
+    switch (code) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return EP_OUT_OF_MEMORY;
+    case CUDA_ERROR_NOT_SUPPORTED:
+        return EP_UNSUPPORTED;
+    default:
+        return EP_DEVICE_ERROR;
+    }
+}
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

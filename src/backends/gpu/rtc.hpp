@@ -1,7 +1,47 @@
-// The run-time compiler of this compilation's maker, NVRTC or hipRTC; by NVRTC's names, as in driver.hpp.
+// The run-time compiler of this compilation's maker, NVRTC or hipRTC, and what it is asked for; the names are NVRTC's.
 #pragma once
 #include "backends/gpu/driver.hpp"
 
 // clang-format off: a path has no blanks
 #include ENTREPOT_OF_MAKER(backends/ENTREPOT_GPU/rtc.hpp)
 // clang-format on
+
+#include <string>
+#include <vector>
+
+namespace entrepot::backends::ENTREPOT_GPU {
+
+using Words = std::vector<std::string>;
+
+// What code for the device is compiled for.
+Target target_of(CUdevice device);
+
+// What to compile. Two requests that are equal give the same code.
+struct Request {
+    std::string source;
+    Words options;           // the user's, before ours
+    std::string expression;  // a kernel to make available by the name that it has in C++, such as scale<float>; empty: none
+    Target target;
+};
+
+// The maker's newest, or only one. Refuses with EP_UNAVAILABLE where there is none, saying what to install.
+const Rtc &newest_rtc();
+// The newest that compiles what the target takes.
+const Rtc &rtc_for(const Target &target);
+
+// The request's options and ours.
+Words all_options(const Rtc &rtc, const Request &request);
+
+// Whether the option brings in files, which may change without the request changing.
+bool names_file(const std::string &option);
+
+// The file, by its size and when it was written: an update in its place changes neither its path nor, often, its version.
+std::string stamp_of(const std::string &path);
+
+// What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
+std::string identity(const Rtc &rtc);
+
+// NVRTC's: a cubin where the architecture is a real one, else PTX; hipRTC's: a code object, or a bundle of them.
+std::string image_of(const Rtc &rtc, nvrtcProgram program);
+
+}  // namespace entrepot::backends::ENTREPOT_GPU

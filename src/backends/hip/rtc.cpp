@@ -1,7 +1,6 @@
-#include "backends/hip/rtc.hpp"
+#include "backends/gpu/rtc.hpp"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -50,8 +49,7 @@ const Rtc *describe(void *library) {
     look_up(made->nvrtcGetErrorString, "hiprtcGetErrorString");
     Dl_info info{};
     made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
-    struct stat found;
-    made->modified = stat(made->path.c_str(), &found) == 0 ? found.st_mtime : 0;
+    made->stamp = stamp_of(made->path);
     made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
     return made.release();
 }
@@ -117,8 +115,7 @@ bool names_file(const std::string &option) {
 std::string identity(const Rtc &rtc) {
     const char *const appended = std::getenv(options_variable);
     const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with its patch, which hipRTC's lacks
-    return rtc.name() + " of " + std::to_string(rtc.modified) + ", HIP " + std::to_string(runtime) + ", " +
-           (appended == nullptr ? "" : appended);
+    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
 }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {

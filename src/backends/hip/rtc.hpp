@@ -1,14 +1,11 @@
-// hipRTC, the run-time compiler of HIP C++: the functions that we use of it by the names of NVRTC's, and what it is asked for.
+// hipRTC, the run-time compiler of HIP C++: the functions that we use of it by the names of NVRTC's, and what it compiles for.
 #pragma once
 #include "backends/hip/driver.hpp"
 
-#include <ctime>
 #include <string>
-#include <vector>
 
 namespace entrepot::backends::hip {
 
-using Words = std::vector<std::string>;
 using nvrtcProgram = struct _hiprtcProgram *;
 
 enum nvrtcResult : int {
@@ -37,15 +34,6 @@ enum nvrtcResult : int {
 struct Target {
     std::string architecture;  // "gfx90a:sramecc+:xnack-"
 };
-Target target_of(CUdevice device);
-
-// What to compile. Two requests that are equal give the same code.
-struct Request {
-    std::string source;
-    Words options;           // the user's, before ours
-    std::string expression;  // a kernel to make available by the name that it has in C++, such as scale<float>; empty: none
-    Target target;
-};
 
 struct Rtc {
 #define ENTREPOT_HIPRTC_MEMBER(name, of_hip, takes) nvrtcResult(*name) takes = nullptr;
@@ -53,8 +41,7 @@ struct Rtc {
 #undef ENTREPOT_HIPRTC_MEMBER
     const char *(*nvrtcGetErrorString)(nvrtcResult code) = nullptr;
     int major = 0, minor = 0;
-    std::string path;
-    std::time_t modified = 0;  // the file there: an update in its place changes neither version nor path
+    std::string path, stamp;  // the stamp of when it was opened
 
     void check(nvrtcResult code, const char *function) const {
         if (code != NVRTC_SUCCESS)
@@ -65,21 +52,5 @@ struct Rtc {
 };
 
 inline constexpr const char *source_name = "kernel.hip";
-
-// The runtime's own, or the one of its version. Refuses with EP_UNAVAILABLE where there is none, saying what to install.
-const Rtc &newest_rtc();
-const Rtc &rtc_for(const Target &target);
-
-// The request's options and ours.
-Words all_options(const Rtc &rtc, const Request &request);
-
-// Whether the option brings in files, which may change without the request changing.
-bool names_file(const std::string &option);
-
-// What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
-std::string identity(const Rtc &rtc);
-
-// A code object, or a bundle of them.
-std::string image_of(const Rtc &rtc, nvrtcProgram program);
 
 }  // namespace entrepot::backends::hip

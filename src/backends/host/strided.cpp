@@ -5,6 +5,7 @@
 #include "backends/host/native.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 

@@ -1,5 +1,6 @@
 // Writer: text of a program, line by line; it knows at which line of the source each of its own lines stands.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // Errors: the table is in the order of its kinds, and messages print numbers plainly.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 

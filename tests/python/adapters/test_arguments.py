@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import ctypes
 import gc
-import sys
 import weakref
 from ctypes import byref, c_void_p, py_object
 
@@ -205,11 +204,16 @@ class TestWhatIsRefused:
             assert Argument(block).address == int(block), "which has the former address"
 
     def test_lists_nested_deeper_than_the_stack(self):
-        nested = ListOfPointer([None])
-        for _ in range(sys.getrecursionlimit()):
+        allocation, depth = _device_array(0x1000, 8), 100_000
+        nested = ListOfPointer([5, allocation])
+        for _ in range(depth):
             nested = ListOfPointer([nested])
-        with pytest.raises(RecursionError, match="in lists of lists of addresses"):
+        assert Argument(nested).address == int(nested)
+        _mark_freed(allocation)
+        with pytest.raises(ValueError, match="this Pointer, at 0x1000, is of a DeviceArray that has been freed") as refusal:
             Argument(nested)
+        assert str(refusal.value).count("element 0: ") == depth
+        assert "element 0: element 1: this" in str(refusal.value)
 
     def test_a_string_that_does_not_end(self):
         letters = array.array("B", b"four")

@@ -3,7 +3,10 @@
 
 #include <backends/contract.hpp>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace entrepot::backends::cuda {
 namespace {
@@ -120,6 +123,23 @@ TEST_CASE("an equal request is taken from the cache, any other is compiled") {
     other.source += ' ';
     compile(other, log);
     CHECK(files_in_cache() == before + 4);
+}
+
+TEST_CASE("a compiler that is updated in its place is another one") {
+    CHECK(newest_rtc().stamp == stamp_of(newest_rtc().path));
+    Rtc updated = newest_rtc();
+    updated.stamp += " later";
+    CHECK(identity(updated) != identity(newest_rtc()));
+
+    const std::filesystem::path file = std::filesystem::path(std::getenv("ENTREPOT_CACHE_DIR")) / "library";
+    std::ofstream(file) << "first";
+    const std::string first = stamp_of(file);
+    CHECK(first.starts_with("5 bytes"));
+    CHECK(stamp_of(file) == first);
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));
+    CHECK(stamp_of(file) != first);
+    std::filesystem::remove(file);
+    CHECK(stamp_of(file).empty());
 }
 
 TEST_CASE("what depends on files of the user's is not kept") {

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 
 #include <set>
+#include <stdexcept>
 
 // Whether the device of every queue is lost. The plugin asks this process's own definition below, before the runtime's.
 static std::atomic<bool> is_lost{false};

@@ -7,6 +7,7 @@
 #include "kernel/compiler/typing.hpp"
 
 #include <array>
+#include <limits>
 
 using namespace entrepot;
 using namespace entrepot::kernel;
