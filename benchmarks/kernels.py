@@ -433,7 +433,8 @@ def within(what: str, times: list[float], limit: float) -> Result:
 
 def sycl_launch_costs(selector: str = "opencl:cpu") -> list[Result]:
     """A launch of a compiled kernel, against the SYCL runtime's of the same text."""
-    arrays = [ep.zeros(64, "float32", device=selector, kind="device") for _ in range(4)]
+    queue = ep.Queue(selector)
+    arrays = [ep.zeros(64, "float32", kind="device", queue=queue) for _ in range(4)]
     launch = functools.partial(four_arrays[64, 64], *arrays)
     launch().wait()
     source = four_arrays.source("opencl-c", device=selector)

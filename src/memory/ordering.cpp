@@ -70,7 +70,10 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     // The queue does again what was done last: most launches write what they wrote, and read what was written once.
     if (!entries.empty() && entries.back().queue == queue && entries.back().access == access &&
         entries.back().capture == capture && std::none_of(entries.begin(), entries.end() - 1, is_behind)) [[likely]] {
-        entries.back() = {queue, std::max(position, entries.back().position), access, 0, false, capture};
+        Entry &last = entries.back();
+        last.position = std::max(position, last.position);
+        last.waited_by = 0;
+        last.is_producers = false;
         return;
     }
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.

@@ -108,13 +108,25 @@ PoolResource::~PoolResource() {
     state_->end();
 }
 
-std::vector<ResourceRef> live_pools() {
+namespace {
+
+template <class Wanted> std::vector<ResourceRef> pools_that(Wanted &&wanted) {
     std::vector<ResourceRef> pools;
     const std::lock_guard lock(registered().mutex);
     for (PoolResource *pool : registered().pools)
-        if (pool->try_retain())
+        if (wanted(*pool) && pool->try_retain())
             pools.push_back(ResourceRef::adopt(pool));
     return pools;
+}
+
+}  // namespace
+
+std::vector<ResourceRef> live_pools() {
+    return pools_that([](const PoolResource &) { return true; });
+}
+
+std::vector<ResourceRef> waiting_pools() {
+    return pools_that([](const PoolResource &pool) { return pool.has_waiting(); });
 }
 
 // ------------------------------------------------------------------- allocate
@@ -287,9 +299,11 @@ void PoolResource::State::take_finished(std::vector<Waiting> finished) {
     keep_to_limit();
 }
 
+bool PoolResource::has_waiting() const noexcept { return !state_->waiting.is_empty(); }
+
 void PoolResource::take_finished() noexcept {
     try {
-        if (!state_->waiting.is_empty())
+        if (has_waiting())
             state_->take_finished(state_->waiting.take_finished());
     } catch (...) {  // no memory for the lists: at the next entry
     }

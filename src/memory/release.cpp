@@ -10,7 +10,7 @@ namespace entrepot {
 void release_finished() noexcept {
     release_finished_owners();
     try {
-        for (const ResourceRef &pool : live_pools())
+        for (const ResourceRef &pool : waiting_pools())
             static_cast<PoolResource &>(*pool).take_finished();
         direct_resource()->take_finished();
         shareable_resource()->take_finished();

@@ -38,6 +38,7 @@ public:
     // Takes back what waited for work that is done by now; the second blocks until nothing waits.
     void take_finished() noexcept;
     void wait_for_all() noexcept;
+    bool has_waiting() const noexcept;  // whether there is anything for them
 
     struct State;
 
@@ -47,5 +48,7 @@ private:
 
 // All pools that are alive.
 std::vector<ResourceRef> live_pools();
+// Those where blocks wait for work: seldom any, and then it costs no list.
+std::vector<ResourceRef> waiting_pools();
 
 }  // namespace entrepot

@@ -61,21 +61,22 @@ bool overlap(const Array &one, const Array &other) { return meet(bytes_of(one), 
 
 void find_overlaps(std::span<Argument> arguments) noexcept {
     constexpr std::size_t most = 16;  // launches of more arrays have their code without what this tells
-    std::size_t places[most], count = 0;
+    Argument *arrays[most];
     Bytes bytes[most];
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i].kind != Argument::Kind::array)
+    std::size_t count = 0;
+    for (Argument &argument : arguments) {
+        if (argument.kind != Argument::Kind::array)
             continue;
         if (count == most)
             return;
-        places[count] = i;
-        bytes[count++] = bytes_of(*arguments[i].array);
+        arrays[count] = &argument;
+        bytes[count++] = bytes_of(*argument.array);
     }
     for (std::size_t i = 0; i < count; ++i) {
-        bool apart = true;
-        for (std::size_t j = 0; j < count; ++j)
-            apart &= i == j || !meet(bytes[i], bytes[j]);
-        arguments[places[i]].apart = apart;
+        arrays[i]->apart = true;
+        for (std::size_t j = 0; j < i; ++j)
+            if (meet(bytes[i], bytes[j])) [[unlikely]]
+                arrays[i]->apart = arrays[j]->apart = false;
     }
 }
 
