@@ -58,15 +58,22 @@ void *first_element(const DLTensor &tensor) {
     return reinterpret_cast<void *>(address);
 }
 
-void check_address(const DLTensor &tensor, const Descriptor &descriptor) {
-    if (!tensor.data)
-        throw speaker.refusal("the tensor has ", descriptor.layout.size(), " elements and no data (a null pointer)");
-    exchange::check_alignment(speaker, descriptor.data, descriptor.dtype);
+[[noreturn]] void refuse_null(const Layout &layout) {
+    throw speaker.refusal("the tensor has ", layout.size(), " elements and no data (a null pointer)");
+}
+
+exchange::Reach checked_reach(const DLTensor &tensor, const Layout &layout, void *first, Dtype dtype) {
+    if (layout.size() != 0) [[likely]] {
+        if (!tensor.data) [[unlikely]]
+            refuse_null(layout);
+        exchange::check_alignment(speaker, first, dtype);
+    }
+    return exchange::reach_of(speaker, layout, first, dtype.itemsize());
 }
 
 // ---------------------------------------------------------------- verifying
 
-template <auto place_of> Memory borrow(const Descriptor &d, Owner &&owner) {
+template <auto place_of> Memory borrow_by(const Descriptor &d, Owner &&owner) {
     if (d.device.device_type == kDLCPU) [[likely]]
         return Memory::borrow_host(d.reach.lowest, d.reach.bytes, std::move(owner));
     if (d.reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
@@ -206,12 +213,8 @@ Array see(const Descriptor &d, Memory memory) {
     return as_host ? array.host() : array;
 }
 
-template <auto place_of> Array verify_by(Descriptor &&d, Owner &&owner) {
-    return Array(borrow<place_of>(d, std::move(owner)), d.data, d.dtype, std::move(d.layout), d.read_only);
-}
-
 template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
-    Descriptor descriptor = read(managed.dl_tensor, flags);
+    Descriptor descriptor(managed.dl_tensor, flags);
     if (const Memory *own = own_memory(managed)) {
         Array array = see(descriptor, *own);
         const Owner let_go = std::move(owner);
@@ -233,18 +236,15 @@ template <class Managed> Array adopt(Managed *managed) {
 
 }  // namespace
 
-Descriptor read(const DLTensor &tensor, std::uint64_t flags) {
-    const Dtype dtype = dtype_of(tensor.dtype, flags);
-    Descriptor descriptor{first_element(tensor), tensor.device, dtype, layout_of(tensor), (flags & flag_read_only) != 0, {}};
-    if (descriptor.layout.size() != 0) [[likely]]
-        check_address(tensor, descriptor);
-    descriptor.reach = exchange::reach_of(speaker, descriptor.layout, descriptor.data, dtype.itemsize());
-    return descriptor;
-}
+// Each member is made where it stays. Of an aggregate, GCC clears the whole before (by `rep stos`), which takes as long as all
+// the checks.
+Descriptor::Descriptor(const DLTensor &tensor, std::uint64_t flags)
+    : data(first_element(tensor)), device(tensor.device), dtype(dtype_of(tensor.dtype, flags)), layout(layout_of(tensor)),
+      read_only((flags & flag_read_only) != 0), reach(checked_reach(tensor, layout, data, dtype)) {}
 
-Array verify(Descriptor &&d, Owner &&owner, Trust trust) {
-    return trust == Trust::believed ? verify_by<believe>(std::move(d), std::move(owner))
-                                    : verify_by<locate>(std::move(d), std::move(owner));
+Memory borrow(const Descriptor &descriptor, Owner &&owner, Trust trust) {
+    return trust == Trust::believed ? borrow_by<believe>(descriptor, std::move(owner))
+                                    : borrow_by<locate>(descriptor, std::move(owner));
 }
 
 Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {

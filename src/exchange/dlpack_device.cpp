@@ -143,19 +143,36 @@ std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named
                                       : "__cuda_array_interface__, which names no context");
 }
 
-// Devices by the names under which they came, as `known` is for the way out.
+// Devices by the names under which they came, as `known` is for the way out, and what the names say of the memory.
 struct Named {
     DLDevice name;
     Device device;
+    UsmKind kind;
     const Named *next;
 };
 std::atomic<const Named *> named_devices{nullptr};
 
-Device remember(DLDevice name, const Device &device) {
-    auto *const fresh = new Named{name, device, named_devices.load(std::memory_order_acquire)};
+const Named &remember(DLDevice name, const Device &device) {
+    auto *const fresh = new Named{name, device, kind_of(name), named_devices.load(std::memory_order_acquire)};
     while (!named_devices.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }
-    return device;
+    return *fresh;
+}
+
+const Named &find_device(DLDevice named) {
+    const Backend &backend = backend_of(named);
+    const std::vector<Device> &devices = registry::devices(backend);
+    if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
+        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
+                              " devices, numbered from 0");
+    return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
+}
+
+const Named &known_device(DLDevice named) {
+    for (const Named *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
+        if (each->name == named) [[likely]]
+            return *each;
+    return find_device(named);
 }
 
 }  // namespace
@@ -178,17 +195,7 @@ UsmKind kind_of(DLDevice device) noexcept {
     return row ? row->kind : UsmKind::unknown;
 }
 
-Device device_at(DLDevice named) {
-    for (const Named *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
-        if (each->name == named)
-            return each->device;
-    const Backend &backend = backend_of(named);
-    const std::vector<Device> devices = registry::devices(backend);
-    if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
-        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
-                              " devices, numbered from 0");
-    return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
-}
+Device device_at(DLDevice named) { return known_device(named).device; }
 
 Place locate(const exchange::Reach &reach, DLDevice named) {
     Device root;
@@ -226,11 +233,10 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
 }
 
 Place believe(const exchange::Reach &reach, DLDevice named) {
-    const UsmKind kind = kind_of(named);
-    if (kind == UsmKind::unknown)
+    const Named &known = known_device(named);
+    if (known.kind == UsmKind::unknown) [[unlikely]]
         return locate(reach, named);
-    const Device device = device_at(named);
-    return {device.default_context(), device, kind};
+    return {known.device.default_context(), known.device, known.kind};
 }
 
 }  // namespace entrepot::dlpack

@@ -257,29 +257,41 @@ struct Host {
     Context context = device.default_context();
 };
 
-// Nobody else has the record: its uses can be had without a lock.
-inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
-    if (record.noted.load(std::memory_order_acquire) == 0)
-        return {};
-    record.noted.store(0, std::memory_order_relaxed);
-    if (record.home)
-        return {};
-    return record.ordering.load(std::memory_order_acquire)->take_all();
+// Of memory that queues have used since it was allocated or borrowed. Nobody else has the record: that can be had without a lock.
+inline bool has_uses(const Memory::Record &record) noexcept {
+    return record.noted.load(std::memory_order_acquire) != 0 && !record.home;
 }
 
-// In both that follow the record is used again before anything is let go, for that may run anybody's code, which may let go
+inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
+    const bool used = has_uses(record);
+    record.noted.store(0, std::memory_order_relaxed);
+    return used ? record.ordering.load(std::memory_order_acquire)->take_all() : std::vector<Use>();
+}
+
+// In all that follow the record is used again before anything is let go, for that may run anybody's code, which may let go
 // of more memory. The memory of a device that may not be called any more leaks, and with it whoever holds it.
 
-void let_go(Memory::Record *record) noexcept {
+[[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
+    const Context context = std::move(record->context);
+    Owner owner = std::move(record->owner);
+    recycle(record);
+    if (may_call(context.backend())) [[likely]]
+        release_after(context, std::move(uses), std::move(owner));
+    else
+        owner.detach();
+}
+
+void let_go(Memory::Record *record) noexcept {
+    if (has_uses(*record)) [[unlikely]]
+        return let_go_after_uses(record);
+    record->noted.store(0, std::memory_order_relaxed);
     const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);
     if (!may_call(context.backend())) [[unlikely]]
         owner.detach();
-    else if (!uses.empty()) [[unlikely]]
-        release_after(context, std::move(uses), std::move(owner));
 }
 
 void give_back(Memory::Record *record) noexcept {

@@ -18,19 +18,25 @@ struct Descriptor {
     Layout layout;
     bool read_only;
     exchange::Reach reach;
-};
 
-// `flags` of the versioned tensor; 0 of a legacy or lent one. Throws ExchangeError: a dtype that no row of dtype_table describes,
-// packed elements of 4 or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill bytes, are
-// taken), impossible dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
-Descriptor read(const DLTensor &tensor, std::uint64_t flags);
+    // `flags` of the versioned tensor; 0 of a legacy or lent one. Throws ExchangeError: a dtype that no row of dtype_table
+    // describes, packed elements of 4 or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill
+    // bytes, are taken), impossible dimensions, a layout or an address that overflows, NULL data of a tensor with elements,
+    // misaligned data.
+    Descriptor(const DLTensor &tensor, std::uint64_t flags);
+};
 
 // Whether the runtime is asked what a pointer is, or a producer that is known believed (`believe`).
 enum class Trust { asked, believed };
 
-// The Array on the described memory, kept alive by `owner`. kDLCPU is always believed. Throws ExchangeError; `owner` still holds
-// then, unless it ran out of memory in the last step.
-Array verify(Descriptor &&descriptor, Owner &&owner, Trust trust = Trust::asked);
+// The described memory, kept alive by `owner`. kDLCPU is always believed. Throws ExchangeError; `owner` still holds then, unless
+// it ran out of memory in the last step.
+Memory borrow(const Descriptor &descriptor, Owner &&owner, Trust trust = Trust::asked);
+// The Array on it, which has the descriptor's layout from then on. Throws as borrow does.
+inline Array verify(Descriptor &&descriptor, Owner &&owner, Trust trust = Trust::asked) {
+    return Array(borrow(descriptor, std::move(owner), trust), descriptor.data, descriptor.dtype, std::move(descriptor.layout),
+                 descriptor.read_only);
+}
 
 // The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
 // views share their ordering; `owner` is then let go at once.

@@ -40,8 +40,27 @@ struct Reach {
     void *lowest;
     std::size_t bytes;
 };
+inline ByteRange byte_range_of(const Speaker &speaker, const Layout &layout, std::int64_t itemsize) {
+    try {
+        return layout.byte_range(itemsize);
+    } catch (const Error &error) {
+        refuse_as(speaker, error);
+    }
+}
+
+[[noreturn]] void refuse_reach(const Speaker &speaker, const Layout &layout, const void *first);
+
 // Throws the speaker's refusal where the elements would wrap around the address space.
-Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize);
+inline Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
+    const ByteRange touched = byte_range_of(speaker, layout, itemsize);
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    std::uintptr_t lowest = 0, end = 0;
+    bool wraps = __builtin_add_overflow(address, touched.begin, &lowest);
+    wraps |= __builtin_add_overflow(address, touched.end, &end);
+    if (wraps) [[unlikely]]
+        refuse_reach(speaker, layout, first);
+    return {reinterpret_cast<void *>(lowest), static_cast<std::size_t>(touched.size())};
+}
 
 // The same of a C-contiguous layout, without a look at its axes.
 inline Reach contiguous_reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {

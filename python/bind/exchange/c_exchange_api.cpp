@@ -153,13 +153,16 @@ void order_behind_current_work(PyObject *object, const Producer &producer, DLDev
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-Array read_lent(PyObject *object, const Producer &producer) {
+// Of all ways in the shortest: the Array is made where it is returned.
+std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     check_plain(object, producer, static_cast<TypeCode>(tensor.dtype.code));
-    Array array = verify(read(tensor, 0), keep(object), Trust::believed);
-    if (tensor.device.device_type != kDLCPU) [[unlikely]]
-        order_behind_current_work(object, producer, tensor.device, array);
+    Descriptor descriptor(tensor, 0);
+    std::optional<Array> array(std::in_place, borrow(descriptor, keep(object), Trust::believed), descriptor.data,
+                               descriptor.dtype, std::move(descriptor.layout), descriptor.read_only);
+    if (tensor.device.device_type != kDLCPU)
+        order_behind_current_work(object, producer, tensor.device, *array);
     return array;
 }
 
@@ -181,7 +184,9 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
     const Producer *const producer = find_producer(Py_TYPE(object));
     if (!producer)
         return std::nullopt;
-    return producer->lends ? read_lent(object, *producer) : read_managed(object, *producer);
+    if (producer->lends)
+        return read_lent(object, *producer);
+    return read_managed(object, *producer);
 }
 
 bool probe(PyTypeObject *type) { return find_producer(type) != nullptr; }

@@ -259,7 +259,7 @@ TEST_CASE("a producer that is believed is not asked about, unless its device's n
         Tensor tensor(block.data, 1);
         tensor.managed.dl_tensor.device.device_type = type;
         const int asked = fake::world().calls.memory_query;
-        const Array array = verify(read(tensor.managed.dl_tensor, 0), Owner(), Trust::believed);
+        const Array array = verify(Descriptor(tensor.managed.dl_tensor, 0), Owner(), Trust::believed);
         CHECK(array.kind() == UsmKind::device);
         CHECK(array.device().info().number == fake::cuda_device(1).info().number);
         CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
