@@ -28,6 +28,7 @@ CONTRACT = (
     "src/backends/boundary.hpp",
     "src/backends/cache.hpp",
     "src/backends/counted.hpp",
+    "src/backends/processor.hpp",
     "src/backends/walk.hpp",
 )
 # The backends that are no plugins have their entry functions in headers.

@@ -18,11 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 extern char **environ;
 
@@ -186,26 +181,6 @@ std::string compiler_identity(const Words &command) {
     }
     for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
         identity += environment(name, "") + '\n';
-    return identity;
-}
-
-std::string processor_identity() {
-    std::string identity;
-#if defined(__x86_64__)
-    for (const unsigned leaf : {0u, 1u, 7u, 0x80000001u, 0x80000002u, 0x80000003u, 0x80000004u}) {
-        unsigned words[4] = {};
-        if (__get_cpuid_count(leaf, 0, &words[0], &words[1], &words[2], &words[3]) == 0)
-            continue;
-        if (leaf == 1)
-            words[1] &= 0xff;  // the rest says which of the cores this is
-        identity.append(reinterpret_cast<const char *>(words), sizeof words);
-    }
-#else
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line) && !line.empty();)
-        if (!line.starts_with("BogoMIPS"))
-            identity += line + '\n';
-#endif
     return identity;
 }
 

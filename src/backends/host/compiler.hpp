@@ -20,9 +20,6 @@ std::optional<Words> find_compiler();
 
 // What of the compiler its code depends on: which file it is, and of what day.
 std::string compiler_identity(const Words &command);
-// What of the processor code for this very one depends on.
-std::string processor_identity();
-
 // A sentence for people without a compiler: what was looked for, and what to do.
 std::string no_compiler();
 

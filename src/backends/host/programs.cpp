@@ -35,6 +35,7 @@
 #include "backends/cache.hpp"
 #include "backends/host/compiler.hpp"
 #include "backends/host/native.hpp"
+#include "backends/processor.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -8,6 +8,9 @@
 #include "native.hpp"
 
 #include "backends/cache.hpp"
+#include "backends/processor.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -82,9 +85,19 @@ std::string kernel_names(cl_program program) {
     return names;
 }
 
+// What Intel's CPU driver reads from the environment: the processor to compile for, and what to leave out.
+std::string settings_of_the_driver() {
+    std::string settings;
+    for (char **entry = environ; *entry; ++entry)
+        if (std::string_view(*entry).starts_with("CL_CONFIG_"))
+            (settings += *entry) += '\n';
+    return settings;
+}
+
 std::string key_of(ep_program program, std::string_view source, const char *options) {
     const ep_device_info &info = program->device->info;
-    return cache_key(info.name, info.vendor, info.driver, options ? options : "", source);
+    return cache_key(info.name, info.vendor, info.driver, processor_identity(), settings_of_the_driver(), options ? options : "",
+                     source);
 }
 
 // The program's machine code; empty where the driver gives none.

@@ -101,6 +101,19 @@ def test_a_second_process_does_not_compile(selector, tmp_path):
     assert second < first / 2
 
 
+@pytest.mark.sycl
+def test_code_for_another_processor_is_other_code(tmp_path):
+    """Intel's driver takes the processor to compile for from the environment."""
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    kept = []
+    for target in ("core-avx2", "corei7-avx", "core-avx2"):
+        environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache"), "CL_CONFIG_CPU_TARGET_ARCH": target}
+        subprocess.run([sys.executable, script, "opencl:cpu"], env=environment, capture_output=True, timeout=120, check=True)
+        kept.append(sum(path.is_file() for path in (tmp_path / "cache").rglob("*")))
+    assert kept[1] == 2 * kept[0] and kept[2] == kept[1]
+
+
 @pytest.mark.alone
 @every_compiler
 def test_a_launch_of_a_known_kernel_does_not_compile(backend):
