@@ -56,9 +56,10 @@ inline void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
 // For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
 // at once or queued as above.
 template <auto release> void release_with_gil(void *handle) noexcept {
-    if (!Py_IsInitialized() || is_finalizing())
+    const bool here = holds_gil();
+    if (is_finalizing() || (!here && !Py_IsInitialized())) [[unlikely]]
         return;
-    if (!PyGILState_Check() || Release::is_deepest()) [[unlikely]]
+    if (!here || Release::is_deepest()) [[unlikely]]
         return enqueue_release(handle, release);
     const Release inside;
     release(handle);

@@ -183,3 +183,42 @@ class TestHalfWayThroughACollection:
             print(len(seen), seen[0][0])
         """
         assert runs(source) == "1 (0,)"
+
+
+@pytest.mark.sycl
+def test_where_there_was_a_subinterpreter_nothing_is_let_go_without_the_gil() -> None:
+    """From then on PyGILState_Check() says yes to every thread."""
+    source = """
+        import threading, time
+
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+
+        from robustness.kernels import launch
+
+        interpreters.destroy(interpreters.create())
+        calls = []
+
+        class Holder:
+            def __init__(self, array):
+                self.__sycl_usm_array_interface__ = array.__sycl_usm_array_interface__
+                self.array = array
+
+            def __del__(self):
+                calls.append(threading.get_ident())
+
+        lent = ep.asarray(Holder(ep.zeros(2, "int32", device="opencl:cpu")))
+        done = launch("slow", lent)
+        del lent
+        assert calls == [], "the kernel still uses it"
+        while not done.done:
+            time.sleep(0.01)
+        ep.empty(4 << 20, "uint8", device="host")  # lets go of what has ended, and has no GIL meanwhile
+        for _ in range(100):  # where pending calls run
+            pass
+        assert calls == [threading.get_ident()], calls
+        print("well")
+    """
+    assert runs(source) == "well"
