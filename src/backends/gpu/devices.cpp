@@ -114,7 +114,7 @@ CUmemoryPool Device::pool() {
     if (pool_ == nullptr) {
         CUmemPoolProps properties{};
         properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {native}};
+        properties.location = location_on(native);
         check(driver().cuMemPoolCreate(&pool_, &properties), "cuMemPoolCreate");
     }
     return pool_;
@@ -126,7 +126,7 @@ void Device::share_pool_with(const Device &reader) {
     if (std::find(readers_.begin(), readers_.end(), reader.native) != readers_.end())
         return;
     CUmemAccessDesc access{};
-    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {reader.native}};
+    access.location = location_on(reader.native);
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     check(driver().cuMemPoolSetAccess(shared, &access, 1), "cuMemPoolSetAccess");
     readers_.push_back(reader.native);

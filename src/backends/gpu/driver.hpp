@@ -25,4 +25,12 @@ constexpr ep_status status_of(CUresult code) {
     }
 }
 
+// By its members: headers of CUDA 13 have the number in a union, the others have not.
+inline CUmemLocation location_on(CUdevice device) {
+    CUmemLocation location{};
+    location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    location.id = device;
+    return location;
+}
+
 }  // namespace entrepot::backends::ENTREPOT_GPU

@@ -72,7 +72,7 @@ private:
 CUmemAllocationProp properties_of(const Device &device, bool with_fabric) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device.native}};
+    properties.location = location_on(device.native);
     properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR |
                                                                              (with_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : 0));
     return properties;
@@ -115,7 +115,7 @@ std::vector<CUmemAccessDesc> readers_of(const Device &device) {
         if (!can)
             check(driver().cuDeviceCanAccessPeer(&can, reader->native, device.native), "cuDeviceCanAccessPeer");
         if (can != 0)
-            readers.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, {reader->native}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+            readers.push_back({location_on(reader->native), CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
     }
     return readers;
 }

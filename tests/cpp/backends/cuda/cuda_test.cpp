@@ -304,7 +304,7 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     const Bench bench = first_device();
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {ordinal_of(bench)}};
+    properties.location = backends::cuda::location_on(ordinal_of(bench));
     const std::size_t bytes = std::size_t{2} << 20;
     CUmemGenericAllocationHandle block = 0;
     CUdeviceptr place = 0;
@@ -473,7 +473,7 @@ TEST_CASE("PTX and cubins are programs too") {
     check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal_of(bench)), "attribute");
     check(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal_of(bench)), "attribute");
     std::string log;
-    const backends::cuda::Code cubin = backends::cuda::compile({spin, {}, "", 10 * major + minor, driver().version}, log);
+    const backends::cuda::Code cubin = backends::cuda::compile({spin, {}, "", {10 * major + minor, driver().version}}, log);
     REQUIRE(cubin.image.starts_with("\x7f"));
     const std::string ptx = R"(
         .version 7.0
