@@ -233,10 +233,10 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
 }
 
 Place believe(const exchange::Reach &reach, DLDevice named) {
-    const Named &known = known_device(named);
-    if (known.kind == UsmKind::unknown) [[unlikely]]
+    const Named &entry = known_device(named);
+    if (entry.kind == UsmKind::unknown) [[unlikely]]
         return locate(reach, named);
-    return {known.device.default_context(), known.device, known.kind};
+    return {entry.device.default_context(), entry.device, entry.kind};
 }
 
 }  // namespace entrepot::dlpack
