@@ -191,7 +191,6 @@ struct ep_queue_s {
     std::shared_ptr<entrepot::backends::sycl::Turns> turns = std::make_shared<entrepot::backends::sycl::Turns>();
     std::optional<::sycl::event> last = {};  // of our last submission, where it was made with an event
     std::atomic<bool> shared = false;        // others have the native queue, and may submit to it
-    std::atomic<bool> waited = false;        // for what we submitted, since the last launch; see launch_in_order
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
     bool one_waits() const noexcept { return !is_in_order() && context->cl; }  // see Turns

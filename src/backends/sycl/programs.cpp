@@ -440,34 +440,16 @@ template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint6
 }
 
 template <int Dimensions>
-void enter(::sycl::handler &handler, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-        set_argument(handler, static_cast<int>(i), arguments[i]);
-    const auto global = native_range<Dimensions>(range.global);
-    if (is_local_chosen_by_runtime(range))
-        handler.parallel_for(global, kernel->native);
-    else
-        handler.parallel_for(::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)), kernel->native);
-}
-
-void enter(::sycl::handler &handler, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
-    switch (range.ndim) {
-    case 1:
-        return enter<1>(handler, kernel, range, arguments, count);
-    case 2:
-        return enter<2>(handler, kernel, range, arguments, count);
-    default:
-        return enter<3>(handler, kernel, range, arguments, count);
-    }
-}
-
-// Whoever has waited since the last launch will most likely wait for this one, too: an event costs him 0.2 µs here, and saves
-// 0.4 µs there. Whoever only submits has none.
-template <class Command> void launch_in_order(ep_queue queue, Command &&command) {
-    if (queue->is_in_order() && queue->waited.exchange(false, std::memory_order_relaxed))
-        in_order_with_event(queue, [&](::sycl::queue &native) { return syclex::submit_with_event(native, command); });
-    else
-        in_order(queue, [&](::sycl::queue &native) { syclex::submit(native, command); });
+void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
+    syclex::submit(native, [&](::sycl::handler &handler) {
+        for (std::size_t i = 0; i < count; ++i)
+            set_argument(handler, static_cast<int>(i), arguments[i]);
+        const auto global = native_range<Dimensions>(range.global);
+        if (is_local_chosen_by_runtime(range))
+            handler.parallel_for(global, kernel->native);
+        else
+            handler.parallel_for(::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)), kernel->native);
+    });
 }
 
 // The runtime finds a value of a wrong size only when it submits, and does not say which.
@@ -494,7 +476,16 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
         if (std::any_of(range->global, range->global + range->ndim, [](std::uint64_t items) { return items == 0; }))
             return;  // no work-items, no work
         try {
-            launch_in_order(queue, [&](::sycl::handler &handler) { enter(handler, kernel, *range, arguments, count); });
+            in_order(queue, [&](::sycl::queue &native) {
+                switch (range->ndim) {
+                case 1:
+                    return submit<1>(native, kernel, *range, arguments, count);
+                case 2:
+                    return submit<2>(native, kernel, *range, arguments, count);
+                default:
+                    return submit<3>(native, kernel, *range, arguments, count);
+                }
+            });
         } catch (const ::sycl::exception &error) {
             if (std::strstr(error.what(), "INVALID_KERNEL_ARGUMENT_SIZE"))
                 refuse_sizes(kernel, arguments, count);

@@ -279,7 +279,6 @@ template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
 
 ep_status queue_wait_submitted(ep_queue queue) {
     return guarded([&] {
-        queue->waited.store(true, std::memory_order_relaxed);
         if (std::optional<::sycl::event> last = last_of(queue))
             wait(queue, *last);
         else

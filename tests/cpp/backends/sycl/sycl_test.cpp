@@ -508,21 +508,6 @@ TEST_CASE("a kernel is refused in a queue of another context") {
     CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(elsewhere.get(), kernel.get(), &range, nullptr, arguments, 3));
 }
 
-TEST_CASE("a wait covers all launches since the last one, with an event or without") {
-    const Bench bench = first_device();
-    const Slow slow(bench);
-    const Queue queue = bench.queue();
-    for (const int launches : {1, 2, 1}) {
-        INFO(launches, " launches");
-        for (int number = 0; number < launches; ++number)
-            slow.submit(queue, number);
-        CONTRACT_OK(bench.table.queue_wait_submitted(queue.get()));
-        std::int32_t idle = 0;
-        CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
-        CHECK(idle == 1);
-    }
-}
-
 TEST_CASE("threads may launch one kernel with different arguments") {
     const Bench bench = first_device();
     const Kernel kernel = bench.kernel("kernel void put(global int *out, int value) { out[get_global_id(0)] = value; }", "put");
