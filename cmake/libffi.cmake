@@ -9,5 +9,3 @@ endif()
 add_library(entrepot_libffi INTERFACE)
 target_include_directories(entrepot_libffi SYSTEM INTERFACE "${FFI_INCLUDE_DIR}")
 target_link_libraries(entrepot_libffi INTERFACE "${FFI_LIBRARY}")
-# The extension shows none of libffi's names to those of other extensions.
-target_link_options(entrepot_libffi INTERFACE -Wl,--exclude-libs,libffi_pic.a:libffi.a)

@@ -20,6 +20,7 @@ std::optional<Words> find_compiler();
 
 // What of the compiler its code depends on: which file it is, and of what day.
 std::string compiler_identity(const Words &command);
+
 // A sentence for people without a compiler: what was looked for, and what to do.
 std::string no_compiler();
 
