@@ -34,13 +34,15 @@ from entrepot.ffi import (
 
 
 def _compiled() -> str:
+    """The library's path, made once a checkout; processes that find it missing at one time each make it, and one stays."""
     folder = Path(tempfile.gettempdir()) / f"entrepot-sample-{Path(__file__).stat().st_ino}"
     folder.mkdir(exist_ok=True)
     source, library = Path(__file__).with_name("sample.c"), folder / "libentrepot_sample.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        made = library.with_suffix(f".{id(folder)}")
-        subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-o", made, source], check=True)
-        made.replace(library)
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            made = Path(own) / library.name
+            subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-o", made, source], check=True)
+            made.replace(library)
     return str(library)
 
 
