@@ -73,6 +73,14 @@ std::optional<std::string> read(const fs::path &path, std::string_view key) {
 
 }  // namespace
 
+std::string stamp_of(const std::string &path) {
+    struct stat found{};
+    if (stat(path.c_str(), &found) != 0)
+        return {};
+    return cache_key(path, std::to_string(found.st_ino), std::to_string(found.st_size), std::to_string(found.st_mtim.tv_sec),
+                     std::to_string(found.st_mtim.tv_nsec));
+}
+
 std::string cache_directory() {
     if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
         return chosen;

@@ -20,6 +20,10 @@ template <class... Parts> std::string cache_key(const Parts &...parts) {
     return key;
 }
 
+// For the key of code that a compiler made: its file, by its path, number, size and when it was written, since an update in its
+// place changes neither the path nor, often, the version. Empty: there is no such file.
+std::string stamp_of(const std::string &path);
+
 // The directory, by the environment as it is now; empty: nothing is kept.
 std::string cache_directory();
 

@@ -1,5 +1,7 @@
 #include "backends/processor.hpp"
 
+#include <string>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #else
@@ -7,8 +9,9 @@
 #endif
 
 namespace entrepot::backends {
+namespace {
 
-std::string processor_identity() {
+std::string ask() {
     std::string identity;
 #if defined(__x86_64__)
     for (const unsigned leaf : {0u, 1u, 7u, 0x80000001u, 0x80000002u, 0x80000003u, 0x80000004u}) {
@@ -26,6 +29,13 @@ std::string processor_identity() {
             identity += line + '\n';
 #endif
     return identity;
+}
+
+}  // namespace
+
+const std::string &processor_identity() {
+    static const std::string *const identity = new std::string(ask());  // never destroyed: programs are built until the very end
+    return *identity;
 }
 
 }  // namespace entrepot::backends

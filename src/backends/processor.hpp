@@ -4,7 +4,7 @@
 
 namespace entrepot::backends {
 
-// What of the processor code for this very one depends on.
-std::string processor_identity();
+// What of the processor code for this very one depends on. Asked once: a virtual machine leaves itself for each such question.
+const std::string &processor_identity();
 
 }  // namespace entrepot::backends

@@ -1,5 +1,7 @@
 #include "backends/gpu/rtc.hpp"
 
+#include "backends/cache.hpp"
+
 #include <dlfcn.h>
 #include <sys/stat.h>
 

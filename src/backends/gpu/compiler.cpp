@@ -2,8 +2,6 @@
 
 #include "backends/cache.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -83,14 +81,6 @@ Code unpacked(const std::string &content) {
 }
 
 }  // namespace
-
-std::string stamp_of(const std::string &path) {
-    struct stat found;
-    if (stat(path.c_str(), &found) != 0)
-        return {};
-    return std::to_string(found.st_size) + " bytes of " + std::to_string(found.st_mtim.tv_sec) + "." +
-           std::to_string(found.st_mtim.tv_nsec);
-}
 
 std::string compiler_version() {
     const Rtc &newest = newest_rtc();

@@ -35,9 +35,6 @@ Words all_options(const Rtc &rtc, const Request &request);
 // Whether the option brings in files, which may change without the request changing.
 bool names_file(const std::string &option);
 
-// The file, by its size and when it was written: an update in its place changes neither its path nor, often, its version.
-std::string stamp_of(const std::string &path);
-
 // What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
 std::string identity(const Rtc &rtc);
 

@@ -1,6 +1,7 @@
 // The system's C++ compiler: found in the environment, run by posix_spawn.
 #include "backends/host/compiler.hpp"
 
+#include "backends/cache.hpp"
 #include "backends/host/native.hpp"
 
 #include <entrepot/core/interrupt.hpp>
@@ -8,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,10 +174,8 @@ std::string compiler_identity(const Words &command) {
     std::string identity;
     for (const std::string &word : command) {  // "ccache g++": each program counts
         const std::optional<std::string> program = word.starts_with("-") ? std::nullopt : find_program(word);
-        struct stat status{};
-        if (program && stat(program->c_str(), &status) == 0)
-            identity += *program + ' ' + std::to_string(status.st_ino) + ' ' + std::to_string(status.st_size) + ' ' +
-                        std::to_string(status.st_mtim.tv_sec) + '.' + std::to_string(status.st_mtim.tv_nsec) + '\n';
+        if (program)
+            identity += stamp_of(*program) + '\n';
     }
     for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
         identity += environment(name, "") + '\n';

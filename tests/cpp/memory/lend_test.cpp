@@ -4,9 +4,13 @@
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/pool.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/refusal.hpp"
 #include "memory/device_memory.hpp"
@@ -35,6 +39,14 @@ bool is_given_out(void *block) {
 
 // A block that no way leads back from; its name is in leaks.supp.
 void *lend_for_good(const Queue &queue) { return lend(1000, {queue, true}); }
+
+// Of a thread's: what it does when it ends, in the order that its variables have.
+struct AtTheEnd {
+    std::function<void()> work;
+    explicit AtTheEnd(std::function<void()> given) : work(std::move(given)) {}
+    AtTheEnd(const AtTheEnd &) = delete;
+    ~AtTheEnd() { work(); }
+};
 
 // On a thread of its own, which keeps no stream beyond its end.
 template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); }
@@ -188,15 +200,9 @@ TEST_CASE("what a thread lends while it ends is given to nobody once another thr
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     void *late = nullptr;
-    struct Late {
-        Queue queue;
-        void **lent;
-        Late(const Queue &of, void *&put) : queue(of), lent(&put) {}
-        ~Late() { *lent = lend_for_good(queue); }
-    };
     std::thread([&] {
-        thread_local std::optional<Late> ends_last;
-        ends_last.emplace(stream, late);
+        thread_local std::optional<AtTheEnd> ends_last;
+        ends_last.emplace([&] { late = lend_for_good(stream); });
         take_back(lend(1000, {stream, true}));
     }).join();
     take_back(late);
@@ -208,19 +214,13 @@ TEST_CASE("what a thread lends while it ends is given to nobody once another thr
 TEST_CASE("a thread that ends may still lend and take back") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
-    struct Late {
-        Queue queue;
-        bool *is_done;
-        Late(const Queue &of, bool &done) : queue(of), is_done(&done) {}
-        ~Late() {
-            take_back(lend(1000, {queue, true}));
-            *is_done = true;
-        }
-    };
     bool is_done = false;
     std::thread([&] {
-        thread_local std::optional<Late> ends_last;
-        ends_last.emplace(stream, is_done);
+        thread_local std::optional<AtTheEnd> ends_last;
+        ends_last.emplace([&] {
+            take_back(lend(1000, {stream, true}));
+            is_done = true;
+        });
         take_back(lend(1000, {stream, true}));
     }).join();
     CHECK(is_done);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,6 +41,22 @@ TEST_CASE("what was kept is found by its key alone") {
     CHECK_FALSE(cached("cuda", "some other key"));
     keep_cached("cuda", "some key", "newer");
     CHECK(cached("cuda", "some key") == "newer");
+}
+
+TEST_CASE("a file is stamped anew by what changes it in its place") {
+    const fs::path file = fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "library";
+    std::ofstream(file) << "first";
+    const std::string first = stamp_of(file);
+    CHECK_FALSE(first.empty());
+    CHECK(stamp_of(file) == first);
+    const fs::file_time_type written = fs::last_write_time(file);
+    fs::last_write_time(file, written + std::chrono::seconds(1));
+    CHECK(stamp_of(file) != first);
+    std::ofstream(file) << "longer";
+    fs::last_write_time(file, written);
+    CHECK(stamp_of(file) != first);
+    fs::remove(file);
+    CHECK(stamp_of(file).empty());
 }
 
 TEST_CASE("a file that was cut short or changed is as if it were not there") {
