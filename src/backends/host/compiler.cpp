@@ -177,9 +177,7 @@ std::string compiler_identity(const Words &command) {
         if (program)
             identity += stamp_of(*program) + '\n';
     }
-    for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
-        identity += environment(name, "") + '\n';
-    return identity;
+    return identity + environment("LIBRARY_PATH", "");
 }
 
 std::string no_compiler() {

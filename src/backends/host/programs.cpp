@@ -149,7 +149,7 @@ void write_file(const std::string &path, std::string_view content) {
 
 // What the code depends on: the processor stands for -march=native. Empty: on files that nobody has named to us.
 std::string key_of(const Words &command, std::string_view source) {
-    if (source.find("#include \"") != source.npos)
+    if (names_files(source))
         return {};
     std::string key = cache_key(compiler_identity(command), processor_identity(), source);
     for (const std::string &word : command) {
