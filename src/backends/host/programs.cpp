@@ -316,7 +316,11 @@ std::byte *thread_block(std::size_t bytes) {
     static thread_local Block block;
     if (block.size < bytes) {
         ::operator delete(std::exchange(block.memory, nullptr), std::align_val_t{block_alignment});
-        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}));
+        block.size = 0;
+        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}, std::nothrow));
+        if (block.memory == nullptr)
+            refuse(EP_OUT_OF_MEMORY, "a group of the kernel keeps ", bytes,
+                   " bytes of local and private memory, and the host has no such block left");
         block.size = bytes;
     }
     return block.memory;
