@@ -49,7 +49,7 @@ const Backend &backend_of(const Queue &queue) { return queue.backend(); }
 
 // Only SYCL's objects are passed by address and by capsule.
 template <class T> void *sycl_native(const T &object, const char *what) {
-    if (std::string_view(backend_of(object).name()) != "sycl")
+    if (!backend_of(object).is_sycl())
         throw Error(ErrorKind::device, what, " is not a SYCL object: it belongs to the ", backend_of(object).name(), " backend");
     return object.native();
 }
