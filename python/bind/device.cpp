@@ -49,7 +49,7 @@ const Backend &backend_of(const Queue &queue) { return queue.backend(); }
 
 // Only SYCL's objects are passed by address and by capsule.
 template <class T> void *sycl_native(const T &object, const char *what) {
-    if (std::string_view(backend_of(object).name()) != "sycl")
+    if (!backend_of(object).is_sycl())
         throw Error(ErrorKind::device, what, " is not a SYCL object: it belongs to the ", backend_of(object).name(), " backend");
     return object.native();
 }
@@ -448,20 +448,6 @@ void bind_event(nb::module_ &m) {
 
 // --------------------------------------------------------------- programs
 
-std::optional<ep_dialect> dialect_from(const std::optional<std::string> &name) {
-    if (!name)
-        return std::nullopt;
-    for (const DialectRow &row : dialect_table)
-        if (*name == row.name)
-            return row.dialect;
-    std::string known;
-    for (const DialectRow &row : dialect_table)
-        known += (known.empty() ? "'" : ", '") + std::string(row.name) + "'";
-    throw Error(ErrorKind::value, "dialect: one of ", known, " was expected, not '", *name, "'");
-}
-
-const char *name_of(ep_dialect dialect) { return std::ranges::find(dialect_table, dialect, &DialectRow::dialect)->name; }
-
 // SPIR-V and binaries come as bytes, sources as either.
 std::string_view source_from(nb::handle source) {
     char *bytes = nullptr;
@@ -481,7 +467,7 @@ Program make_program(nb::handle source, nb::handle device, const std::optional<s
     const Device where = device.is_none() ? registry::current_device() : device_from(device.ptr());
     const Context in = context.is_none() ? Context() : context_from(context.ptr());
     const std::string_view text = source_from(source);
-    const std::optional<ep_dialect> spoken = dialect_from(dialect);
+    const std::optional<ep_dialect> spoken = dialect ? std::optional(dialect_from(*dialect)) : std::nullopt;
     return without_gil([&] { return Program(text, where, spoken, options, in); });
 }
 

@@ -329,7 +329,7 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
         owners.push_back(owner);
 }
 
-Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal) {
+Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
     {
         const std::lock_guard locked(live().mutex);
         if (Record *known = live().find(backend, handle)) {
@@ -344,7 +344,6 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool i
         record->backend = &backend;
         record->handle = handle;
         record->number = ++queues_made;
-        record->immortal = immortal;
         record->foreign.store(foreign, std::memory_order_relaxed);
         ep_context context;
         backend.call(&ep_backend::queue_context, handle, &context);

@@ -175,7 +175,7 @@ void Memory::after_producer(const Queue &queue) const {
         record_->noted.store(queue.identity()->number, std::memory_order_release);
         return;
     }
-    Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
+    Ordering *const ordering = made_ordering(*record_);  // without the lock: nobody else has the memory yet
     ordering->begin(*record_);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
     publish(*record_, *ordering);

@@ -114,6 +114,7 @@ struct World {
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
+    std::function<void()> queue_begins;             // what another thread does just before the next queue is made
     std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
     std::function<void()> meanwhile, after_record;  // what another thread does just before the next event is recorded, and after
 
@@ -404,6 +405,8 @@ inline void enter_queues(ep_backend &table) {
     table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
         return guarded([&](World &w) {
             ++w.calls.queue_create;
+            if (const auto meanwhile = std::exchange(w.queue_begins, {}))
+                meanwhile();
             if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
                 refuse(EP_INVALID, "the device is not in the context");
             auto *made = new ep_queue_s;

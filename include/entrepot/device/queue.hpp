@@ -178,7 +178,7 @@ private:
     bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
-    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
+    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign);
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;

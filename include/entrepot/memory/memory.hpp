@@ -1,7 +1,7 @@
 // Memory: one allocation, owned or borrowed, and the state of ordering that all views of it share.
 //
-// There is exactly one way to let go: a block goes back to its resource, a deleter runs, or an owner is released. Letting
-// go never blocks and is deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
+// There is exactly one way to let go: a block goes back to its resource, or an owner is released. Letting go never blocks and is
+// deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
 #pragma once
 #include <entrepot/device/queue.hpp>
 #include <entrepot/memory/usm_kind.hpp>

@@ -31,7 +31,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray.get());
     const Memory &memory = array_of(self).memory();
     // An owner that several arrays share is visited by none: the collector would count its one reference several times.
-    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+    if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
 }

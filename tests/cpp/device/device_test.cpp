@@ -73,6 +73,21 @@ TEST_CASE("the default context and queue of a device are made once") {
     CHECK(queue.is_in_order());
 }
 
+TEST_CASE("who makes a default queue while another thread does leaves nothing behind") {
+    const std::uint32_t fresh[] = {1, 2};
+    const Device device = fake::device(1).partition_by_counts(fresh)[0];
+    device.default_context();
+    const int queues = fake::world().alive.queues;
+    const Queue *faster = nullptr;
+    fake::world().queue_begins = [&] { faster = &device.default_queue(); };
+    CHECK(&device.default_queue() == faster);
+    CHECK(fake::world().alive.queues == queues + 1);
+    {
+        const Queue copy = *faster;
+    }
+    CHECK(fake::world().alive.queues == queues + 1);
+}
+
 TEST_CASE("a sub-device uses its root's default context where the runtime lets it, else one of its own") {
     const std::uint32_t served[] = {1, 1}, alone[] = {2, 1};
     const Device device = fake::device(1);
