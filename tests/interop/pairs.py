@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import sys
 import time
 import weakref
@@ -126,6 +127,7 @@ class Way:
     dtypes: Sequence[str] = ("int32",)
     cannot: Mapping[str, Cannot] = field(default_factory=dict)
     alignment: int = 1  # of the addresses that it takes
+    more_dtypes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that need another package as well: its marker
     at_once: bool = False  # no call waits on the host for work of the device
 
     def __str__(self) -> str:
@@ -434,7 +436,7 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
         yield "order", out_order if goes_out else in_order
     if place in CUDA and way.at_once:
         yield "at once", out_at_once if goes_out else in_at_once
-    for dtype in way.dtypes:
+    for dtype in itertools.chain(way.dtypes, *way.more_dtypes.values()):
         yield f"dtype {dtype}", (out_dtype if goes_out else in_dtype)(dtype)
 
 
@@ -452,6 +454,8 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
         for place in way.places:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]
+                dtype = name.removeprefix("dtype ")
+                marks += [getattr(pytest.mark, need) for need, dtypes in way.more_dtypes.items() if dtype in dtypes]
                 cases.append(pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks))
 
     @pytest.mark.parametrize(("check", "way", "place"), cases)
