@@ -61,7 +61,10 @@ def as_argument(array: ep.Array) -> Any:
 
 NO_FLAG = "tensors of tvm_ffi have no read-only flag"
 CANNOT_MAKE = Cannot.lacks(NO_FLAG, "read-only")
-CANNOT_TAKE = {"read-only": Cannot(NO_FLAG, AssertionError)}
+CANNOT_TAKE = {
+    "read-only": Cannot(NO_FLAG, AssertionError),
+    "sub-devices": Cannot("DLPack has no word for a context; a.host() is the host's", ep.ExchangeError),
+}
 
 WAYS = [
     In("asarray(t)", PEER, ep.asarray, dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
