@@ -17,7 +17,9 @@ inline constexpr OddProducer inverted_producers[] = {
     {"dpctl.memory", "_Memory",
      "emits the constant True and calls it 'writable'; dpctl's parser does not look at it. Believed, it would make all memory of "
      "dpctl read-only"},
-    {"onedal", "table", "emits is_mutable (and a list in place of the tuple): scikit-learn-intelex, onedal/datatypes"},
+    {"onedal", "table",
+     "emits is_mutable (and a list in place of the tuple): scikit-learn-intelex, onedal/datatypes, in builds with SYCL; PyPI's "
+     "wheels have none"},
 };
 
 // DLPack: the memory must never be written, and the tensor is one that cannot say so.
