@@ -388,7 +388,10 @@ void bind_queue(nb::module_ &m) {
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
         .def("wait", &wait_and_release<Queue>,
              "Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.")
-        .def("record", &record, "An Event that is done when all that the queue holds now is done.")
+        .def(
+            "record", &record,
+            "An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,\n"
+            "and in a process that was forked from one that used the device.")
         .def_prop_ro(
             "device", [](const Queue &self) { return self.device(); }, "The device that runs its work.")
         .def_prop_ro(
@@ -555,7 +558,9 @@ void bind_functions(nb::module_ &m) {
         "device_context", [](nb::handle device) { return queue_from(device.ptr()); }, "device"_a,
         "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
         "queue:`` makes it\n"
-        "current in this thread, so that what names no device uses it.");
+        "current in this thread, so that what names no device uses it.\n\n"
+        "Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither\n"
+        "device nor queue.");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
           "Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.");
 }

@@ -362,7 +362,10 @@ class Queue:
         """
 
     def record(self) -> Event:
-        """An Event that is done when all that the queue holds now is done."""
+        """
+        An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,
+        and in a process that was forked from one that used the device.
+        """
 
     @property
     def device(self) -> Device:
@@ -532,6 +535,9 @@ def device_context(device: object) -> Queue:
     """
     A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
     current in this thread, so that what names no device uses it.
+
+    Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither
+    device nor queue.
     """
 
 def backends() -> list[tuple[str, bool, str]]:
