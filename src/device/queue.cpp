@@ -87,14 +87,15 @@ struct Event::Promised final : Event::Record {
         Queue::Record &record = *queue_.record_;
         if (position_ > record.completed.load(std::memory_order_acquire))
             kept_ = position_ <= record.last_event_position ? record.last_event : queue_.mark(locked, EP_EVENT_EXACT);
-        forget(locked);
+        leave_place();
         is_kept_.store(true, std::memory_order_release);  // last: whoever sees it may end this
     }
 
 private:
-    void forget(const std::unique_lock<std::mutex> &) noexcept {
+    // Whether it was there.
+    bool leave_place() noexcept {
         Promised *self = this;
-        queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+        return queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
     }
 
     Queue queue_;
@@ -103,12 +104,13 @@ private:
     std::atomic<bool> is_kept_{false};
 };
 
-// In the child of a fork nobody asks any more, and the lock may be another thread's for ever.
+// Whoever keeps a promise of the queue's takes it out of its place first: one that is still there is nobody else's, and most go
+// so, unasked for. One that has been taken is kept, with the lock held; in the child of a fork nobody does that any more, and the
+// lock may be another thread's for ever.
 Event::Promised::~Promised() {
-    if (is_kept_.load(std::memory_order_acquire) || !fork_guard::is_usable(*backend))
+    if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
         return;
     const std::unique_lock locked(queue_.record_->mutex);
-    forget(locked);
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle) {
@@ -500,17 +502,14 @@ Event Queue::promise() const {
 // Of another thread, who submitted beside us.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
-    Event::Promised *other = nullptr;
-    while (!record_->promised.compare_exchange_strong(other, &promised, std::memory_order_acq_rel)) {
-        other->keep(locked);  // which leaves the place, and a third thread may take it
-        other = nullptr;
-    }
+    if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel))
+        other->keep(locked);
 }
 
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const promised = record_->promised.load(std::memory_order_acquire))
+    if (Event::Promised *const promised = record_->promised.exchange(nullptr, std::memory_order_acq_rel))
         promised->keep(locked);
 }
 
