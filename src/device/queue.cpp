@@ -409,16 +409,16 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. False where another thread
-// has begun to capture the queue meanwhile: the event is of its graph.
-bool Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
+// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. The number of the capture
+// that the queue is in by now, and 0 where it is in none: else nothing is kept, for the event may be of the graph.
+std::uint64_t Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
     Event event = Event::adopt(backend(), record_event(backend(), handle(), flags));
-    if (capture() != 0)
-        return false;
+    if (const std::uint64_t captured = capture())
+        return captured;
     record_->last_event = std::move(event);
     record_->last_event_position = covered;
-    return true;
+    return 0;
 }
 
 bool Queue::is_known_idle() const noexcept {
@@ -446,7 +446,7 @@ namespace {
 }  // namespace
 
 const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags) const {
-    if (!try_mark(locked, flags))
+    if (try_mark(locked, flags) != 0)
         refuse_captured();
     return record_->last_event;
 }
@@ -480,10 +480,14 @@ Event Queue::record() const {
         return Event();
     // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
     const bool is_known = !is_foreign() && !is_profiling();
-    if (const std::uint64_t captured = capture())
-        return mark_captured(captured);
     std::unique_lock locked(record_->mutex);
-    return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
+    if (is_known && position() <= record_->last_event_position)
+        return record_->last_event;
+    const std::uint64_t captured = try_mark(locked, EP_EVENT_EXACT);
+    if (captured == 0) [[likely]]
+        return record_->last_event;
+    locked.unlock();
+    return mark_captured(captured);
 }
 
 // Of a queue that others submit to as well, or that measures time, it has to be this very moment.
@@ -560,7 +564,7 @@ bool Queue::ask_done(Position position) const {
         return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
-    return try_mark(locked) && is_past_last_event(locked);
+    return try_mark(locked) == 0 && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {
