@@ -35,10 +35,11 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 
 // With the lock held, or nobody else who has the memory.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    const std::uint64_t first = ordering.entries.empty() ? 0 : ordering.entries.front().queue.identity()->number;
-    const bool is_of_one = std::ranges::all_of(
-        ordering.entries, [&](const Memory::Ordering::Entry &entry) { return entry.queue.identity()->number == first; });
-    record.noted.store(is_of_one ? first : Memory::Record::by_several, std::memory_order_release);
+    const std::uint64_t last = ordering.entries.empty() ? 0 : ordering.entries.back().queue.identity()->number;
+    const bool is_of_one = std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
+        return entry.queue.identity()->number == last || entry.waited_by == last;
+    });
+    record.noted.store(is_of_one ? last : Memory::Record::by_several, std::memory_order_release);
 }
 
 }  // namespace
@@ -58,24 +59,30 @@ void Memory::Ordering::begin(Record &record) {
     entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
 }
 
+bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
+    if (capture == 0 && in_capture != 0)  // nobody outside waits for what is captured, but for what runs
+        return false;
+    if (later == Access::write)  // comes after all that the queue did or has waited for
+        return queue == by || waited_by == by.identity()->number;
+    return queue == by && access == Access::read;
+}
+
+bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept {
+    if (entries.empty() || entries.back().queue != queue || entries.back().access != access || entries.back().capture != capture)
+        return false;
+    for (auto entry = entries.begin(); entry != entries.end() - 1; ++entry)
+        if (entry->is_behind(access, queue, capture))
+            return false;
+    Entry &last = entries.back();
+    last.position = std::max(position, last.position);
+    last.waited_by = 0;
+    last.is_producers = false;
+    return true;
+}
+
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                             std::vector<Entry> &left) {
-    const auto is_behind = [&](const Entry &entry) {
-        if (entry.capture == 0 && capture != 0)  // nobody outside waits for what is captured, but for what runs
-            return false;
-        if (access == Access::write)  // comes after all that the queue did or has waited for
-            return entry.queue == queue || entry.waited_by == queue.identity()->number;
-        return entry.queue == queue && entry.access == Access::read;
-    };
-    // The queue does again what was done last: most launches write what they wrote, and read what was written once.
-    if (!entries.empty() && entries.back().queue == queue && entries.back().access == access &&
-        entries.back().capture == capture && std::none_of(entries.begin(), entries.end() - 1, is_behind)) [[likely]] {
-        Entry &last = entries.back();
-        last.position = std::max(position, last.position);
-        last.waited_by = 0;
-        last.is_producers = false;
-        return;
-    }
+    const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry))
@@ -163,6 +170,8 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
     Ordering *const ordering = made_ordering(*record_);
     std::vector<Ordering::Entry> left;
     const std::lock_guard lock(ordering->mutex());
+    if (!record_->home && ordering->repeat(access, queue, position, capture)) [[likely]]
+        return;
     ordering->begin(*record_);
     ordering->note(access, queue, position, capture, left);
     publish(*record_, *ordering);

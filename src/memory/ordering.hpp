@@ -15,6 +15,9 @@ struct Memory::Ordering {
         std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
         bool is_producers = false;    // from before the memory was borrowed
         std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
+
+        // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
+        bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
     };
 
     // What an access has to come behind: the latest of one queue, of what runs or of what one graph has.
@@ -35,6 +38,9 @@ struct Memory::Ordering {
     // the caller, who drops them without it.
     void begin(Record &record);
     void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, std::vector<Entry> &left);
+    // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
+    // once. Else false. Of which queue everything is stays as it was published.
+    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept;
     void drop_done(std::vector<Entry> &left);
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before.

@@ -145,8 +145,8 @@ public:
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
-        // Of which queue everything is that is noted in `ordering`, or in `home`: its number, `by_several`, or 0 where nothing
-        // is. To be read without the lock.
+        // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
+        // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
         std::atomic<std::uint64_t> noted{0};
         static constexpr std::uint64_t by_several = ~std::uint64_t{0};
         void *data = nullptr;
