@@ -187,7 +187,7 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
         if (!nb::inst_ready(self))
             throw Error(ErrorKind::type, "launch: the kernel was never initialised");
-        return nb::cast(submit(*nb::inst_ptr<Launcher>(self), args, kwargs)).release().ptr();
+        return moved_into_object(submit(*nb::inst_ptr<Launcher>(self), args, kwargs));
     } catch (...) {
         raise_current();
         return nullptr;

@@ -12,11 +12,7 @@
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <entrepot/memory/release.hpp>
 
-#include <nanobind/nanobind.h>
-
 #include <structmember.h>
-
-namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
@@ -114,7 +110,7 @@ Event submit(Launcher *launcher, std::span<PyObject *const> given, PyObject *kwn
 PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        return nb::cast(submit(launcher_of(self), {args, count}, kwnames)).release().ptr();
+        return moved_into_object(submit(launcher_of(self), {args, count}, kwnames));
     });
 }
 
