@@ -26,8 +26,8 @@ template <class T> T *ours(PyObject *object) {
     return is_one && nanobind::inst_ready(object) ? nanobind::inst_ptr<T>(object) : nullptr;
 }
 
-// A new object that holds the value. A cast of nanobind's would look first whether there is an object for the place where the value
-// is now: never, of one that moves.
+// A new object that holds the value. A cast of nanobind's would look first whether there is an object for the place where the
+// value is now: never, of one that moves.
 template <class T> PyObject *moved_into_object(T &&value) {
     using Value = std::remove_cvref_t<T>;
     static_assert(std::is_rvalue_reference_v<T &&> && std::is_nothrow_move_constructible_v<Value>);
