@@ -108,8 +108,9 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
                      from_strides.data());
     }
     const Queue::Position position = queue.submitted();
-    from.memory().after(Access::read, queue, position, capture);
-    to.memory().after(Access::write, queue, position, capture);
+    Memory::After after(queue, position, capture);
+    after.note(Access::read, from.memory());
+    after.note(Access::write, to.memory());
     return {queue, position};
 }
 

@@ -188,7 +188,7 @@ private:
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
-    bool try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    std::uint64_t try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
     bool is_past_last_event(const std::unique_lock<std::mutex> &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 

@@ -34,7 +34,7 @@ constexpr std::size_t most_versions = 64;
 VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
     std::vector<VersionPtr> &versions = kernel->versions;
-    if (const VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
+    if (VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
         return last;
     if (!kernel->function)  // the collector has been here, and others of its garbage still launch
         throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
