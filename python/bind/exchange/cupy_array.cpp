@@ -22,7 +22,8 @@ namespace {
 
 using cai::speaker;
 
-const Interned data_name = "data", ptr_name = "ptr", shape_name = "shape", strides_name = "strides", dtype_name = "dtype",
+// The shape and the strides as CuPy has them, a list for each who asks: without the underscore they are that list made a tuple.
+const Interned data_name = "data", ptr_name = "ptr", shape_name = "_shape", strides_name = "_strides", dtype_name = "dtype",
                is_contiguous_name = "_c_contiguous", interface_name = "__cuda_array_interface__";
 
 bool probe(PyTypeObject *type) {
@@ -67,12 +68,21 @@ struct Attributes {
     Reference descr;  // its dtype
 };
 
-void read_tuple(const Reference &tuple, PyObject *name, Numbers &numbers) {
-    if (!PyTuple_Check(tuple.get()) || static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get())) > Layout::max_ndim)
-        throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no tuple of at most ", Layout::max_ndim, " numbers");
-    numbers.count = static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get()));
+[[noreturn]] void refuse_numbers(PyObject *name) {
+    throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no list of at most ", Layout::max_ndim, " numbers");
+}
+
+// No Python code runs here, so the list stays as it is.
+void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
+    const Exclusive exclusive(list.get());
+    if (!PyList_Check(list.get()) || static_cast<std::size_t>(PyList_GET_SIZE(list.get())) > Layout::max_ndim)
+        refuse_numbers(name);
+    numbers.count = static_cast<std::size_t>(PyList_GET_SIZE(list.get()));
     for (std::size_t axis = 0; axis < numbers.count; ++axis) {
-        const long long number = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(axis)));
+        PyObject *const item = PyList_GET_ITEM(list.get(), static_cast<Py_ssize_t>(axis));
+        if (!PyLong_Check(item))
+            refuse_numbers(name);
+        const long long number = PyLong_AsLongLong(item);
         if (number == -1 && PyErr_Occurred())
             throw PythonError{};
         numbers.values[axis] = number;
@@ -86,10 +96,10 @@ void read_attributes(PyObject *object, StreamFunction current_stream, Attributes
     if (!out.descriptor.data && PyErr_Occurred())
         throw PythonError{};
     out.descr = checked(get.dtype(object, dtype_name));
-    read_tuple(checked(get.shape(object, shape_name)), shape_name, out.shape);
+    read_list(checked(get.shape(object, shape_name)), shape_name, out.shape);
     out.descriptor.shape = out.shape.extents();
     if (checked(get.is_contiguous(object, is_contiguous_name)).get() != Py_True) {
-        read_tuple(checked(get.strides(object, strides_name)), strides_name, out.strides);
+        read_list(checked(get.strides(object, strides_name)), strides_name, out.strides);
         if (out.strides.count != out.shape.count)
             throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
         out.descriptor.strides = out.strides.values.data();
