@@ -72,8 +72,8 @@ template <auto place_of> Memory borrow_by(const Descriptor &d, Owner &&owner) {
         const UsmKind kind = kind_of(d.device) == UsmKind::unknown ? UsmKind::device : kind_of(d.device);
         return Memory::borrow(d.data, 0, kind, device, device.default_context(), std::move(owner));
     }
-    const Place place = place_of(d.reach, d.device);
-    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, place.context, std::move(owner));
+    Place place = place_of(d.reach, d.device);
+    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, std::move(place.context), std::move(owner));
 }
 
 void require_version(DLPackVersion found) {

@@ -129,7 +129,7 @@ std::optional<Array> import_object(PyObject *object, const ImportRequest &reques
 Array import_array(PyObject *object, const ImportRequest &request) { return *import_object(object, request); }
 
 Array import_operand(PyObject *object) {
-    RestAfterTheEnd rest;
+    RestUnlessThrown rest;
     Array array = is_array(object) ? array_of(object) : import_array(object, {});
     rest.came_back();
     return array;
