@@ -316,7 +316,7 @@ typedef struct ep_backend {
     ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
                                const char *options, const ep_sink *log, ep_program *program); /* blocks */
     void (*program_release)(ep_program program);
-    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel);
+    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel); /* blocks: it may compile a template */
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
     void (*kernel_release)(ep_kernel kernel);
     /* `cooperation` is NULL for groups that know nothing of each other. */
