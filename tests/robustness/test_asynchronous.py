@@ -21,7 +21,8 @@ from malformed import Speaker
 from places import SYCL, Place
 from robustness.kernels import launch
 from robustness.settling import settles
-from tensors import Versioned, content
+from tables import Table, table_of
+from tensors import Deleter, DLDataType, DLDevice, DLTensor, Versioned, content
 
 pytestmark = [pytest.mark.sycl, pytest.mark.alone]
 
@@ -329,6 +330,24 @@ def host_kernel() -> ep.Kernel:
     return ep.Program(HOST_SOURCE, "host").kernel("slow")
 
 
+def ask_as_extension() -> None:
+    table = c_interface()
+    unsigned, host = 1, 1
+    table.release(table.empty(1, (ctypes.c_int64 * 1)(1 << 20), unsigned, 8, b"opencl:cpu", host))
+
+
+def ask_by_exchange_table() -> None:
+    """With the GIL held, though the table asks for no such thing."""
+    with memory.use_resource(memory.direct()):
+        device = ep.empty(1, "uint8", device="opencl:cpu", kind="device").__dlpack_device__()
+    tensor = DLTensor(device=DLDevice(*device), ndim=1, dtype=DLDataType(1, 8, 1))
+    tensor.shape = (ctypes.c_int64 * 1)(1 << 20)
+    allocate = ctypes.cast(table_of(ep.Array).allocate, ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, Table.SetError))
+    made, set_error = ctypes.c_void_p(), Table.SetError(lambda _, kind, message: print(kind, message))
+    assert allocate(ctypes.addressof(tensor), ctypes.addressof(made), None, set_error) == 0
+    Deleter(Versioned.from_address(made.value).deleter)(made.value)
+
+
 class TestOtherThreads:
     """A SYCL queue cannot be made to wait for the host's work: the thread does, and other threads run meanwhile."""
 
@@ -357,12 +376,21 @@ class TestOtherThreads:
         done = host_kernel[1](array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host")))
         self.waits_for(done, standstill, lambda: hand_over(array))
 
-    def test_memory_that_work_still_has(self, standstill: Callable[[], float]) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "ask"),
+        [
+            (memory.MemoryUSMHost, lambda: memory.MemoryUSMHost(1 << 20)),
+            (memory.MemoryUSMHost, ask_as_extension),
+            (memory.MemoryUSMDevice, ask_by_exchange_table),
+        ],
+        ids=["memory", "extension", "exchange_table"],
+    )
+    def test_memory_that_work_still_has(self, standstill: Callable[[], float], kind: type, ask: Callable[[], object]) -> None:
         with memory.use_resource(memory.pool(memory.limit(2 << 20, memory.direct()))):
-            used, kept = memory.MemoryUSMHost(1 << 20), memory.MemoryUSMHost(1 << 20)
+            used, kept = kind(1 << 20, queue=ep.Queue("opencl:cpu")), kind(1 << 20)
             done = launch("slow", ep.asarray(used).view("int32"))
             del used
-            self.waits_for(done, standstill, lambda: memory.MemoryUSMHost(1 << 20))
+            self.waits_for(done, standstill, ask)
             del kept
 
     def test_an_extension_works_on_its_queue(self, host_kernel: ep.Kernel, standstill: Callable[[], float]) -> None:

@@ -60,8 +60,10 @@ public:
     // to the graph too, as keep_for_graph says; it may wait on the host.
     // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
     // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
-    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
-                           Resource *resource = nullptr);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+    // The latter, or what stands for it: callers from Python wait without the GIL.
+    using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment);
     // The same from the current resource, tried once: none where there is no such memory left, without waiting for any.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
 
