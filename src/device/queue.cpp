@@ -408,10 +408,13 @@ bool Queue::is_idle() const {
 }
 
 // Records an event behind everything that was submitted so far, and keeps it for whoever asks next. False where another thread
-// has begun to capture the queue meanwhile: the event is of its graph.
+// has begun to capture the queue meanwhile: the event is of its graph; and where a prompt one cannot be had.
 bool Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
-    Event event = Event::adopt(backend(), record_event(backend(), handle(), flags));
+    const ep_event marked = record_event(backend(), handle(), flags);
+    if (!marked)
+        return false;
+    Event event = Event::adopt(backend(), marked);
     if (capture() != 0)
         return false;
     record_->last_event = std::move(event);
@@ -419,8 +422,17 @@ bool Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) 
     return true;
 }
 
+// The lock, unless another thread may have it for as long as it is kept in the runtime.
+std::unique_lock<std::mutex> Queue::lock_promptly() const {
+    return backend().may_block_submissions() ? std::unique_lock(record_->mutex, std::try_to_lock)
+                                             : std::unique_lock(record_->mutex);
+}
+
+// The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of the call that records it.
+bool Queue::is_known() const noexcept { return !is_foreign() && !is_profiling(); }
+
 bool Queue::is_known_idle() const noexcept {
-    return !is_foreign() && !is_profiling() && position() <= record_->completed.load(std::memory_order_acquire);
+    return is_known() && position() <= record_->completed.load(std::memory_order_acquire);
 }
 
 // Not kept: what comes later in the queue, when the capture has ended, is not behind it.
@@ -476,12 +488,25 @@ Event Queue::record() const {
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
-    // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
-    const bool is_known = !is_foreign() && !is_profiling();
     if (const std::uint64_t captured = capture())
         return mark_captured(captured);
     std::unique_lock locked(record_->mutex);
-    return is_known && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
+    return is_known() && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
+}
+
+std::optional<Event> Queue::try_record() const {
+    fork_guard::require_usable(backend());
+    if (is_known_idle())
+        return Event();
+    if (capture() != 0)
+        return std::nullopt;
+    const std::unique_lock locked = lock_promptly();
+    if (!locked)
+        return std::nullopt;
+    const bool has_event = is_known() && position() <= record_->last_event_position;
+    if (!has_event && !try_mark(locked, EP_EVENT_EXACT | EP_EVENT_PROMPT))
+        return std::nullopt;
+    return record_->last_event;
 }
 
 // Of a queue that others submit to as well, or that measures time, it has to be this very moment.
@@ -546,7 +571,9 @@ bool Queue::is_past_last_event(const std::unique_lock<std::mutex> &) const {
 
 bool Queue::ask_done(Position position) const {
     fork_guard::require_usable(backend());
-    std::unique_lock locked(record_->mutex);
+    const std::unique_lock locked = lock_promptly();
+    if (!locked)
+        return false;
     // A hand-over in a graph is none that anybody outside of it has to come behind.
     if (record_->last_event.capture() != 0)
         return true;
@@ -561,7 +588,7 @@ bool Queue::ask_done(Position position) const {
         return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
-    return try_mark(locked) && is_past_last_event(locked);
+    return try_mark(locked, EP_EVENT_PROMPT) && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {

@@ -24,6 +24,9 @@ public:
     const char *name() const noexcept { return api_->name; }
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
+    // Whether the thread may be kept that submits to a queue, or marks one: until another has waited for the queue, or for what
+    // the runtime cannot put before it.
+    bool may_block_submissions() const noexcept { return is_sycl_; }
 
     // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
     void check(ep_status status) const {
@@ -71,7 +74,7 @@ private:
     struct DeviceTable;
 
     const ep_backend *api_;
-    bool is_host_;
+    bool is_host_, is_sycl_;
     std::unique_ptr<DeviceTable> devices_;
 };
 

@@ -97,6 +97,8 @@ public:
     void wait() const;  // blocks; throws DeviceError for errors of asynchronous work
     bool is_idle() const;
     Event record() const;  // done when all that the queue holds now is done
+    // The same for those whom nobody may keep waiting; nullopt where another thread would, or the queue is captured.
+    std::optional<Event> try_record() const;
     // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
@@ -184,6 +186,8 @@ private:
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
+    bool is_known() const noexcept;       // positions tell all that there is to know of it, and events no times
+    std::unique_lock<std::mutex> lock_promptly() const;
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -107,9 +108,10 @@ public:
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    // What no queue of this backend can be made to wait for, or no graph that the queue is captured into, `wait` waits for here;
-    // callers from Python release the GIL in it.
-    using Wait = void (*)(const Event &event);
+    // What may block runs in `wait`, with no lock held; callers from Python release the GIL there. That is all of it where a
+    // backend's submissions may (Backend::may_block_submissions), and else what no queue of this backend can be made to wait for,
+    // or no graph that the queue is captured into.
+    using Wait = void (*)(const std::function<void()> &blocking);
     void before(Access access, const Queue &queue, Wait wait = wait_here) const;
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
@@ -128,7 +130,7 @@ public:
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
 
-    static void wait_here(const Event &event) { event.wait(); }
+    static void wait_here(const std::function<void()> &blocking) { blocking(); }
 
     // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
     // keeps its owner, for as long as the graph, or what was made of it, may run.
