@@ -2,6 +2,7 @@
 #include <entrepot/python/c_api.h>
 
 #include "adapters/adapters.hpp"
+#include "allocate.hpp"
 #include "array/array.hpp"
 #include "errors.hpp"
 #include "exchange/host_turn.hpp"
@@ -13,8 +14,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
-using entrepot::Array;
+using entrepot::Array, entrepot::Queue;
 
 // A handle: the array, and what it is as plain C.
 struct entrepot_array {
@@ -33,9 +35,20 @@ struct entrepot_array {
         view.device = array.device().selector().c_str();
     }
 
+    // One for as long as the handle is there: whoever submits to what native_queue has given out is in the order that before_use
+    // and after_use see to, though Array::queue may give another by now.
+    const Queue &queue() {
+        std::call_once(queue_is_chosen_, [this] { queue_ = array.queue(); });
+        return queue_;
+    }
+
     const Array array;
     entrepot_view view;
     std::atomic<std::uint32_t> references{1};
+
+private:
+    std::once_flag queue_is_chosen_;
+    Queue queue_;
 };
 
 namespace entrepot::python {
@@ -121,26 +134,26 @@ entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t
         if (kind < ENTREPOT_KIND_HOST || kind > ENTREPOT_KIND_SHARED)
             throw Error(ErrorKind::value, "empty: ", kind, " is no USM kind");
         const Queue queue = selector ? registry::select(selector).default_queue() : registry::current_queue();
-        return new entrepot_array(
-            Array::empty({shape, static_cast<std::size_t>(ndim)}, dtype, static_cast<UsmKind>(kind), queue));
+        const Extents extents{shape, static_cast<std::size_t>(ndim)};
+        return new entrepot_array(Array::empty(extents, dtype, static_cast<UsmKind>(kind), queue, 0, allocate));
     });
 }
 
 void *native_queue(entrepot_array *handle) {
     return guarded<void *>(nullptr,
-                           [&] { return handle->array.device().backend().is_host() ? nullptr : handle->array.queue().native(); });
+                           [&] { return handle->array.device().backend().is_host() ? nullptr : handle->queue().native(); });
 }
 
 int before_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        handle->array.memory().before(access_of(writes), handle->array.queue(), wait_without_gil);
+        handle->array.memory().before(access_of(writes), handle->queue(), wait_without_gil);
         return 0;
     });
 }
 
 int after_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        const Queue &queue = handle->array.queue();
+        const Queue &queue = handle->queue();
         handle->array.memory().after(access_of(writes), queue, queue.submitted());
         return 0;
     });

@@ -497,7 +497,9 @@ void bind_program(nb::module_ &m) {
              [](const Program &self) {
                  return std::string("<entrepot.Program in ") + name_of(self.dialect()) + " for " + self.device().selector() + ">";
              })
-        .def("kernel", &Program::kernel, "name"_a, "The kernel of that name. Raises KernelError where there is none.")
+        .def(
+            "kernel", [](const Program &self, const std::string &name) { return without_gil([&] { return self.kernel(name); }); },
+            "name"_a, "The kernel of that name. Raises KernelError where there is none.")
         .def_prop_ro("log", &Program::log, "What the compiler said.")
         .def_prop_ro(
             "device", [](const Program &self) { return self.device(); }, "The device that it was built for.")

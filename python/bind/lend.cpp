@@ -1,4 +1,5 @@
 // The functions that entrepot.allocators gives to other libraries: PyTorch's are C functions, CuPy's are called from Python.
+#include "allocate.hpp"
 #include "gil.hpp"
 #include "init.hpp"
 #include "owner.hpp"
@@ -31,7 +32,7 @@ std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t str
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
     if (stream > thread_stream)  // the default streams belong to nobody
         where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<decref>});
-    return reinterpret_cast<std::uintptr_t>(lend(nbytes, where));
+    return reinterpret_cast<std::uintptr_t>(lend(nbytes, where, allocate));
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 
 namespace entrepot {
 
-Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment) {
+Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment,
+                   Memory::Allocate allocate) {
     Layout layout(shape);
     const auto bytes = static_cast<std::size_t>(layout.nbytes(dtype.itemsize()));
-    Memory memory = Memory::allocate(bytes, kind, queue, alignment);
+    Memory memory = allocate(bytes, kind, queue, alignment);
     void *data = memory.data();
     return Array(std::move(memory), data, dtype, std::move(layout), false, queue);
 }

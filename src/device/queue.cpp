@@ -408,20 +408,31 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. The number of the capture
-// that the queue is in by now, and 0 where it is in none: else nothing is kept, for the event may be of the graph.
-std::uint64_t Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
+// Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
+Queue::Marked Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
-    Event event = Event::adopt(backend(), record_event(backend(), handle(), flags));
+    const ep_event marked = record_event(backend(), handle(), flags);
+    if (!marked)
+        return {};
+    Event event = Event::adopt(backend(), marked);
     if (const std::uint64_t captured = capture())
-        return captured;
+        return {false, captured};
     record_->last_event = std::move(event);
     record_->last_event_position = covered;
-    return 0;
+    return {true, 0};
 }
 
+// The lock, unless another thread may have it for as long as it is kept in the runtime.
+std::unique_lock<std::mutex> Queue::lock_promptly() const {
+    return backend().may_block_submissions() ? std::unique_lock(record_->mutex, std::try_to_lock)
+                                             : std::unique_lock(record_->mutex);
+}
+
+// The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of the call that records it.
+bool Queue::is_known() const noexcept { return !is_foreign() && !is_profiling(); }
+
 bool Queue::is_known_idle() const noexcept {
-    return !is_foreign() && !is_profiling() && position() <= record_->completed.load(std::memory_order_acquire);
+    return is_known() && position() <= record_->completed.load(std::memory_order_acquire);
 }
 
 // Not kept: what comes later in the queue, when the capture has ended, is not behind it.
@@ -445,7 +456,7 @@ namespace {
 }  // namespace
 
 const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags) const {
-    if (try_mark(locked, flags) != 0)
+    if (!try_mark(locked, flags).is_kept)
         refuse_captured();
     return record_->last_event;
 }
@@ -477,16 +488,29 @@ Event Queue::record() const {
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
-    // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of this very call.
-    const bool is_known = !is_foreign() && !is_profiling();
     std::unique_lock locked(record_->mutex);
-    if (is_known && position() <= record_->last_event_position)
+    if (is_known() && position() <= record_->last_event_position)
         return record_->last_event;
-    const std::uint64_t captured = try_mark(locked, EP_EVENT_EXACT);
-    if (captured == 0) [[likely]]
+    const Marked marked = try_mark(locked, EP_EVENT_EXACT);
+    if (marked.is_kept) [[likely]]
         return record_->last_event;
     locked.unlock();
-    return mark_captured(captured);
+    return mark_captured(marked.capture);
+}
+
+std::optional<Event> Queue::try_record() const {
+    fork_guard::require_usable(backend());
+    if (is_known_idle())
+        return Event();
+    if (capture() != 0)
+        return std::nullopt;
+    const std::unique_lock locked = lock_promptly();
+    if (!locked)
+        return std::nullopt;
+    const bool has_event = is_known() && position() <= record_->last_event_position;
+    if (!has_event && !try_mark(locked, EP_EVENT_EXACT | EP_EVENT_PROMPT).is_kept)
+        return std::nullopt;
+    return record_->last_event;
 }
 
 // Of a queue that others submit to as well, or that measures time, it has to be this very moment.
@@ -548,7 +572,9 @@ bool Queue::is_past_last_event(const std::unique_lock<std::mutex> &) const {
 
 bool Queue::ask_done(Position position) const {
     fork_guard::require_usable(backend());
-    std::unique_lock locked(record_->mutex);
+    const std::unique_lock locked = lock_promptly();
+    if (!locked)
+        return false;
     // A hand-over in a graph is none that anybody outside of it has to come behind.
     if (record_->last_event.capture() != 0)
         return true;
@@ -563,7 +589,7 @@ bool Queue::ask_done(Position position) const {
         return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
-    return try_mark(locked) == 0 && is_past_last_event(locked);
+    return try_mark(locked, EP_EVENT_PROMPT).is_kept && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {

@@ -269,14 +269,14 @@ DLManagedTensor *to_legacy(const Array &array, DLDevice device) {
     return &exported->legacy;
 }
 
-Array allocate(const DLTensor &prototype) {
+Array allocate(const DLTensor &prototype, Memory::Allocate get) {
     const Dtype dtype = dtype_of(prototype.dtype, flag_subbyte_type_padded);
     const bool on_host = prototype.device.device_type == kDLCPU;
     const Device device = on_host ? registry::host() : device_at(prototype.device);
     const UsmKind named = kind_of(prototype.device);
     const UsmKind kind = on_host ? UsmKind::host : named == UsmKind::unknown ? UsmKind::device : named;
     try {
-        return Array::empty(shape_of(prototype), dtype, kind, device.default_queue());
+        return Array::empty(shape_of(prototype), dtype, kind, device.default_queue(), 0, get);
     } catch (const Error &error) {
         if (error.kind() == ErrorKind::allocation)
             throw;

@@ -59,23 +59,14 @@ public:
     }
 
     // The items whose work is done. Never blocks.
-    std::vector<Item> take_finished() {
-        while (pass_finished_uses()) {
-        }
-        do {
-            seal_quarantines();
-        } while (end_quarantines());  // then what gathered behind a batch has its turn
-        const std::lock_guard lock(mutex_);
-        count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
-        return std::exchange(finished_, {});
-    }
+    std::vector<Item> take_finished() { return taken_finished(false); }
 
     // Blocks until all that waits is done, and returns it. What failed work holds stays.
     std::vector<Item> wait_for_all() {
-        std::vector<Item> all = take_finished();
+        std::vector<Item> all = taken_finished(true);
         // One round may bring an item no further than from its uses into quarantine; two that bring nothing never will.
         for (int fruitless = 0; fruitless < 2 && !is_empty() && wait_for_some(); ++fruitless)
-            for (Item &item : take_finished()) {
+            for (Item &item : taken_finished(true)) {
                 all.push_back(std::move(item));
                 fruitless = -1;
             }
@@ -118,6 +109,17 @@ private:
         std::uint64_t number = 0;  // of the batch
         bool sealed = false;
     };
+
+    std::vector<Item> taken_finished(bool may_block) {
+        while (pass_finished_uses()) {
+        }
+        do {
+            seal_quarantines(may_block);
+        } while (end_quarantines());  // then what gathered behind a batch has its turn
+        const std::lock_guard lock(mutex_);
+        count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
+        return std::exchange(finished_, {});
+    }
 
     static bool is_later(const Waiting &a, const Waiting &b) noexcept { return a.uses.back().position > b.uses.back().position; }
 
@@ -183,7 +185,7 @@ private:
     }
 
     // Guards what has gathered in wards that have no batch.
-    void seal_quarantines() {
+    void seal_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
             const std::lock_guard lock(mutex_);
@@ -196,7 +198,7 @@ private:
         }
         for (auto &[context, number] : fresh) {
             std::vector<Event> guards;
-            const bool guarded = record_guards(context, guards);
+            const bool guarded = record_guards(context, may_block, guards);
             const std::lock_guard lock(mutex_);
             const auto ward = find_batch(context, number);
             if (guarded) {
@@ -209,7 +211,7 @@ private:
         }
     }
 
-    static bool record_guards(const Context &context, std::vector<Event> &guards) noexcept {
+    static bool record_guards(const Context &context, bool may_block, std::vector<Event> &guards) noexcept {
         try {
             if (!may_call(context.backend()))
                 return false;
@@ -220,10 +222,12 @@ private:
             for (const Queue &queue : live_queues(context)) {
                 if (queue.capture() != 0)  // an event of a graph is never done
                     return false;
-                if (queue.is_foreign() || !queue.is_idle())
-                    guards.push_back(queue.record());
-                if (!guards.empty() && guards.back().capture() != 0)  // another thread has begun one
+                if (!queue.is_foreign() && queue.is_idle())
+                    continue;
+                std::optional<Event> event = may_block ? queue.record() : queue.try_record();
+                if (!event || event->capture() != 0)  // another thread waits for the queue, or has begun a capture
                     return false;
+                guards.push_back(*std::move(event));
             }
             return true;
         } catch (...) {

@@ -5,7 +5,6 @@
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream.hpp>
-#include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/release.hpp>
 #include <memory/fork_safe_mutex.hpp>
 
@@ -230,12 +229,12 @@ LentStream cuda_stream(int device, void *stream) {
     return {wrap(on, number), number == thread_stream};
 }
 
-void *lend(std::size_t bytes, const LentStream &stream) {
+void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate) {
     if (bytes == 0)
         return nullptr;
     if (stream.is_of_thread && !thread_has_ended)
         own_streams.end_left();
-    Memory memory = Memory::allocate(bytes, UsmKind::device, stream.queue);
+    Memory memory = allocate(bytes, UsmKind::device, stream.queue, 0);
     void *const pointer = memory.data();
     Loans::only().enter(pointer, {std::move(memory), stream.queue, stream.is_of_thread ? own_stream(stream.queue) : nullptr});
     return pointer;

@@ -208,6 +208,10 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
     return allocated<allocate_block>(bytes, kind, queue, alignment, resource);
 }
 
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+    return allocate(bytes, kind, queue, alignment, nullptr);
+}
+
 Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
     try {
         if (queue.capture() != 0) [[unlikely]]

@@ -155,14 +155,21 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
         return now != 0 && now != capture;
     };
     std::erase_if(uses, is_elsewhere);  // what is captured into another graph does not run now
-    for (const Ordering::Blocker &use : uses) {
-        const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
-        const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
-        if (&use.queue.backend() == &queue.backend() && event.capture() == capture) [[likely]]
-            queue.wait_for(event);
-        else
-            wait(event);
-    }
+    const auto come_behind = [&](Wait on_host) {
+        for (const Ordering::Blocker &use : uses) {
+            const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
+            const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
+            if (&use.queue.backend() == &queue.backend() && event.capture() == capture) [[likely]]
+                queue.wait_for(event);
+            else if (!event.is_done())
+                on_host([&] { event.wait(); });
+        }
+    };
+    const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
+    if (may_block(queue) || std::ranges::any_of(uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
+        wait([&] { come_behind(wait_here); });
+    else
+        come_behind(wait);
     if (capture != 0)  // in the graph only, and what the queue does after it is not behind what runs now
         std::erase_if(uses, [](const Ordering::Blocker &use) { return use.capture == 0; });
     const std::lock_guard lock(ordering->mutex);

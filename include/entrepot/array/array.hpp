@@ -23,7 +23,8 @@ public:
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
     // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.
-    static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+    static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
+                       Memory::Allocate allocate = Memory::allocate);
 
     const Memory &memory() const noexcept { return memory_; }
     void *data() const noexcept { return data_; }

@@ -112,7 +112,8 @@ typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER
 /* ----------------------------------------------------------------- events */
 
 typedef enum ep_event_flag {
-    EP_EVENT_EXACT = 1u << 0 /* a host that waits for it goes on when it is done, though later work of the queue is not */
+    EP_EVENT_EXACT = 1u << 0, /* a host that waits for it goes on when it is done, though later work of the queue is not */
+    EP_EVENT_PROMPT = 1u << 1 /* does not block: *event is NULL, and nothing marked, where another thread would keep us */
 } ep_event_flag;
 
 /* ----------------------------------------------------------------- memory */
@@ -277,7 +278,8 @@ typedef struct ep_backend {
      * more; on any thread, and nothing of the runtime may be called there. */
     ep_status (*queue_keep)(ep_queue queue, void *user, void (*let_go)(void *user));
 
-    /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. */
+    /* events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. Like any submission of "sycl", both
+     * block while another thread waits for the queue, where that is one of OpenCL. */
     /* Done when all that the queue holds now is done. `flags` of ep_event_flag. */
     ep_status (*event_record)(ep_queue queue, uint32_t flags, ep_event *event);
     /* Done when all that the context holds now is done, also in queues that nobody here knows; EP_UNSUPPORTED where the runtime
@@ -316,7 +318,7 @@ typedef struct ep_backend {
     ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
                                const char *options, const ep_sink *log, ep_program *program); /* blocks */
     void (*program_release)(ep_program program);
-    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel);
+    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel); /* blocks: it may compile a template */
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
     void (*kernel_release)(ep_kernel kernel);
     /* `cooperation` is NULL for groups that know nothing of each other. */

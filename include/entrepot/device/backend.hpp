@@ -25,6 +25,9 @@ public:
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
+    // Whether the thread may be kept that submits to a queue, or marks one: until another has waited for the queue, or for what
+    // the runtime cannot put before it.
+    bool may_block_submissions() const noexcept { return is_sycl_; }
 
     // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
     void check(ep_status status) const {

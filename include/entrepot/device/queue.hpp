@@ -97,6 +97,8 @@ public:
     void wait() const;  // blocks; throws DeviceError for errors of asynchronous work
     bool is_idle() const;
     Event record() const;  // done when all that the queue holds now is done
+    // The same for those whom nobody may keep waiting; nullopt where another thread would, or the queue is captured.
+    std::optional<Event> try_record() const;
     // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
     // that nobody keeps costs nothing. For what was submitted just now.
     Event promise() const;
@@ -184,11 +186,19 @@ private:
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
+    bool is_known() const noexcept;       // positions tell all that there is to know of it, and events no times
+    std::unique_lock<std::mutex> lock_promptly() const;
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
-    std::uint64_t try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    // What became of an event of try_mark: kept, or the graph's that the queue is captured into by now, or nothing, as one that
+    // may keep nobody waiting.
+    struct Marked {
+        bool is_kept = false;
+        std::uint64_t capture = 0;
+    };
+    Marked try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
     bool is_past_last_event(const std::unique_lock<std::mutex> &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 

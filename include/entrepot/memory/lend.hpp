@@ -1,6 +1,6 @@
 // Lending: our resources as the allocator of another library, which knows blocks by their address and the streams of CUDA.
 #pragma once
-#include <entrepot/device/queue.hpp>
+#include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
 
@@ -18,8 +18,8 @@ struct LentStream {
 LentStream cuda_stream(int device, void *stream);
 
 // Device memory of the resource that is current for the device, ready for work of the stream; nullptr for 0 bytes. Throws as
-// Memory::allocate does.
-void *lend(std::size_t bytes, const LentStream &stream);
+// `allocate` does, which gets it.
+void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate = Memory::allocate);
 
 // All that the stream of `lend` has been given so far comes before the next user. Whoever works with the block on another
 // stream has made that one wait, as for the pools of CuPy and PyTorch. Never blocks; an address that was not lent is ignored.

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -62,8 +63,10 @@ public:
     // to the graph too, as keep_for_graph says; it may wait on the host.
     // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
     // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
-    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
-                           Resource *resource = nullptr);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+    // The latter, or what stands for it: callers from Python wait without the GIL.
+    using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment);
     // The same from the current resource, tried once: none where there is no such memory left, without waiting for any.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
 
@@ -107,9 +110,10 @@ public:
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    // What no queue of this backend can be made to wait for, or no graph that the queue is captured into, `wait` waits for here;
-    // callers from Python release the GIL in it.
-    using Wait = void (*)(const Event &event);
+    // What may block runs in `wait`, with no lock held; callers from Python release the GIL there. That is all of it where a
+    // backend's submissions may (Backend::may_block_submissions), and else what no queue of this backend can be made to wait for,
+    // or no graph that the queue is captured into.
+    using Wait = void (*)(const std::function<void()> &blocking);
     void before(Access access, const Queue &queue, Wait wait = wait_here) const;
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
@@ -129,7 +133,7 @@ public:
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
 
-    static void wait_here(const Event &event) { event.wait(); }
+    static void wait_here(const std::function<void()> &blocking) { blocking(); }
 
     // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
     // keeps its owner, for as long as the graph, or what was made of it, may run.

@@ -1,6 +1,7 @@
 // Array → C exchange API: the function table that entrepot.Array publishes in its type, as one static capsule.
 #include "exports.hpp"
 
+#include "../allocate.hpp"
 #include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
@@ -43,11 +44,15 @@ const char *builtin_name(ErrorKind kind) noexcept {
     return row.also ? row.also : row.base ? "RuntimeError" : row.name;
 }
 
-// Works without the GIL.
+// Consumers call with the GIL or without it.
+Memory memory_for(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+    return holds_gil() ? python::allocate(bytes, kind, queue, alignment) : Memory::allocate(bytes, kind, queue, alignment);
+}
+
 int allocate_tensor(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
                     void (*set_error)(void *error_ctx, const char *kind, const char *message)) {
     try {
-        const Array array = allocate(*prototype);
+        const Array array = dlpack::allocate(*prototype, memory_for);
         *out = to_managed(array, prototype->device);
         return 0;
     } catch (const Error &error) {

@@ -16,10 +16,7 @@ inline void give_host_its_turn(const Array &array) {
     memory.mark_escaped();
 }
 
-// Where the core has to wait for an event of another backend, as Memory::Wait.
-inline void wait_without_gil(const Event &event) {
-    if (!event.is_done())
-        without_gil([&] { event.wait(); });
-}
+// Where the core may block, as Memory::Wait.
+inline void wait_without_gil(const std::function<void()> &blocking) { without_gil(blocking); }
 
 }  // namespace entrepot::python

@@ -14,8 +14,7 @@ bool is_done(const ::sycl::event &event) {
 // The last event of an in-order queue costs less than a barrier, but belongs to the work: whoever waits for it waits, with
 // Intel's CPU driver (2026.2), for later work as well; and in a queue that measures time it would say when that work was done,
 // perhaps long ago, and not when the mark was reached.
-::sycl::event mark(ep_queue queue, std::uint32_t flags) {
-    const std::lock_guard lock(queue->turns->mutex);
+::sycl::event mark(ep_queue queue, std::uint32_t flags, const std::unique_lock<std::mutex> &) {
     if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING) || (flags & EP_EVENT_EXACT))
         return queue->native.ext_oneapi_submit_barrier();
     const auto last = queue->native.ext_oneapi_get_last_event();
@@ -24,8 +23,13 @@ bool is_done(const ::sycl::event &event) {
 
 ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
     return guarded([&] {
+        *event = nullptr;
+        const std::unique_lock lock = flags & EP_EVENT_PROMPT ? prompt_turn(queue) : std::unique_lock(queue->turns->mutex);
+        if (!lock)
+            return;
+        ::sycl::event marked = mark(queue, flags, lock);
         *event = new ep_event_s{
-            {1}, mark(queue, flags), retained(queue->context), queue->error, queue->one_waits() ? queue->turns : nullptr};
+            {1}, std::move(marked), retained(queue->context), queue->error, queue->one_waits() ? queue->turns : nullptr};
     });
 }
 

@@ -282,16 +282,19 @@ template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit
     queue->last = submit(queue->native);
 }
 
-// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order. A queue that
-// somebody else waits for is not idle: nobody is kept here until that wait ends.
-inline bool is_idle(ep_queue queue) {
+// The right to ask the queue, or to mark it; none where somebody waits for the queue, so that nobody is kept until that ends.
+inline std::unique_lock<std::mutex> prompt_turn(ep_queue queue) {
     std::unique_lock lock(queue->turns->mutex, std::defer_lock);
-    while (!lock.try_lock()) {
-        if (queue->turns->waiting.load() != 0)
-            return false;
+    while (!lock.try_lock() && queue->turns->waiting.load() == 0)
         std::this_thread::yield();
-    }
-    return queue->native.ext_oneapi_empty();
+    return lock;
+}
+
+// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order. A queue that
+// somebody else waits for is not idle.
+inline bool is_idle(ep_queue queue) {
+    const std::unique_lock lock = prompt_turn(queue);
+    return lock && queue->native.ext_oneapi_empty();
 }
 
 // A kernel of ours, built for one device.

@@ -305,11 +305,16 @@ TEST_CASE("who waits for an out-of-order queue keeps nobody from asking, nor for
     std::int32_t idle = 1;
     CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
     CHECK((idle == 0 && !waited));
+    ep_event marked = first.get();
+    CONTRACT_OK(bench.table.event_record(queue.get(), EP_EVENT_PROMPT, &marked));
+    CHECK((marked == nullptr && !waited));
     CONTRACT_OK(bench.table.event_wait(first.get()));
     CHECK(!waited);
     waiter.join();
     CONTRACT_OK(bench.table.queue_is_idle(queue.get(), &idle));
     CHECK(idle == 1);
+    CONTRACT_OK(bench.table.event_record(queue.get(), EP_EVENT_PROMPT, &marked));
+    CHECK(Event(marked, bench.table.event_release) != nullptr);
 }
 
 TEST_CASE("events order queues of different contexts, wrapped events too, without the host") {

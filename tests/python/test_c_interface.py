@@ -1,0 +1,37 @@
+"""The C interface's queue of an array: one for as long as the handle is there. (The rest is tested by extensions that use it.)"""
+
+from __future__ import annotations
+
+import pytest
+
+import entrepot as ep
+from c_interface import c_interface
+
+
+class Foreign:
+    """Memory of a context of its own, and no queue in it: what its work goes to is one of ours."""
+
+    def __init__(self, device: ep.Device) -> None:
+        self.context = ep.Context([device])
+        self.memory = ep.empty(4, "float32", kind="shared", queue=ep.Queue(device, context=self.context))
+        self.__sycl_usm_array_interface__ = dict(self.memory.__sycl_usm_array_interface__, syclobj=self.context)
+
+
+@pytest.mark.sycl
+def test_the_queue_stays_though_many_are_asked_for() -> None:
+    table = c_interface()
+    objects = [Foreign(ep.device("opencl:cpu")) for _ in range(20)]
+    handles = [table.from_object(each, 0) for each in objects]
+    queues = [table.native_queue(handle) for handle in handles]
+    assert len(set(queues)) == len(queues)
+    assert [table.native_queue(handle) for handle in handles] == queues
+    for handle in handles:
+        table.release(handle)
+
+
+@pytest.mark.host
+def test_the_host_has_none() -> None:
+    table = c_interface()
+    handle = table.from_object(bytearray(4), 0)
+    assert table.native_queue(handle) is None
+    table.release(handle)
