@@ -6,7 +6,7 @@
 #                   PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
 #   make peer-suites  the peers' own test suites, pointed at our drop-ins
 #   make conformance  what `entrepot check` finds in the peers, into docs/conformance.md
-#   make bench      our times and the peers', side by side
+#   make bench      our times and the peers', side by side; PEERS=all adds PyTorch's and HIP Python's
 #   make docs       the documentation, into build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)

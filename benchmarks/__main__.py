@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 from . import adapters, bindings, copies, exchange, kernels, launches, memory, runtime, startup
@@ -16,6 +17,23 @@ TOPICS = {
     "bindings": bindings.pairs,
     "kernels": kernels.pairs,
 }
+
+#: Rows that go without a word where their peer is not installed: topic, rows, the peer's module.
+OF_PEERS = [
+    ("exchange", "asarray(torch CPU)", "torch"),
+    ("adapters", "all, against HIP Python", "rocm"),
+    ("bindings", "all, against HIP Python", "rocm"),
+    ("kernels", "against Numba", "numba"),
+]
+
+
+def left_out(names: list[str]) -> list[str]:
+    """A line for each of these rows that the topics will not have here."""
+    return [
+        f"not measured: {topic}, {rows}: {module} is not installed; `make bench PEERS=all` brings it"
+        for topic, rows, module in OF_PEERS
+        if (not names or topic in names) and importlib.util.find_spec(module) is None
+    ]
 
 
 def main(names: list[str]) -> int:
@@ -50,6 +68,7 @@ def main(names: list[str]) -> int:
         topic = startup.results()
         print_table(topic)
         results += topic
+    print("", *left_out(names), sep="\n", end="")
     missed = [result.pair.what for result in results if not result.reached]
     print(f"\n{len(results) - len(missed)} of {len(results)} ratios reached" + "".join(f"\n  missed: {what}" for what in missed))
     return 1 if missed else 0

@@ -234,15 +234,18 @@ def nothing() -> None:
 
 
 def launches() -> list[Result]:
-    """An empty kernel with two arrays and two scalars."""
-    array = ep.zeros(4, "float32", device="cuda:0")
+    """An empty kernel with two arrays and two scalars: in a queue of our own, and in one that others may submit to as well."""
+    queue, shared_queue = ep.Queue("cuda:0"), ep.Queue("cuda:0")
+    shared_queue.__cuda_stream__()
+    array, shared = (ep.zeros(4, "float32", queue=each) for each in (queue, shared_queue))
     names: dict[str, Any] = {
-        "array": array, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "array": array, "shared": shared, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
         "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1), "n": np.int32(2),
         "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"), **cuda_core_names(),
     }  # fmt: skip
     sides: dict[str, Side] = {
         "ours": (calls_of("launch(array, array, typed_x, typed_n)", names), nothing),
+        "shared queue": (calls_of("launch(shared, shared, typed_x, typed_n)", names), nothing),
         "of NumPy": (calls_of("launch(array, array, x, n)", names), nothing),
         "CuPy": (calls_of("raw((1,), (128,), (theirs, theirs, x, n))", names), nothing),
         "cuda.core": (calls_of("core_launch(stream, config, kernel, memory, memory, x, n)", names), nothing),
@@ -259,6 +262,7 @@ def launches() -> list[Result]:
     if library:
         at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
         found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"]))
+        found.append(Result(Pair("empty kernel, shared queue", "", "", 0), ns["shared queue"], ns["driver"]))
     return found
 
 

@@ -326,9 +326,23 @@ entrepot._core.Queue.wait_for$:
     def wait_for(self, other: object, /) -> None:
         \doc
 
-entrepot._core.Launcher.__call__$:
-    def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
-                 cluster: int | tuple[int, ...] | None = None) -> Event: ...
+entrepot._core.Launcher$:
+    @final
+    class Launcher:
+        """
+        A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+
+        Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and
+        LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory
+        is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a
+        tuple as the range: those of a cluster share their local memory. Both are CUDA's.
+
+        Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError
+        where groups of the device cannot work together in that way.
+        """
+
+        def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
+                     cluster: int | tuple[int, ...] | None = None) -> Event: ...
 
 entrepot._core.(Dtype|Device).__reduce__$:
     def __reduce__(self) -> tuple[object, ...]: ...

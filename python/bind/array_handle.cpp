@@ -34,7 +34,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
         return 0;
     const Memory &memory = nb::inst_ptr<Shared>(self)->memory;
     // As of arrays: an owner that several share is visited by none.
-    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+    if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
 }

@@ -58,6 +58,24 @@ static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) &&
               ENTREPOT_KIND_DEVICE == static_cast<int>(UsmKind::device) &&
               ENTREPOT_KIND_SHARED == static_cast<int>(UsmKind::shared));
 
+// What compiled extensions rely on: no version moves what an earlier one had.
+constexpr std::size_t slot(std::size_t number) { return number * sizeof(void (*)()); }
+static_assert(offsetof(entrepot_c_api, version) == 0 && offsetof(entrepot_c_api, from_object) == slot(1) &&
+                  offsetof(entrepot_c_api, to_object) == slot(2) && offsetof(entrepot_c_api, retain) == slot(3) &&
+                  offsetof(entrepot_c_api, release) == slot(4) && offsetof(entrepot_c_api, view) == slot(5) &&
+                  offsetof(entrepot_c_api, empty) == slot(6) && offsetof(entrepot_c_api, native_queue) == slot(7) &&
+                  offsetof(entrepot_c_api, before_use) == slot(8) && offsetof(entrepot_c_api, after_use) == slot(9) &&
+                  offsetof(entrepot_c_api, wait_for_host) == slot(10),
+              "version 1");
+static_assert(offsetof(entrepot_c_api, argument) == slot(11), "version 2");
+static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shape) == 8 &&
+                  offsetof(entrepot_view, strides) == 16 && offsetof(entrepot_view, size) == 24 &&
+                  offsetof(entrepot_view, ndim) == 32 && offsetof(entrepot_view, dtype_code) == 36 &&
+                  offsetof(entrepot_view, dtype_bits) == 37 && offsetof(entrepot_view, dtype_lanes) == 38 &&
+                  offsetof(entrepot_view, itemsize) == 40 && offsetof(entrepot_view, kind) == 44 &&
+                  offsetof(entrepot_view, read_only) == 48 && offsetof(entrepot_view, device) == 56,
+              "version 1");
+
 // Runs the body of a table function; an exception becomes Python's, and `failed` the result.
 template <class Result, class Body> Result guarded(Result failed, Body body) noexcept {
     try {

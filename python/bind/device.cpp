@@ -49,7 +49,7 @@ const Backend &backend_of(const Queue &queue) { return queue.backend(); }
 
 // Only SYCL's objects are passed by address and by capsule.
 template <class T> void *sycl_native(const T &object, const char *what) {
-    if (std::string_view(backend_of(object).name()) != "sycl")
+    if (!backend_of(object).is_sycl())
         throw Error(ErrorKind::device, what, " is not a SYCL object: it belongs to the ", backend_of(object).name(), " backend");
     return object.native();
 }
@@ -388,7 +388,10 @@ void bind_queue(nb::module_ &m) {
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
         .def("wait", &wait_and_release<Queue>,
              "Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.")
-        .def("record", &record, "An Event that is done when all that the queue holds now is done.")
+        .def(
+            "record", &record,
+            "An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,\n"
+            "and in a process that was forked from one that used the device.")
         .def_prop_ro(
             "device", [](const Queue &self) { return self.device(); }, "The device that runs its work.")
         .def_prop_ro(
@@ -448,20 +451,6 @@ void bind_event(nb::module_ &m) {
 
 // --------------------------------------------------------------- programs
 
-std::optional<ep_dialect> dialect_from(const std::optional<std::string> &name) {
-    if (!name)
-        return std::nullopt;
-    for (const DialectRow &row : dialect_table)
-        if (*name == row.name)
-            return row.dialect;
-    std::string known;
-    for (const DialectRow &row : dialect_table)
-        known += (known.empty() ? "'" : ", '") + std::string(row.name) + "'";
-    throw Error(ErrorKind::value, "dialect: one of ", known, " was expected, not '", *name, "'");
-}
-
-const char *name_of(ep_dialect dialect) { return std::ranges::find(dialect_table, dialect, &DialectRow::dialect)->name; }
-
 // SPIR-V and binaries come as bytes, sources as either.
 std::string_view source_from(nb::handle source) {
     char *bytes = nullptr;
@@ -481,7 +470,7 @@ Program make_program(nb::handle source, nb::handle device, const std::optional<s
     const Device where = device.is_none() ? registry::current_device() : device_from(device.ptr());
     const Context in = context.is_none() ? Context() : context_from(context.ptr());
     const std::string_view text = source_from(source);
-    const std::optional<ep_dialect> spoken = dialect_from(dialect);
+    const std::optional<ep_dialect> spoken = dialect ? std::optional(dialect_from(*dialect)) : std::nullopt;
     return without_gil([&] { return Program(text, where, spoken, options, in); });
 }
 
@@ -571,7 +560,9 @@ void bind_functions(nb::module_ &m) {
         "device_context", [](nb::handle device) { return queue_from(device.ptr()); }, "device"_a,
         "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
         "queue:`` makes it\n"
-        "current in this thread, so that what names no device uses it.");
+        "current in this thread, so that what names no device uses it.\n\n"
+        "Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither\n"
+        "device nor queue.");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
           "Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.");
 }

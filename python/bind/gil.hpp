@@ -101,16 +101,32 @@ inline bool may_let_go() noexcept {
     return true;
 }
 
-// Around calls that may take the GIL, or run Python code, where no C++ function above may be unwound.
+// Around CPython's own functions that may take the GIL, where no C++ function above may be unwound. They throw no exception.
 class RestAfterTheEnd {
 public:
     RestAfterTheEnd() noexcept = default;
     ~RestAfterTheEnd() {
-        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // then it is no exception that unwinds
+        if (!came_back_) [[unlikely]]
             rest_for_ever();
     }
     RestAfterTheEnd(const RestAfterTheEnd &) = delete;
     RestAfterTheEnd &operator=(const RestAfterTheEnd &) = delete;
+    void came_back() noexcept { came_back_ = true; }
+
+private:
+    bool came_back_ = false;
+};
+
+// The same around calls that run Python code, whose exceptions are ours by the time that they come out.
+class RestUnlessThrown {
+public:
+    RestUnlessThrown() noexcept = default;
+    ~RestUnlessThrown() {
+        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // then it is no exception that unwinds
+            rest_for_ever();
+    }
+    RestUnlessThrown(const RestUnlessThrown &) = delete;
+    RestUnlessThrown &operator=(const RestUnlessThrown &) = delete;
     void came_back() noexcept { came_back_ = true; }
 
 private:

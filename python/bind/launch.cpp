@@ -6,7 +6,9 @@
 #include "errors.hpp"
 #include "exchange/routes.hpp"
 #include "gil.hpp"
+#include "guarded.hpp"
 #include "init.hpp"
+#include "launcher.hpp"
 #include "parameters.hpp"
 #include "scalar.hpp"
 
@@ -21,6 +23,7 @@
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace nb = nanobind;
@@ -28,11 +31,7 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-// A kernel with its nd-range: what kernel[global, local] gives.
-struct Launcher {
-    Kernel kernel;
-    ep_range range;
-};
+PyTypeObject *launcher_type = nullptr;
 
 ep_range range_from(nb::handle global, nb::handle local) {
     const std::vector<std::int64_t> items = extents_from(global.ptr());
@@ -57,14 +56,14 @@ ep_range range_from(nb::handle global, nb::handle local) {
 }
 
 // kernel[global] with an int, or kernel[global, local], each an int or a tuple; to Python kernel[(2, 3)] is kernel[2, 3].
-Launcher launcher_from(const Kernel &kernel, nb::handle index) {
+ep_range range_of_index(nb::handle index) {
     if (!PyTuple_Check(index.ptr()))
-        return {kernel, range_from(index, nb::none())};
+        return range_from(index, nb::none());
     if (PyTuple_GET_SIZE(index.ptr()) != 2)
         throw Error(
             ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps None, not ",
             PyTuple_GET_SIZE(index.ptr()), " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
-    return {kernel, range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1))};
+    return range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1));
 }
 
 [[noreturn]] void refuse_call(const Kernel &kernel, const nb::args &, const nb::kwargs &) {
@@ -72,15 +71,14 @@ Launcher launcher_from(const Kernel &kernel, nb::handle index) {
                 " was called without a range, which says how many work-items there are: kernel[global, local](arguments…)");
 }
 
-// The arguments of one launch, a tuple, and what keeps them alive until it is submitted. Usually they are few, and take no
+// The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no
 // memory.
 class Arguments {
 public:
-    explicit Arguments(PyObject *args) {
-        const Py_ssize_t count = PyTuple_GET_SIZE(args);
-        given_.reserve(static_cast<std::size_t>(count));
-        for (Py_ssize_t i = 0; i < count; ++i)
-            add(PyTuple_GET_ITEM(args, i), given_.size());
+    explicit Arguments(std::span<PyObject *const> objects) {
+        given_.reserve(objects.size());
+        for (PyObject *const object : objects)
+            add(object, given_.size());
     }
     ~Arguments() {
         for (Py_buffer &view : structs_)
@@ -171,30 +169,37 @@ std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool coope
 
 const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
 
-Event submit(const Launcher &launcher, PyObject *args, PyObject *kwargs) {
-    const auto [queue, cooperative, cluster] = of_call.read_named(kwargs);
-    const Arguments arguments(args);
-    const Queue where = launch_queue(launcher.kernel, arguments, unless_none(queue));
+Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
+    const auto [queue, cooperative, cluster] = of_call.read(given.data() + given.size(), 0, kwnames);
+    const Kernel &kernel = *nb::inst_ptr<Kernel>(launcher.kernel);
+    const Arguments arguments(given);
+    const Queue where = launch_queue(kernel, arguments, unless_none(queue));
     const std::optional<ep_cooperation> cooperation =
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run at once
-    launch(launcher.kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
+    launch(kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
     return where.promise();
 }
 
-// Not a method of nanobind's: on the way to one CPython and nanobind make a bound method, two tuples and a dict.
-PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
-    try {
-        if (!nb::inst_ready(self))
-            throw Error(ErrorKind::type, "launch: the kernel was never initialised");
-        return nb::cast(submit(*nb::inst_ptr<Launcher>(self), args, kwargs)).release().ptr();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+    return guarded([&] {
+        const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
+        return moved_into_object(submit(launcher_of(self), {args, count}, kwnames));
+    });
 }
 
-PyType_Slot launcher_slots[] = {{Py_tp_call, reinterpret_cast<void *>(call)}, {}};
+nb::object launcher_for(nb::handle_t<Kernel> kernel, nb::handle index) {
+    return nb::steal(new_launcher(launcher_type, call, kernel.ptr(), range_of_index(index)));
+}
+
+constexpr const char *launcher_doc =
+    "A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
+    "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and\n"
+    "LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory\n"
+    "is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a\n"
+    "tuple as the range: those of a cluster share their local memory. Both are CUDA's.\n\n"
+    "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError\n"
+    "where groups of the device cannot work together in that way.";
 
 std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
     const std::vector<std::int64_t> extents = extents_from(shape.ptr());
@@ -213,22 +218,13 @@ void init_launch(nb::module_ &m) {
             "shape"_a, "dtype"_a = "uint8",
             "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
         .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
-    nb::class_<Launcher>(
-        m, "Launcher", nb::type_slots(launcher_slots),
-        "A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
-        "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and "
-        "LocalMemory.\n"
-        "``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is "
-        "ordered.\n"
-        "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the "
-        "range:\n"
-        "those of a cluster share their local memory. Both are CUDA's.\n\n"
-        "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError "
-        "where\n"
-        "groups of the device cannot work together in that way.");
+    launcher_type = add_launcher_type(m.ptr(), "entrepot._core.Launcher", launcher_doc);
+    if (!launcher_type)
+        nb::raise_python_error();
     nb::setattr(nb::type<Kernel>(), "__getitem__",
                 nb::cpp_function(
-                    &launcher_from, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
+                    &launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
+                    nb::sig("def __getitem__(self, range: object) -> Launcher"),
                     "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
                     "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
                     "The last dimension is the fastest."));

@@ -4,6 +4,7 @@
 #include "init.hpp"
 #include "owner.hpp"
 
+#include <entrepot/device/stream.hpp>
 #include <entrepot/memory/lend.hpp>
 
 #include <nanobind/nanobind.h>
@@ -29,7 +30,7 @@ namespace {
 // `owner`, which destroys the stream when it goes, stays as long as we have anything to do with the stream.
 std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream, nb::handle owner) {
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
-    if (stream > 2)  // the default streams belong to nobody
+    if (stream > thread_stream)  // the default streams belong to nobody
         where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<decref>});
     return reinterpret_cast<std::uintptr_t>(lend(nbytes, where, allocate));
 }

@@ -23,8 +23,6 @@ int drain_pending_call(void *) {
 
 }  // namespace
 
-Owner keep(PyObject *object) { return Owner(Py_NewRef(object), release_with_gil<decref>); }
-
 PyObject *kept_object(Owner::Release release, void *handle) noexcept {
     if (release == release_with_gil<decref>)
         return static_cast<PyObject *>(handle);

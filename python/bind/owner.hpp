@@ -10,11 +10,6 @@
 
 namespace entrepot::python {
 
-// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack
-// bears; elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter
-// is finalising, it is leaked.
-Owner keep(PyObject *object);
-
 // The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else. Where a handle is
 // another's, as in an adapter, it is asked about with its release.
 PyObject *kept_object(Owner::Release release, void *handle) noexcept;
@@ -64,5 +59,10 @@ template <auto release> void release_with_gil(void *handle) noexcept {
     const Release inside;
     release(handle);
 }
+
+// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack
+// bears; elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter
+// is finalising, it is leaked.
+inline Owner keep(PyObject *object) noexcept { return Owner(Py_NewRef(object), release_with_gil<decref>); }
 
 }  // namespace entrepot::python

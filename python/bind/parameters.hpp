@@ -40,13 +40,6 @@ public:
         return values;
     }
 
-    // The dict alone, where any number of others is given by position.
-    Values read_named(PyObject *kwargs) const {
-        Values values{};
-        add_named(values, kwargs);
-        return values;
-    }
-
 private:
     template <std::size_t... i>
     Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],

@@ -131,11 +131,7 @@ void at_exit() {
 struct UseResourceObject {
     ResourceRef resource;
 
-    void exit() const {
-        if (pushed_resource() != resource.get())
-            throw Error(ErrorKind::value, "use_resource: scopes end on the thread that entered them, the innermost first");
-        pop_resource();
-    }
+    void exit() const { pop_resource(resource.get()); }
 };
 
 std::size_t trim_all() {

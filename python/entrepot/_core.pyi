@@ -362,7 +362,10 @@ class Queue:
         """
 
     def record(self) -> Event:
-        """An Event that is done when all that the queue holds now is done."""
+        """
+        An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,
+        and in a process that was forked from one that used the device.
+        """
 
     @property
     def device(self) -> Device:
@@ -532,6 +535,9 @@ def device_context(device: object) -> Queue:
     """
     A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
     current in this thread, so that what names no device uses it.
+
+    Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither
+    device nor queue.
     """
 
 def backends() -> list[tuple[str, bool, str]]:
@@ -877,17 +883,18 @@ class LocalMemory:
     def nbytes(self) -> int:
         """Bytes for each work-group."""
 
+@final
 class Launcher:
     """
     A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
 
-    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and LocalMemory.
-    ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory is ordered.
-    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the range:
-    those of a cluster share their local memory. Both are CUDA's.
+    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and
+    LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory
+    is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a
+    tuple as the range: those of a cluster share their local memory. Both are CUDA's.
 
-    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError where
-    groups of the device cannot work together in that way.
+    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError
+    where groups of the device cannot work together in that way.
     """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,

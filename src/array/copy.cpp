@@ -21,7 +21,9 @@ using ByteStrides = std::array<std::int64_t, EP_MAX_NDIM>;
 
 ByteStrides byte_strides(const Array &array) {
     ByteStrides result{};
-    std::ranges::transform(array.strides(), result.begin(), [&](std::int64_t stride) { return stride * array.itemsize(); });
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+        if (array.shape()[axis] != 1)  // else it may be any number, and its bytes none that there is
+            result[axis] = array.strides()[axis] * array.itemsize();
     return result;
 }
 
@@ -106,8 +108,9 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
                      from_strides.data());
     }
     const Queue::Position position = queue.submitted();
-    from.memory().after(Access::read, queue, position, capture);
-    to.memory().after(Access::write, queue, position, capture);
+    Memory::After after(queue, position, capture);
+    after.note(Access::read, from.memory());
+    after.note(Access::write, to.memory());
     return {queue, position};
 }
 

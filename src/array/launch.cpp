@@ -50,8 +50,9 @@ Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range 
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);
     const Queue::Position position = kernel.launch(queue, range, arguments, cooperation);
+    Memory::After after(queue, position, capture);
     for (const ArrayUse &use : uses)
-        use.array->memory().after(use.access, queue, position, capture);
+        after.note(use.access, use.array->memory());
     return position;
 }
 

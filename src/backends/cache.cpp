@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -71,6 +73,42 @@ std::optional<std::string> read(const fs::path &path, std::string_view key) {
     return std::string(content);
 }
 
+// Where GCC and Clang look besides their own folders.
+constexpr const char *folder_variables[] = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"};
+
+// The preprocessor joins lines that end in a backslash before it reads them.
+std::string joined(std::string_view source) {
+    std::string lines;
+    lines.reserve(source.size());
+    for (std::size_t at = 0; at < source.size(); ++at) {
+        if (source.substr(at).starts_with("\\\n"))
+            ++at;
+        else if (source.substr(at).starts_with("\\\r\n"))
+            at += 2;
+        else
+            lines += source[at];
+    }
+    return lines;
+}
+
+// `rest` without the blanks and comments that it begins with.
+std::string_view past_blanks(std::string_view rest) {
+    while (true) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(" \t\v\f"), rest.size()));
+        if (!rest.starts_with("/*"))
+            return rest;
+        const std::size_t end = rest.find("*/", 2);
+        rest.remove_prefix(end == rest.npos ? rest.size() : end + 2);
+    }
+}
+
+// Whether what follows `include` is the name of a compiler's own header: <name>, which leaves none of its folders.
+bool is_own_header(std::string_view operand) {
+    const std::string_view name = operand.substr(0, operand.find('>'));
+    return operand.starts_with('<') && name.size() != operand.size() && name.find("..") == name.npos &&
+           !past_blanks(name.substr(1)).starts_with('/');
+}
+
 }  // namespace
 
 std::string stamp_of(const std::string &path) {
@@ -79,6 +117,25 @@ std::string stamp_of(const std::string &path) {
         return {};
     return cache_key(path, std::to_string(found.st_ino), std::to_string(found.st_size), std::to_string(found.st_mtim.tv_sec),
                      std::to_string(found.st_mtim.tv_nsec));
+}
+
+bool names_files(std::string_view source, Angled angled) {
+    const std::string lines = joined(source);
+    const bool has_own = angled == Angled::its_own &&
+                         std::ranges::all_of(folder_variables, [](const char *name) { return variable(name).empty(); });
+    for (const char *const word : {".incbin", ".include", "__has_include", "__has_embed"})
+        if (lines.find(word) != lines.npos)
+            return true;
+    for (const std::string_view hash : {"#", "%:", "?\?="})
+        for (std::size_t at = lines.find(hash); at != lines.npos; at = lines.find(hash, at + 1)) {
+            const std::string_view directive = past_blanks(std::string_view(lines).substr(at + hash.size()));
+            const auto letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+            const std::string_view word(directive.begin(), std::ranges::find_if_not(directive, letter));
+            if (word == "include_next" || word == "import" || word == "embed" ||
+                (word == "include" && !(has_own && is_own_header(past_blanks(directive.substr(word.size()))))))
+                return true;
+        }
+    return false;
 }
 
 std::string cache_directory() {

@@ -24,6 +24,14 @@ template <class... Parts> std::string cache_key(const Parts &...parts) {
 // place changes neither the path nor, often, the version. Empty: there is no such file.
 std::string stamp_of(const std::string &path);
 
+// Where a compiler looks for what source includes as <name>: among its own files alone, which its stamp stands for, or, as
+// Intel's of OpenCL C does, in the working directory too.
+enum class Angled { its_own, anywhere };
+
+// Whether what is made of the source depends on files that no key stands for: headers and data that it names, and all headers
+// where the environment adds folders to the compilers' own. In doubt it does: such code is compiled each time.
+bool names_files(std::string_view source, Angled angled = Angled::its_own);
+
 // The directory, by the environment as it is now; empty: nothing is kept.
 std::string cache_directory();
 

@@ -180,7 +180,7 @@ void Layout::refuse_bytes(std::int64_t itemsize) const {
 }
 
 bool Layout::is_c_contiguous() const noexcept {
-    if (size_ == 0)
+    if (size_ == 0 || is_packed_)
         return true;
     const std::int64_t *const extents = data(), *const steps = extents + ndim_;
     std::int64_t expected = 1;

@@ -78,7 +78,9 @@ const Context &Device::make_default_context() const {
 const Queue &Device::make_default_queue() const {
     ep_queue queue;
     backend().call(&ep_backend::queue_create, default_context().handle(), handle(), std::uint32_t{0}, &queue);
-    return publish(record_->default_queue, Queue::adopt(backend(), queue, false, true));
+    const Queue &made = publish(record_->default_queue, Queue::adopt(backend(), queue, false));
+    made.make_immortal();  // not before: ours goes where another thread was faster
+    return made;
 }
 
 bool Device::can_access(const Device &peer) const {

@@ -37,22 +37,14 @@ namespace {
 
 const DialectRow &row_of(ep_dialect dialect) { return *std::ranges::find(dialect_table, dialect, &DialectRow::dialect); }
 
-std::uint32_t dialects_of(const Device &device) {
-    std::uint32_t mask = 0;
+DialectMask dialects_of(const Device &device) {
+    DialectMask mask = 0;
     device.backend().call(&ep_backend::program_dialects, device.handle(), &mask);
     return mask;
 }
 
-std::string names_of(std::uint32_t mask) {
-    std::string names;
-    for (const DialectRow &row : dialect_table)
-        if (mask & (1u << row.dialect))
-            names += (names.empty() ? "'" : ", '") + std::string(row.name) + "'";
-    return names.empty() ? "none" : names;
-}
-
 ep_dialect choose_dialect(const Device &device, std::optional<ep_dialect> asked) {
-    const std::uint32_t mask = dialects_of(device);
+    const DialectMask mask = dialects_of(device);
     for (const DialectRow &row : dialect_table)
         if (mask & (1u << row.dialect) && asked.value_or(row.dialect) == row.dialect)
             return row.dialect;
@@ -123,6 +115,23 @@ void check_arguments(const Kernel &kernel, std::span<const ep_argument> argument
 }
 
 }  // namespace
+
+const char *name_of(ep_dialect dialect) noexcept { return row_of(dialect).name; }
+
+std::string names_of(DialectMask dialects) {
+    std::string names;
+    for (const DialectRow &row : dialect_table)
+        if (dialects & (1u << row.dialect))
+            names += (names.empty() ? "'" : ", '") + std::string(row.name) + "'";
+    return names.empty() ? "none" : names;
+}
+
+ep_dialect dialect_from(std::string_view name, DialectMask among) {
+    for (const DialectRow &row : dialect_table)
+        if (among & (1u << row.dialect) && name == row.name)
+            return row.dialect;
+    throw Error(ErrorKind::value, "dialect: one of ", names_of(among), " was expected, not '", name, "'");
+}
 
 Program::Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect, const std::string &options,
                  const Context &context)

@@ -87,14 +87,15 @@ struct Event::Promised final : Event::Record {
         Queue::Record &record = *queue_.record_;
         if (position_ > record.completed.load(std::memory_order_acquire))
             kept_ = position_ <= record.last_event_position ? record.last_event : queue_.mark(locked, EP_EVENT_EXACT);
-        forget(locked);
+        leave_place();
         is_kept_.store(true, std::memory_order_release);  // last: whoever sees it may end this
     }
 
 private:
-    void forget(const std::unique_lock<std::mutex> &) noexcept {
+    // Whether it was there.
+    bool leave_place() noexcept {
         Promised *self = this;
-        queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+        return queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
     }
 
     Queue queue_;
@@ -103,12 +104,13 @@ private:
     std::atomic<bool> is_kept_{false};
 };
 
-// In the child of a fork nobody asks any more, and the lock may be another thread's for ever.
+// Whoever keeps a promise of the queue's takes it out of its place first: one that is still there is nobody else's, and most go
+// so, unasked for. One that has been taken is kept, with the lock held; in the child of a fork nobody does that any more, and the
+// lock may be another thread's for ever.
 Event::Promised::~Promised() {
-    if (is_kept_.load(std::memory_order_acquire) || !fork_guard::is_usable(*backend))
+    if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
         return;
     const std::unique_lock locked(queue_.record_->mutex);
-    forget(locked);
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle) {
@@ -329,7 +331,7 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
         owners.push_back(owner);
 }
 
-Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal) {
+Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
     {
         const std::lock_guard locked(live().mutex);
         if (Record *known = live().find(backend, handle)) {
@@ -344,7 +346,6 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool i
         record->backend = &backend;
         record->handle = handle;
         record->number = ++queues_made;
-        record->immortal = immortal;
         record->foreign.store(foreign, std::memory_order_relaxed);
         ep_context context;
         backend.call(&ep_backend::queue_context, handle, &context);
@@ -407,19 +408,20 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. False where another thread
-// has begun to capture the queue meanwhile: the event is of its graph; and where a prompt one cannot be had.
-bool Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
+// Records an event behind everything that was submitted so far, and keeps it for whoever asks next. The number of the capture
+// that the queue is in by now, and 0 where it is in none: else nothing is kept, for the event may be of the graph. `not_marked`
+// where a prompt one cannot be had.
+std::uint64_t Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
     const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
     const ep_event marked = record_event(backend(), handle(), flags);
     if (!marked)
-        return false;
+        return not_marked;
     Event event = Event::adopt(backend(), marked);
-    if (capture() != 0)
-        return false;
+    if (const std::uint64_t captured = capture())
+        return captured;
     record_->last_event = std::move(event);
     record_->last_event_position = covered;
-    return true;
+    return 0;
 }
 
 // The lock, unless another thread may have it for as long as it is kept in the runtime.
@@ -456,7 +458,7 @@ namespace {
 }  // namespace
 
 const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags) const {
-    if (!try_mark(locked, flags))
+    if (try_mark(locked, flags) != 0)
         refuse_captured();
     return record_->last_event;
 }
@@ -488,23 +490,25 @@ Event Queue::record() const {
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
-    if (const std::uint64_t captured = capture())
-        return mark_captured(captured);
     std::unique_lock locked(record_->mutex);
-    return is_known() && position() <= record_->last_event_position ? record_->last_event : mark(locked, EP_EVENT_EXACT);
+    if (is_known() && position() <= record_->last_event_position)
+        return record_->last_event;
+    const std::uint64_t captured = try_mark(locked, EP_EVENT_EXACT);
+    if (captured == 0) [[likely]]
+        return record_->last_event;
+    locked.unlock();
+    return mark_captured(captured);
 }
 
 std::optional<Event> Queue::try_record() const {
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
-    if (capture() != 0)
-        return std::nullopt;
     const std::unique_lock locked = lock_promptly();
     if (!locked)
         return std::nullopt;
     const bool has_event = is_known() && position() <= record_->last_event_position;
-    if (!has_event && !try_mark(locked, EP_EVENT_EXACT | EP_EVENT_PROMPT))
+    if (!has_event && try_mark(locked, EP_EVENT_EXACT | EP_EVENT_PROMPT) != 0)
         return std::nullopt;
     return record_->last_event;
 }
@@ -525,17 +529,14 @@ Event Queue::promise() const {
 // Of another thread, who submitted beside us.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     std::unique_lock locked(record_->mutex);
-    Event::Promised *other = nullptr;
-    while (!record_->promised.compare_exchange_strong(other, &promised, std::memory_order_acq_rel)) {
-        other->keep(locked);  // which leaves the place, and a third thread may take it
-        other = nullptr;
-    }
+    if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel))
+        other->keep(locked);
 }
 
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
     std::unique_lock locked(record_->mutex);
-    if (Event::Promised *const promised = record_->promised.load(std::memory_order_acquire))
+    if (Event::Promised *const promised = record_->promised.exchange(nullptr, std::memory_order_acq_rel))
         promised->keep(locked);
 }
 
@@ -588,7 +589,7 @@ bool Queue::ask_done(Position position) const {
         return false;
     if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
         return true;
-    return try_mark(locked, EP_EVENT_PROMPT) && is_past_last_event(locked);
+    return try_mark(locked, EP_EVENT_PROMPT) == 0 && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {

@@ -81,15 +81,16 @@ std::vector<Device> root_devices(const Backend &backend) {
 
 // What a row becomes: a backend with its devices, or a reason.
 void fill(Row &row, const ep_backend *api, std::string reason) {
-    row.backend = std::make_unique<Backend>(api);
-    if (!row.backend->is_host()) {
+    auto backend = std::make_unique<Backend>(api);
+    if (!backend->is_host()) {
         fork_guard::arm();
         fork_guard::guard_the_end();
     }
-    row.devices = root_devices(*row.backend);
-    if (!row.backend->is_host())
+    row.devices = root_devices(*backend);
+    if (!backend->is_host())
         fork_guard::guard_the_end();  // to ask for devices loads more libraries, whose ends come before those of the first
     row.reason = std::move(reason);
+    row.backend = std::move(backend);  // not before: one that does not list its devices is absent
 }
 
 void load(Row &row) {

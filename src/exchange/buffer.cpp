@@ -59,8 +59,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     const std::int64_t *const strides = is_contiguous(descriptor) ? nullptr : descriptor.strides;
     Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, strides, dtype.itemsize());
     check_bytes(descriptor, layout);
-    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout), descriptor.read_only, std::move(owner), queue,
-                               !strides);
+    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout), descriptor.read_only, std::move(owner), queue);
 }
 
 }  // namespace entrepot::buffer

@@ -54,11 +54,18 @@ Answer ask(const Device &device, const exchange::Reach &reach) {
 
 Answer ask(const exchange::Reach &reach) {
     const GpuDevices &first = first_devices();
-    const Answer answer = ask(first.front(), reach);
-    if (answer.found.kind != EP_USM_UNKNOWN) [[likely]]
-        return answer;
-    const GpuDevices &hip = hip_devices();
-    return hip && &hip != &first ? ask(hip.front(), reach) : answer;
+    Answer answer = ask(first.front(), reach);
+    if (answer.found.kind == EP_USM_UNKNOWN) [[unlikely]]
+        if (const GpuDevices &hip = hip_devices(); hip && &hip != &first)
+            answer = ask(hip.front(), reach);
+    return answer;
+}
+
+Device device_of(const Answer &answer) {
+    if (answer.found.device == answer.asked->handle()) [[likely]]
+        return *answer.asked;
+    const Device known = answer.asked->backend().device(answer.found.device);
+    return known ? known : *answer.asked;
 }
 
 [[noreturn]] void refuse_unknown(const void *lowest) {
@@ -72,6 +79,17 @@ Answer ask(const exchange::Reach &reach) {
                           "; 'strides' are in bytes, not elements");
 }
 
+Memory borrow(const exchange::Reach &reach, const Layout &layout, Owner &&owner) {
+    const Answer answer = ask(reach);
+    if (answer.found.kind == EP_USM_UNKNOWN)
+        refuse_unknown(reach.lowest);
+    if (answer.found.contained == 0)
+        refuse_outside(answer.found, reach, layout);
+    const Device device = device_of(answer);
+    return Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(answer.found.kind), device, device.default_context(),
+                          std::move(owner));
+}
+
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
@@ -83,16 +101,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 
     exchange::check_alignment(speaker, descriptor.data, dtype);
     const exchange::Reach reach = exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
-    const auto [found, asked] = ask(reach);
-    if (found.kind == EP_USM_UNKNOWN)
-        refuse_unknown(reach.lowest);
-    if (found.contained == 0)
-        refuse_outside(found, reach, layout);
-
-    const Device known = asked->backend().device(found.device);
-    const Device &device = known ? known : *asked;
-    Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device, device.default_context(),
-                                   std::move(owner));
+    Memory memory = borrow(reach, layout, std::move(owner));
     Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
     if (descriptor.stream)
         exchange::come_behind_stream(array, *descriptor.stream);

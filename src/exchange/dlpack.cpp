@@ -10,14 +10,6 @@ namespace {
 
 // ---------------------------------------------------------------- reading
 
-// By code and bits, whether a row of dtype_table describes a lane: one load, where a search of the table costs ten.
-constexpr auto known_lanes = [] {
-    std::array<std::array<bool, 129>, 18> known{};
-    for (const DtypeRow &row : dtype_table)
-        known[static_cast<std::size_t>(row.dtype.code)][row.dtype.bits] = true;
-    return known;
-}();
-
 [[noreturn]] void refuse_packed(Dtype dtype) {
     throw speaker.refusal(
         "elements of ", dtype,
@@ -27,8 +19,7 @@ constexpr auto known_lanes = [] {
 
 Dtype dtype_of(DLDataType type, std::uint64_t flags) {
     const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
-    if (type.code >= known_lanes.size() || type.bits >= known_lanes[0].size() || !known_lanes[type.code][type.bits] ||
-        type.lanes == 0)
+    if (!find_dtype({dtype.code, dtype.bits}) || type.lanes == 0)
         throw speaker.refusal("a dtype of ", dtype,
                               " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
     if (dtype.is_subbyte()) [[unlikely]] {
@@ -81,8 +72,8 @@ template <auto place_of> Memory borrow_by(const Descriptor &d, Owner &&owner) {
         const UsmKind kind = kind_of(d.device) == UsmKind::unknown ? UsmKind::device : kind_of(d.device);
         return Memory::borrow(d.data, 0, kind, device, device.default_context(), std::move(owner));
     }
-    const Place place = place_of(d.reach, d.device);
-    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, place.context, std::move(owner));
+    Place place = place_of(d.reach, d.device);
+    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, std::move(place.context), std::move(owner));
 }
 
 void require_version(DLPackVersion found) {

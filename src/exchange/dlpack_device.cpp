@@ -51,7 +51,7 @@ const Backend &backend_of(DLDevice device) {
 
 // Steps 3 and 4 of the export: the unpartitioned parent's position in the runtime's list.
 std::int32_t position_of(const Device &device) {
-    const std::vector<Device> devices = registry::devices(device.backend());
+    const std::vector<Device> &devices = registry::devices(device.backend());
     const auto found = std::ranges::find(devices, device.root());
     if (found == devices.end())
         throw speaker.refusal(device, " cannot be exported: its root device ", device.root(),

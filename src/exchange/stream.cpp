@@ -6,8 +6,6 @@
 namespace entrepot::exchange {
 namespace {
 
-bool is_sycl(const Backend &backend) noexcept { return std::string_view(backend.name()) == "sycl"; }
-
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
 // What the consumer will submit is not known yet; where its queue stays, a place there is claimed now.
@@ -39,7 +37,7 @@ void note_shared(const Memory &memory, const FarQueue &producer) {
 }  // namespace
 
 FarQueue queue_of_stream(const Device &device, std::uintptr_t stream) {
-    if (is_sycl(device.backend()))
+    if (device.backend().is_sycl())
         return {Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
     if (stream <= legacy_stream) [[likely]]
         return {legacy_stream_of(device), true};
@@ -48,7 +46,7 @@ FarQueue queue_of_stream(const Device &device, std::uintptr_t stream) {
 
 std::uintptr_t stream_of(const Queue &queue) {
     void *const native = queue.native();
-    return is_sycl(queue.backend()) ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
+    return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Wait wait) {
@@ -59,7 +57,7 @@ void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait
     const Device &device = array.memory().device();
     if (stream == legacy_stream)
         return hand_to(array, legacy_stream_of(device), true, wait);
-    if (stream >= lowest_handle && array.memory().is_quiet() && !is_sycl(device.backend()))
+    if (stream >= lowest_handle && array.memory().is_quiet() && !device.backend().is_sycl())
         return array.memory().mark_escaped();
     hand_to(array, queue_of_stream(device, stream), wait);
 }

@@ -94,7 +94,7 @@ Array verify(Descriptor descriptor, Owner owner) {
 }
 
 Queue hand_over(const Array &array, Memory::Wait wait) {
-    if (std::string_view(array.context().backend().name()) != "sycl")
+    if (!array.context().backend().is_sycl())
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
     Queue queue = queue_in_context(array);
     exchange::hand_to(array, {queue, true}, wait);

@@ -70,11 +70,11 @@ void push_resource(Resource *resource) {
     innermost = resource;
 }
 
-void pop_resource() noexcept {
+void pop_resource(const Resource *resource) {
+    if (scopes.empty() || scopes.back().get() != resource)
+        throw Error(ErrorKind::value, "use_resource: scopes end on the thread that entered them, the innermost first");
     scopes.pop_back();
     innermost = scopes.empty() ? nullptr : scopes.back().get();
 }
-
-Resource *pushed_resource() noexcept { return innermost; }
 
 }  // namespace entrepot

@@ -15,6 +15,11 @@ struct FreeBlock {
 
     bool is_bound() const noexcept { return queue && !is_known_done(queue, position); }
     bool is_free_for(const Queue &other) const noexcept { return !is_bound() || queue == other; }
+    // The queue of work that is known to be done goes to `dropped`, whose owner holds no lock when the last reference ends.
+    void unbind_if_done(std::vector<Queue> &dropped) {
+        if (queue && !is_bound())
+            dropped.push_back(std::move(queue));
+    }
 };
 
 // What goes back to the upstream.

@@ -182,10 +182,6 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     return Memory::attach(made.detach());
 }
 
-}  // namespace
-
-namespace {
-
 // Of a queue that no capture holds, and ready before it is given out: a graph cannot wait for what it does not hold.
 [[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
                                              Resource *resource) {

@@ -1,6 +1,7 @@
 // Memory's ordering: before and after an access of a queue, and the host's turn.
 #include <memory/ordering.hpp>
 
+#include <core/thread_number.hpp>
 #include <entrepot/device/backend.hpp>
 
 #include <algorithm>
@@ -10,13 +11,16 @@
 namespace entrepot {
 namespace {
 
-// Those of queues that are not known to be past their position.
-void take_done(std::vector<Memory::Ordering::Entry> &entries, std::vector<Memory::Ordering::Entry> &done) {
-    const auto first = std::stable_partition(entries.begin(), entries.end(),
-                                             [](const auto &entry) { return !is_known_done(entry.queue, entry.position); });
-    done.insert(done.end(), std::make_move_iterator(first), std::make_move_iterator(entries.end()));
+// Takes out those that are to go, the others stay in their order.
+template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, std::vector<Queue> &left) {
+    const auto first =
+        std::stable_partition(entries.begin(), entries.end(), [&](const Memory::Ordering::Entry &entry) { return !goes(entry); });
+    for (auto entry = first; entry != entries.end(); ++entry)
+        left.push_back(std::move(entry->queue));
     entries.erase(first, entries.end());
 }
+
+bool is_done(const Memory::Ordering::Entry &entry) noexcept { return is_known_done(entry.queue, entry.position); }
 
 Memory::Ordering *made_ordering(Memory::Record &record) {
     if (Memory::Ordering *const made = record.ordering.load(std::memory_order_acquire))
@@ -35,17 +39,20 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 
 // With the lock held, or nobody else who has the memory.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    const std::uint64_t first = ordering.entries.empty() ? 0 : ordering.entries.front().queue.identity()->number;
-    const bool is_of_one = std::ranges::all_of(
-        ordering.entries, [&](const Memory::Ordering::Entry &entry) { return entry.queue.identity()->number == first; });
-    record.noted.store(is_of_one ? first : Memory::Record::by_several, std::memory_order_release);
+    const std::uint64_t last = ordering.entries.empty() ? 0 : ordering.entries.back().queue.identity()->number;
+    const bool is_of_one = std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
+        return entry.queue.identity()->number == last || entry.waited_by == last;
+    });
+    record.noted.store(is_of_one ? last : Memory::Record::by_several, std::memory_order_release);
 }
 
 }  // namespace
 
-ForkSafeMutex &Memory::Ordering::mutex() const noexcept {
+ForkSafeMutex &Memory::Ordering::next_mutex() {
+    constexpr std::uint64_t in_a_row = 4;
     static std::array<ForkSafeMutex, 16> *const mutexes = new std::array<ForkSafeMutex, 16>;
-    return (*mutexes)[reinterpret_cast<std::uintptr_t>(this) / sizeof *this % mutexes->size()];
+    thread_local std::uint64_t made = number_of_this_thread() * in_a_row;
+    return (*mutexes)[made++ / in_a_row % mutexes->size()];
 }
 
 void Memory::Ordering::begin(Record &record) {
@@ -58,38 +65,41 @@ void Memory::Ordering::begin(Record &record) {
     entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
 }
 
-void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                            std::vector<Entry> &left) {
-    const auto is_behind = [&](const Entry &entry) {
-        if (entry.capture == 0 && capture != 0)  // nobody outside waits for what is captured, but for what runs
+bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
+    if (capture == 0 && in_capture != 0)  // nobody outside waits for what is captured, but for what runs
+        return false;
+    if (later == Access::write)  // comes after all that the queue did or has waited for
+        return queue == by || waited_by == by.identity()->number;
+    return queue == by && access == Access::read;
+}
+
+bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept {
+    if (entries.empty() || entries.back().queue != queue || entries.back().access != access || entries.back().capture != capture)
+        return false;
+    for (auto entry = entries.begin(); entry != entries.end() - 1; ++entry)
+        if (entry->is_behind(access, queue, capture))
             return false;
-        if (access == Access::write)  // comes after all that the queue did or has waited for
-            return entry.queue == queue || entry.waited_by == queue.identity()->number;
-        return entry.queue == queue && entry.access == Access::read;
-    };
-    // The queue does again what was done last: most launches write what they wrote, and read what was written once.
-    if (!entries.empty() && entries.back().queue == queue && entries.back().access == access &&
-        entries.back().capture == capture && std::none_of(entries.begin(), entries.end() - 1, is_behind)) [[likely]] {
-        Entry &last = entries.back();
-        last.position = std::max(position, last.position);
-        last.waited_by = 0;
-        last.is_producers = false;
-        return;
-    }
+    Entry &last = entries.back();
+    last.position = std::max(position, last.position);
+    last.waited_by = 0;
+    last.is_producers = false;
+    return true;
+}
+
+void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+                            std::vector<Queue> &left) {
+    const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry))
             position = std::max(position, entry.position);
-    const auto first =
-        std::stable_partition(entries.begin(), entries.end(), [&](const Entry &entry) { return !is_behind(entry); });
-    left.insert(left.end(), std::make_move_iterator(first), std::make_move_iterator(entries.end()));
-    entries.erase(first, entries.end());
+    take_out(entries, is_behind, left);
     if (entries.size() > 4)
-        take_done(entries, left);
+        drop_done(left);
     entries.push_back({queue, position, access, 0, false, capture});
 }
 
-void Memory::Ordering::drop_done(std::vector<Entry> &left) { take_done(entries, left); }
+void Memory::Ordering::drop_done(std::vector<Queue> &left) { take_out(entries, is_done, left); }
 
 std::vector<Memory::Ordering::Blocker> Memory::Ordering::blocking(Access access, const Queue &queue) const {
     std::vector<Blocker> uses;
@@ -133,7 +143,7 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     Ordering *const ordering = made_ordering(*record_);
     std::vector<Ordering::Blocker> uses;
     {
-        const std::lock_guard lock(ordering->mutex());
+        const std::lock_guard lock(ordering->mutex);
         ordering->begin(*record_);
         uses = ordering->blocking(access, queue);
     }
@@ -145,14 +155,14 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
         return now != 0 && now != capture;
     };
     std::erase_if(uses, is_elsewhere);  // what is captured into another graph does not run now
-    const auto come_behind = [&](Wait wait_for_host) {
+    const auto come_behind = [&](Wait on_host) {
         for (const Ordering::Blocker &use : uses) {
             const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
             const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
             if (&use.queue.backend() == &queue.backend() && event.capture() == capture) [[likely]]
                 queue.wait_for(event);
             else if (!event.is_done())
-                wait_for_host([&] { event.wait(); });
+                on_host([&] { event.wait(); });
         }
     };
     const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
@@ -162,17 +172,26 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
         come_behind(wait);
     if (capture != 0)  // in the graph only, and what the queue does after it is not behind what runs now
         std::erase_if(uses, [](const Ordering::Blocker &use) { return use.capture == 0; });
-    const std::lock_guard lock(ordering->mutex());
+    const std::lock_guard lock(ordering->mutex);
     ordering->mark_waited(uses, queue);
 }
 
+void Memory::After::note(Access access, const Memory &memory) {
+    Record &record = *memory.record();
+    Ordering *const ordering = made_ordering(record);
+    if (lock_.mutex() != &ordering->mutex) {
+        lock_ = {};  // one at a time
+        lock_ = std::unique_lock<std::mutex>(ordering->mutex);
+    }
+    if (!record.home && ordering->repeat(access, queue_, position_, capture_)) [[likely]]
+        return;
+    ordering->begin(record);
+    ordering->note(access, queue_, position_, capture_, left_);
+    publish(record, *ordering);
+}
+
 void Memory::after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const {
-    Ordering *const ordering = made_ordering(*record_);
-    std::vector<Ordering::Entry> left;
-    const std::lock_guard lock(ordering->mutex());
-    ordering->begin(*record_);
-    ordering->note(access, queue, position, capture, left);
-    publish(*record_, *ordering);
+    After(queue, position, capture).note(access, *this);
 }
 
 void Memory::after_producer(const Queue &queue) const {
@@ -182,7 +201,7 @@ void Memory::after_producer(const Queue &queue) const {
         record_->noted.store(queue.identity()->number, std::memory_order_release);
         return;
     }
-    Ordering *const ordering = made_ordering(*record_);  // without the lock, for the reason above
+    Ordering *const ordering = made_ordering(*record_);  // without the lock: nobody else has the memory yet
     ordering->begin(*record_);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
     publish(*record_, *ordering);
@@ -194,14 +213,14 @@ void Memory::wait_for_host(Access access) const {
         return;
     std::vector<Ordering::Blocker> uses;
     {
-        const std::lock_guard lock(ordering->mutex());
+        const std::lock_guard lock(ordering->mutex);
         ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
     for (const Ordering::Blocker &use : uses)
         use.queue.wait_at(use.position);
-    std::vector<Ordering::Entry> left;
-    const std::lock_guard lock(ordering->mutex());
+    std::vector<Queue> left;
+    const std::lock_guard lock(ordering->mutex);
     ordering->drop_done(left);
     publish(*record_, *ordering);
 }
@@ -212,15 +231,15 @@ bool Memory::has_done_for_host(Access access) const {
         return true;
     std::vector<Ordering::Blocker> uses;
     {
-        const std::lock_guard lock(ordering->mutex());
+        const std::lock_guard lock(ordering->mutex);
         ordering->begin(*record_);
         uses = ordering->blocking(access, {});
     }
     for (const Ordering::Blocker &use : uses)
         if (!use.queue.is_done(use.position))
             return false;
-    std::vector<Ordering::Entry> left;
-    const std::lock_guard lock(ordering->mutex());
+    std::vector<Queue> left;
+    const std::lock_guard lock(ordering->mutex);
     ordering->drop_done(left);
     publish(*record_, *ordering);
     return true;

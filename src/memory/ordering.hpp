@@ -15,6 +15,9 @@ struct Memory::Ordering {
         std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
         bool is_producers = false;    // from before the memory was borrowed
         std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
+
+        // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
+        bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
     };
 
     // What an access has to come behind: the latest of one queue, of what runs or of what one graph has.
@@ -28,14 +31,18 @@ struct Memory::Ordering {
     // threads do at the same time.
     std::vector<Entry> entries;
 
-    // The lock of one ordering in so many: they need one each too rarely for its room.
-    ForkSafeMutex &mutex() const noexcept;
+    // The lock of one ordering in so many: they need one each too rarely for its room. Those that a thread makes in a row often
+    // have the same, for what is made together is used together.
+    ForkSafeMutex &mutex = next_mutex();
 
     // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with. Queues that are left go to
     // the caller, who drops them without it.
     void begin(Record &record);
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, std::vector<Entry> &left);
-    void drop_done(std::vector<Entry> &left);
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, std::vector<Queue> &left);
+    // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
+    // once. Else false. Of which queue everything is stays as it was published.
+    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept;
+    void drop_done(std::vector<Queue> &left);
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before.
     std::vector<Blocker> blocking(Access access, const Queue &queue) const;
@@ -43,6 +50,9 @@ struct Memory::Ordering {
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
     std::vector<Use> take_all();
+
+private:
+    static ForkSafeMutex &next_mutex();
 };
 
 }  // namespace entrepot

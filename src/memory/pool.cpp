@@ -76,6 +76,9 @@ bool is_over(const Queue &queue, Queue::Position position) noexcept {
     return queue.backend().is_host() ? is_done_for_sure(queue, position) : is_known_done(queue, position);
 }
 
+bool any(const Shelf &) noexcept { return true; }
+bool may_end(const Shelf &shelf) noexcept { return !shelf.place.context.record()->immortal; }
+
 struct Registered {
     ForkSafeMutex mutex;
     std::vector<PoolResource *> pools;
@@ -214,7 +217,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 // for other lengths each time, do not pile up what they no longer use.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
-    ask_about_bindings();
+    ask_about_bindings(any);
     const std::size_t size = large_size(bytes);
     std::vector<Returned> returned;
     std::vector<Queue> dropped;
@@ -329,8 +332,19 @@ Shelf &PoolResource::State::shelf_of(const Place &place) {
     return *shelves.emplace_back(std::make_unique<Shelf>(place));
 }
 
+// A queue that only free blocks have keeps its context: it goes with its last work.
+void PoolResource::State::drop_done_queues() {
+    ask_about_bindings(may_end);
+    std::vector<Queue> dropped;  // after the mutex
+    const std::lock_guard lock(mutex);
+    for (const auto &shelf : shelves)
+        if (may_end(*shelf))
+            shelf->unbind_done(dropped);
+}
+
 // Contexts come and go; what is cached for one that only its shelves still hold is of no more use to anybody.
 void PoolResource::State::give_back_abandoned() {
+    drop_done_queues();
     std::vector<std::unique_ptr<Shelf>> abandoned;
     {
         const std::lock_guard lock(mutex);
@@ -339,9 +353,9 @@ void PoolResource::State::give_back_abandoned() {
                                  [&](const auto &shelf) { return shelf->place.context == context; });
         };
         for (auto shelf = shelves.begin(); shelf != shelves.end();) {
-            const Context::Record &context = *(*shelf)->place.context.record();
-            if (!context.immortal && (*shelf)->waiting == 0 &&
-                context.references.load(std::memory_order_acquire) == holders((*shelf)->place.context)) {
+            const Context &context = (*shelf)->place.context;
+            if (may_end(**shelf) && (*shelf)->waiting == 0 &&
+                context.record()->references.load(std::memory_order_acquire) == holders(context)) {
                 abandoned.push_back(std::move(*shelf));
                 shelf = shelves.erase(shelf);
             } else {
@@ -364,20 +378,22 @@ std::size_t PoolResource::trim() {
     return state_->give_back_free() + upstream()->trim();
 }
 
-// Whether the work that free blocks are bound to is done. Nobody else asks this of a queue that its users have let go.
-void PoolResource::State::ask_about_bindings() {
+// Whether the work is done that free blocks of such shelves are bound to. Nobody else asks this of a queue that its users have
+// let go.
+void PoolResource::State::ask_about_bindings(bool (*of)(const Shelf &shelf)) {
     std::vector<Use> bindings;
     {
         const std::lock_guard lock(mutex);
         for (const auto &shelf : shelves)
-            shelf->add_bindings(bindings);
+            if (of(*shelf))
+                shelf->add_bindings(bindings);
     }
     for (const Use &use : bindings)
         is_done_for_sure(use.queue, use.position);
 }
 
 std::size_t PoolResource::State::give_back_free() {
-    ask_about_bindings();
+    ask_about_bindings(any);
     struct Load {
         Place place;
         std::vector<Returned> returned;

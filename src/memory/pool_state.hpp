@@ -99,6 +99,7 @@ struct PoolResource::State {
 
     Shelf &shelf_of(const Place &place);
     Shelf *find_shelf(const Place &place) const noexcept;
+    void drop_done_queues();
     void give_back_abandoned();
 
     Block allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine);
@@ -112,7 +113,7 @@ struct PoolResource::State {
     void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 
-    void ask_about_bindings();
+    void ask_about_bindings(bool (*of)(const Shelf &shelf));
     std::size_t give_back_free();
     std::size_t give_back(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();

@@ -153,4 +153,10 @@ void Segments::add_bindings(std::vector<Use> &uses) const {
             keep_latest(uses, {piece.free.queue, piece.free.position});
 }
 
+void Segments::unbind_done(std::vector<Queue> &dropped) {
+    for (auto &[data, piece] : pieces_)
+        if (piece.is_free)
+            piece.free.unbind_if_done(dropped);
+}
+
 }  // namespace entrepot

@@ -38,6 +38,8 @@ public:
     // Removes everything. `pending` is what those blocks may still be used by that nobody has.
     void collect_all(const Pending &pending, std::vector<Returned> &returned) const;
     void add_bindings(std::vector<Use> &uses) const;
+    // Unbinds what is known to be done. The queues are left to the caller to drop.
+    void unbind_done(std::vector<Queue> &dropped);
 
 private:
     struct Piece {

@@ -1,6 +1,7 @@
 // Sharing: who may be shared, and both ends of the way.
 #include <entrepot/memory/share.hpp>
 
+#include <core/open_file.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/shareable.hpp>
@@ -21,18 +22,6 @@ void require_own_allocation(const Memory &memory) {
     throw Error(ErrorKind::exchange, "share: memory of the resource '", memory.resource()->origin().name(),
                 "' cannot be opened by other processes: ", advice);
 }
-
-// An open file, closed again.
-struct Fetched {
-    int file = -1;
-    explicit Fetched(const SharedMemory &shared) : file(shared.ipc.form == EP_IPC_FILE ? senders::fetch(shared.sender) : -1) {}
-    Fetched(const Fetched &) = delete;
-    Fetched &operator=(const Fetched &) = delete;
-    ~Fetched() {
-        if (file >= 0)
-            close(file);
-    }
-};
 
 Place place_of(const SharedMemory &shared) {
     const Backend &backend = registry::backend(shared.backend);
@@ -76,9 +65,9 @@ Memory open(const SharedMemory &shared, bool read_only) {
         throw Error(ErrorKind::exchange,
                     "shared memory: this process shared it, and the driver opens it in others alone: use the "
                     "array that was shared");
-    const Fetched fetched(shared);
+    const OpenFile fetched(shared.ipc.form == EP_IPC_FILE ? senders::fetch(shared.sender) : -1);
     ep_ipc_handle handle = shared.ipc;
-    handle.file = fetched.file;
+    handle.file = fetched.number();
     void *start = nullptr;
     place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), &handle, read_only, &start);
     Memory memory = Memory::of_block(shareable_resource(), place, {start, handle.size, 0});

@@ -5,15 +5,6 @@
 #include <cstdint>
 
 namespace entrepot {
-namespace {
-
-void unbind_if_done(FreeBlock &block, std::vector<Queue> &dropped) {
-    if (block.queue && !block.is_bound())
-        dropped.push_back(std::move(block.queue));
-}
-
-}  // namespace
-
 std::optional<FreeBlock> Shelf::take(std::size_t index) {
     Bin &bin = bins_[index];
     if (bin.empty())
@@ -47,9 +38,7 @@ void Shelf::add_chunk(std::size_t index, Block chunk) {
 }
 
 void Shelf::collect_free(std::vector<Returned> &returned, std::vector<Queue> &dropped) {
-    for (Bin &bin : bins_)
-        for (FreeBlock &block : bin)
-            unbind_if_done(block, dropped);
+    unbind_done(dropped);
     for (std::size_t index = 0; index < size_class::count; ++index)
         collect_chunks(index, returned);
 
@@ -98,6 +87,13 @@ void Shelf::add_bindings(std::vector<Use> &uses) const {
         for (const FreeBlock &free : bin)
             add(free);
     large.add_bindings(uses);
+}
+
+void Shelf::unbind_done(std::vector<Queue> &dropped) {
+    for (Bin &bin : bins_)
+        for (FreeBlock &block : bin)
+            block.unbind_if_done(dropped);
+    large.unbind_done(dropped);
 }
 
 }  // namespace entrepot

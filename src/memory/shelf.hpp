@@ -38,6 +38,8 @@ public:
     void collect_all(const Pending &pending, std::vector<Returned> &returned);
     // Adds what the free blocks are bound to.
     void add_bindings(std::vector<Use> &uses) const;
+    // Unbinds free blocks whose work is known to be done. The queues are left to the caller to drop.
+    void unbind_done(std::vector<Queue> &dropped);
 
 private:
     struct Chunk {

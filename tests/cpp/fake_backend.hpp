@@ -27,7 +27,8 @@ struct ep_device_s {
     ep_device_info info{};
     ep_device parent = nullptr;
     std::vector<std::unique_ptr<ep_device_s>> subs;
-    std::map<std::vector<std::uint32_t>, std::vector<ep_device>> divisions;  // by the compute units of the parts
+    // By how they were asked for, and the compute units of the parts.
+    std::map<std::pair<ep_partition, std::vector<std::uint32_t>>, std::vector<ep_device>> divisions;
 };
 
 struct ep_context_s {
@@ -105,15 +106,17 @@ struct World {
     // What it looks like. Set before the first call.
     std::string name = "fake";
     std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU}, {"opencl", EP_GPU}};
-    std::uint32_t compute_units = 4;
+    std::uint32_t compute_units = 4, units_of_numa_node = 2;
     std::vector<int> scores = {5, 10};
     std::uint32_t aspects = EP_FP64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
-                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PROFILING | EP_GRAPH_CAPTURE;
+                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PARTITION_BY_AFFINITY | EP_PROFILING |
+                            EP_GRAPH_CAPTURE;
     std::uint32_t dialects = 1u << EP_OPENCL_C;
 
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
+    std::function<void()> queue_begins;             // what another thread does just before the next queue is made
     std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
     std::function<void()> meanwhile, after_record;  // what another thread does just before the next event is recorded, and after
 
@@ -210,8 +213,8 @@ inline ep_device root_of(ep_device device) {
 }
 
 // The same division gives the same handles again.
-inline const std::vector<ep_device> &divide(ep_device parent, const std::vector<std::uint32_t> &units) {
-    std::vector<ep_device> &parts = parent->divisions[units];
+inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how, const std::vector<std::uint32_t> &units) {
+    std::vector<ep_device> &parts = parent->divisions[std::pair(how, units)];
     if (parts.empty())
         for (const std::uint32_t count : units) {
             auto sub = std::make_unique<ep_device_s>();
@@ -346,16 +349,18 @@ inline void enter_devices(ep_backend &table) {
     table.device_parent = [](ep_device device, ep_device *parent) { return guarded([&](World &) { *parent = device->parent; }); };
     table.device_partition = [](ep_device device, ep_partition how, const std::uint32_t *counts, std::size_t count,
                                 ep_device *sub, std::size_t *sub_count) {
-        return guarded([&](World &) {
+        return guarded([&](World &w) {
             std::vector<std::uint32_t> units;
             if (how == EP_EQUALLY)
                 units.assign(device->info.compute_units / counts[0], counts[0]);
             else if (how == EP_BY_COUNTS)
                 units.assign(counts, counts + count);
+            else if (counts[0] == EP_AFFINITY_NUMA)  // caches are all of one device
+                units.assign(device->info.compute_units / w.units_of_numa_node, w.units_of_numa_node);
             if (units.empty())
                 refuse(EP_UNSUPPORTED, "the fake device cannot be divided that way");
             if (sub)
-                std::copy_n(divide(device, units).begin(), std::min(units.size(), *sub_count), sub);
+                std::copy_n(divide(device, how, units).begin(), std::min(units.size(), *sub_count), sub);
             *sub_count = units.size();
         });
     };
@@ -404,6 +409,8 @@ inline void enter_queues(ep_backend &table) {
     table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
         return guarded([&](World &w) {
             ++w.calls.queue_create;
+            if (const auto meanwhile = std::exchange(w.queue_begins, {}))
+                meanwhile();
             if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
                 refuse(EP_INVALID, "the device is not in the context");
             auto *made = new ep_queue_s;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import sys
 import time
 import weakref
@@ -126,6 +127,7 @@ class Way:
     dtypes: Sequence[str] = ("int32",)
     cannot: Mapping[str, Cannot] = field(default_factory=dict)
     alignment: int = 1  # of the addresses that it takes
+    more_dtypes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that need another package as well: its marker
     at_once: bool = False  # no call waits on the host for work of the device
 
     def __str__(self) -> str:
@@ -308,6 +310,17 @@ def out_at_once(way: Out, place: Place) -> None:
     del seen
 
 
+def out_sub_devices(way: Out, place: Place) -> None:
+    """Memory of two of them, each in a context of its own, in which that of the other is not known."""
+    queues = [ep.Queue(part) for part in place.device.sub_devices(equally=1)[:2]]
+    assert queues[0].context != queues[1].context
+    arrays = [ep.empty((ROWS, COLUMNS), "int32", kind=place.kind, queue=queue) for queue in queues]
+    for array, seen in [(array, way.carry(array)) for array in arrays]:
+        assert way.peer.view(seen).address == way.peer.address_of(array), "copied"
+        ep.fill(array, 5).wait()
+        assert (way.peer.values(seen) == way.peer.expected(np.full((ROWS, COLUMNS), 5, "int32"))).all()
+
+
 def out_dtype(dtype: str) -> Callable[[Out, Place], None]:
     def check(way: Out, place: Place) -> None:
         array = ours(place, dtype)
@@ -432,9 +445,11 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
     yield "read-only", out_read_only if goes_out else in_read_only
     if place is not HOST:  # the host's work is done when its call returns
         yield "order", out_order if goes_out else in_order
+    if place in SYCL and goes_out:  # what comes in is of dpctl and dpnp, whose tests have it
+        yield "sub-devices", out_sub_devices
     if place in CUDA and way.at_once:
         yield "at once", out_at_once if goes_out else in_at_once
-    for dtype in way.dtypes:
+    for dtype in itertools.chain(way.dtypes, *way.more_dtypes.values()):
         yield f"dtype {dtype}", (out_dtype if goes_out else in_dtype)(dtype)
 
 
@@ -452,6 +467,8 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
         for place in way.places:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]
+                dtype = name.removeprefix("dtype ")
+                marks += [getattr(pytest.mark, need) for need, dtypes in way.more_dtypes.items() if dtype in dtypes]
                 cases.append(pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks))
 
     @pytest.mark.parametrize(("check", "way", "place"), cases)

@@ -19,13 +19,23 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 
 class Run(Peer):
-    """An object that is one run of bytes, made of bytes; what it looks like is what a memoryview of it says."""
+    """An object that is one run of bytes, made of bytes; what it looks like is what a memoryview of it says.
 
-    def __init__(self, name: str, new: Callable[[bytes], Any], new_read_only: Callable[[bytes], Any] | None = None) -> None:
-        self.name, self.new, self.new_read_only = name, new, new_read_only
+    ``typed`` gives, for a dtype, what makes an object of such elements; ``new`` makes one of int32, or of bytes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        new: Callable[[bytes], Any],
+        new_read_only: Callable[[bytes], Any] | None = None,
+        typed: Callable[[str], Callable[[bytes], Any]] | None = None,
+    ) -> None:
+        self.name, self.new, self.new_read_only, self.typed = name, new, new_read_only, typed
 
     def make(self, place: object, dtype: str = "int32", layout: str = "whole") -> Any:
-        return self.new(numbers().tobytes())
+        new = self.typed(dtype) if self.typed else self.new
+        return new(numbers().astype(dtype).tobytes() if self.typed else numbers().tobytes())
 
     def make_read_only(self, place: object) -> Any:
         return self.new_read_only(numbers().tobytes())
@@ -84,12 +94,29 @@ class MemoryView(Peer):
         obj[0, 0] = value
 
 
+TYPE_CODES = dict(zip("int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split(), "bBhHiIqQfd", strict=True))
+C_TYPES = {
+    "bool": ctypes.c_bool,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    **{f"{sign}{bits}": getattr(ctypes, f"c_{sign}{bits}") for sign in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+
+
+def array_of(dtype: str) -> Callable[[bytes], Any]:
+    return lambda content: array.array(TYPE_CODES[dtype], content)
+
+
+def c_array_of(dtype: str) -> Callable[[bytes], Any]:
+    return (C_TYPES[dtype] * 6 * 4).from_buffer_copy
+
+
 C_ARRAY = ctypes.c_int * 6 * 4
 BYTES = Run("bytes", bytes, bytes)
 BYTEARRAY = Run("bytearray", bytearray)
-ARRAY = Run("array.array", lambda content: array.array("i", content))
+ARRAY = Run("array.array", array_of("int32"), typed=array_of)
 MMAP = Run("mmap.mmap", mapped, mapped_for_reading)
-CTYPES = Run("ctypes", C_ARRAY.from_buffer_copy)
+CTYPES = Run("ctypes", c_array_of("int32"), typed=c_array_of)
 VIEW = MemoryView()
 
 ONE_RUN = Cannot.lacks("it is one run of elements, all of them", *SHAPED)
@@ -107,9 +134,9 @@ FROM_BUFFER = {name: Cannot("ctypes takes whole buffers in C order", (TypeError,
 WAYS = [
     In("asarray(bytes)", BYTES, ep.asarray, dtypes=(), cannot=ONE_RUN | IMMUTABLE),
     In("asarray(bytearray)", BYTEARRAY, ep.asarray, dtypes=(), cannot=ONE_RUN | ALWAYS_WRITABLE),
-    In("asarray(array.array)", ARRAY, ep.asarray, cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In("asarray(array.array)", ARRAY, ep.asarray, dtypes=tuple(TYPE_CODES), cannot=ONE_RUN | ALWAYS_WRITABLE),
     In("asarray(mmap.mmap)", MMAP, ep.asarray, dtypes=(), cannot=ONE_RUN),
-    In("asarray(ctypes array)", CTYPES, ep.asarray, cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In("asarray(ctypes array)", CTYPES, ep.asarray, dtypes=tuple(C_TYPES), cannot=ONE_RUN | ALWAYS_WRITABLE),
     In("asarray(memoryview)", VIEW, ep.asarray, dtypes=NUMPY_DTYPES),
     Out("memoryview(a)", VIEW, memoryview, HOST_ACCESSIBLE, NUMPY_DTYPES),
     Out("c_array.from_buffer(a)", CTYPES, C_ARRAY.from_buffer, HOST_ACCESSIBLE, (), FROM_BUFFER),

@@ -137,6 +137,11 @@ def test_order_out() -> None:
 
 
 @pytest.mark.sycl
+def test_sub_devices_out() -> None:
+    check_is_red(Out("broken", NUMPY, np.array, [SHARED]), SHARED, "sub-devices")
+
+
+@pytest.mark.sycl
 @pytest.mark.dpctl
 def test_order_in() -> None:
     from interop.test_dpctl import PEER as DPCTL

@@ -9,7 +9,7 @@ import pytest
 
 import entrepot as ep
 from interop import slow
-from interop.pairs import LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
+from interop.pairs import COPIES, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
 from places import SYCL, Place
 
 dpctl = pytest.importorskip("dpctl")
@@ -49,13 +49,26 @@ class Dpnp(Peer):
 
 PEER = Dpnp()
 
+
+def on_its_memory(array: ep.Array) -> Any:
+    """By hand what dpnp does not do: its array over dpctl's raw memory, which knows the context."""
+    memory = dpctl.memory.as_usm_memory(array)
+    begin = (array.data_ptr - memory._pointer) // array.itemsize
+    return dpnp.tensor.usm_ndarray(array.shape, dtype=str(array.dtype), buffer=memory, strides=array.strides, offset=begin)
+
+
+BY_DLPACK = {"sub-devices": Cannot("DLPack has no word for a context", ep.ExchangeError)}
+BY_SUAI = {"sub-devices": Cannot("dpnp.asarray copies what it gets by SUAI", COPIES)}
+FLAGLESS = {"read-only": Cannot("dpctl's raw memory has no flag", AssertionError)}
+
 WAYS = [
     In("asarray(x)", PEER, ep.asarray, SYCL, NUMPY_DTYPES),
     In("asarray(x, protocol='suai')", PEER, lambda x: ep.asarray(x, protocol="suai"), SYCL, NUMPY_DTYPES),
     In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), SYCL, NUMPY_DTYPES),
-    Out("dpnp.from_dlpack(a)", PEER, dpnp.from_dlpack, SYCL, NUMPY_DTYPES),
-    Out("dpnp.asarray(a)", PEER, dpnp.asarray, SYCL, NUMPY_DTYPES),
-    Out("dpnp.tensor.from_dlpack(a)", PEER, dpnp.tensor.from_dlpack, SYCL, NUMPY_DTYPES),
+    Out("dpnp.from_dlpack(a)", PEER, dpnp.from_dlpack, SYCL, NUMPY_DTYPES, BY_DLPACK),
+    Out("dpnp.asarray(a)", PEER, dpnp.asarray, SYCL, NUMPY_DTYPES, BY_SUAI),
+    Out("dpnp.tensor.from_dlpack(a)", PEER, dpnp.tensor.from_dlpack, SYCL, NUMPY_DTYPES, BY_DLPACK),
+    Out("dpnp.tensor.usm_ndarray(buffer=as_usm_memory(a))", PEER, on_its_memory, SYCL, NUMPY_DTYPES, FLAGLESS),
 ]
 
 test_pair = matrix(WAYS)
@@ -80,7 +93,7 @@ class TestSubDevices:
             assert array.device == part
             assert values_of(array).tolist() == numbers().tolist()
 
-    def test_ours_go_out_as_a_copy_only(self, parts: list[Any], kind: str) -> None:
+    def test_ours_go_out_by_dlpack_as_a_copy_only(self, parts: list[Any], kind: str) -> None:
         array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
         with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
             dpnp.from_dlpack(array)

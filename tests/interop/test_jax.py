@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -153,6 +156,29 @@ def test_it_works_behind_ours() -> None:
     twice = jax.dlpack.from_dlpack(array, copy=False) * 2
     assert not done.done, "the call waited"
     assert twice[0] == 2 * cuda_kernels.RESULT
+
+
+def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
+    """It reads the setting once a process."""
+    program = """if True:
+        import jax
+        import jax.numpy as jnp
+        import entrepot as ep
+
+        for dtype in "int64 uint64 float64 complex128".split():
+            x = jnp.arange(24).reshape(4, 6).astype(dtype)
+            array = ep.asarray(x)
+            assert (str(array.dtype), array.data_ptr, array.shape) == (dtype, x.unsafe_buffer_pointer(), (4, 6)), array
+            array = ep.full((4, 6), 7, dtype, device="host")
+            x = jax.dlpack.from_dlpack(array, copy=False)
+            assert (x.dtype.name, x.unsafe_buffer_pointer(), x.sum()) == (dtype, array.data_ptr, 168), x
+            print(dtype)
+    """
+    environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.split() == ["int64", "uint64", "float64", "complex128"], done.stderr
 
 
 def test_a_copy_of_what_is_immutable_may_be_written() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,11 +14,26 @@ from places import Place
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 
+ML_DTYPES = {
+    "ml_dtypes": tuple(
+        "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+        "float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn".split()
+    )
+}
+
+
 class NumPy(Peer):
     name = "numpy"
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> np.ndarray:
-        return LAYOUTS[layout](numbers().astype(dtype), np.broadcast_to)
+        return LAYOUTS[layout](numbers().astype(self.type_of(dtype)), np.broadcast_to)
+
+    def type_of(self, dtype: str) -> str | type:
+        if dtype in NUMPY_DTYPES:
+            return dtype
+        import ml_dtypes
+
+        return getattr(ml_dtypes, dtype)
 
     def view(self, obj: np.ndarray) -> View:
         strides = tuple(stride // obj.itemsize for stride in obj.strides)
@@ -37,22 +54,29 @@ class NumPy(Peer):
 PEER = NumPy()
 
 
-def by(protocol: str) -> In:
-    return In(f"asarray(x, protocol={protocol!r})", PEER, lambda x: ep.asarray(x, protocol=protocol), dtypes=NUMPY_DTYPES)
+def by(protocol: str, **more: Any) -> In:
+    return In(f"asarray(x, protocol={protocol!r})", PEER, lambda x: ep.asarray(x, protocol=protocol), dtypes=NUMPY_DTYPES, **more)
 
 
 WAYS = [
-    In("asarray(x)", PEER, ep.asarray, dtypes=NUMPY_DTYPES),
-    by("numpy"),
+    In("asarray(x)", PEER, ep.asarray, dtypes=NUMPY_DTYPES, more_dtypes=ML_DTYPES),
+    by("numpy", more_dtypes=ML_DTYPES),
     by("dlpack"),
     by("buffer"),
     by("array_interface"),
     by("array_struct"),
-    Out("np.asarray(a)", PEER, np.asarray, HOST_ACCESSIBLE, NUMPY_DTYPES),
+    Out("np.asarray(a)", PEER, np.asarray, HOST_ACCESSIBLE, NUMPY_DTYPES, more_dtypes=ML_DTYPES),
     Out("np.from_dlpack(a, device='cpu')", PEER, lambda a: np.from_dlpack(a, device="cpu"), HOST_ACCESSIBLE, NUMPY_DTYPES),
     Out("np.from_dlpack(a.host())", PEER, lambda a: np.from_dlpack(a.host()), HOST_ACCESSIBLE, NUMPY_DTYPES),
-    Out("a.numpy()", PEER, lambda a: a.numpy(), HOST_ACCESSIBLE, NUMPY_DTYPES),
-    Out("np.array(a, copy=False)", PEER, lambda a: np.array(a, copy=False), HOST_ACCESSIBLE, NUMPY_DTYPES),
+    Out("a.numpy()", PEER, lambda a: a.numpy(), HOST_ACCESSIBLE, NUMPY_DTYPES, more_dtypes=ML_DTYPES),
+    Out(
+        "np.array(a, copy=False)",
+        PEER,
+        lambda a: np.array(a, copy=False),
+        HOST_ACCESSIBLE,
+        NUMPY_DTYPES,
+        more_dtypes=ML_DTYPES,
+    ),
 ]
 
 test_pair = matrix(WAYS)

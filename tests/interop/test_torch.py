@@ -22,11 +22,16 @@ MORE_DTYPES = (
     *"bfloat16 complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(),
 )
 
+PAIRS = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}  # two to a byte: our name, and PyTorch's
+HOST_DTYPES = (*MORE_DTYPES, *(dtype for dtype, name in PAIRS.items() if hasattr(torch, name)))
+
 
 class Torch(Peer):
     name = "torch"
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        if dtype in PAIRS:  # PyTorch converts no numbers to them
+            return torch.empty((4, 6), dtype=getattr(torch, PAIRS[dtype]))
         whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype))
         return LAYOUTS[layout](whole, torch.broadcast_to)
 
@@ -37,7 +42,8 @@ class Torch(Peer):
         return np.array(obj.tolist())
 
     def dtype_of(self, obj: Any) -> str:
-        return str(obj.dtype).removeprefix("torch.")
+        name = str(obj.dtype).removeprefix("torch.")
+        return next((ours for ours, theirs in PAIRS.items() if theirs == name), name)
 
     def write(self, obj: Any, value: int) -> None:
         obj[0, 0] = value
@@ -98,10 +104,10 @@ CANNOT_TAKE = {
 }
 
 WAYS = [
-    In("asarray(t)", PEER, ep.asarray, dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
-    In("asarray(t, protocol='dlpack')", PEER, lambda t: ep.asarray(t, protocol="dlpack"), dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
-    Out("torch.from_dlpack(a.host())", PEER, lambda a: torch.from_dlpack(a.host()), HOST_ACCESSIBLE, MORE_DTYPES, CANNOT_TAKE),
-    Out("torch.as_tensor(a.host())", PEER, lambda a: torch.as_tensor(a.host()), HOST_ACCESSIBLE, MORE_DTYPES, CANNOT_TAKE),
+    In("asarray(t)", PEER, ep.asarray, dtypes=HOST_DTYPES, cannot=CANNOT_MAKE),
+    In("asarray(t, protocol='dlpack')", PEER, lambda t: ep.asarray(t, protocol="dlpack"), dtypes=HOST_DTYPES, cannot=CANNOT_MAKE),
+    Out("torch.from_dlpack(a.host())", PEER, lambda a: torch.from_dlpack(a.host()), HOST_ACCESSIBLE, HOST_DTYPES, CANNOT_TAKE),
+    Out("torch.as_tensor(a.host())", PEER, lambda a: torch.as_tensor(a.host()), HOST_ACCESSIBLE, HOST_DTYPES, CANNOT_TAKE),
 ]
 
 

@@ -15,7 +15,11 @@ tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
 
 REAL_DTYPES = tuple(dtype for dtype in NUMPY_DTYPES if "complex" not in dtype)
-MORE_DTYPES = (*REAL_DTYPES, *"bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split())
+MORE_DTYPES = (
+    *REAL_DTYPES,
+    *"bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+    "float8_e8m0fnu".split(),
+)
 
 
 def writable_broadcast(row: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -28,6 +32,8 @@ class TvmFfi(Peer):
     name = "tvm_ffi"
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        if dtype not in REAL_DTYPES:  # NumPy gives none of these by DLPack
+            return tvm_ffi.from_dlpack(ep.empty((4, 6), dtype, device="host"))
         return tvm_ffi.from_dlpack(LAYOUTS[layout](numbers().astype(dtype), writable_broadcast))
 
     def view(self, obj: Any) -> View:
@@ -55,10 +61,13 @@ def as_argument(array: ep.Array) -> Any:
 
 NO_FLAG = "tensors of tvm_ffi have no read-only flag"
 CANNOT_MAKE = Cannot.lacks(NO_FLAG, "read-only")
-CANNOT_TAKE = {"read-only": Cannot(NO_FLAG, AssertionError)}
+CANNOT_TAKE = {
+    "read-only": Cannot(NO_FLAG, AssertionError),
+    "sub-devices": Cannot("DLPack has no word for a context; a.host() is the host's", ep.ExchangeError),
+}
 
 WAYS = [
-    In("asarray(t)", PEER, ep.asarray, dtypes=REAL_DTYPES, cannot=CANNOT_MAKE),
+    In("asarray(t)", PEER, ep.asarray, dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
     Out("tvm_ffi.from_dlpack(a)", PEER, tvm_ffi.from_dlpack, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
     Out("function(a)", PEER, as_argument, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
 ]

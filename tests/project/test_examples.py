@@ -114,6 +114,41 @@ def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
     assert said == ["held", "1.0 True", "None", "None", "3.0", "None"]
 
 
+@pytest.mark.numpy
+def test_nanobind_converts_arrays_both_ways(extensions):
+    """Through the type caster: any library's array comes in, and an entrepot.Array of the same memory goes out."""
+    source = """if True:
+        import gc, weakref
+        import numpy as np
+        import entrepot as ep
+        from scale_nanobind import as_array, element_count
+
+        strided, ours = np.arange(12.0).reshape(3, 4)[::2], ep.zeros((5, 2), "int8")
+        print(element_count(strided), element_count(ours), element_count(bytearray(7)))
+        for made, address in ((as_array(strided), strided.ctypes.data), (as_array(ours), ours.data_ptr)):
+            print(type(made) is ep.Array, made.data_ptr == address, made.shape, made.strides, made.dtype)
+
+        class Owner(bytearray):
+            pass
+
+        owner = Owner(8)
+        gone, made = weakref.ref(owner), as_array(owner)
+        del owner
+        gc.collect()
+        print(gone() is not None)
+        del made
+        gc.collect()
+        print(gone() is None)
+    """
+    assert run(sys.executable, "-c", source, PYTHONPATH=extensions).splitlines() == [
+        "8 10 7",
+        "True True (2, 4) (8, 1) float64",
+        "True True (5, 2) (2, 1) int8",
+        "True",
+        "True",
+    ]
+
+
 @pytest.mark.parametrize(
     ("raised", "caught"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import platform
 import re
 import subprocess
 import sys
@@ -57,6 +59,26 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-Dentrepot_DIR={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
+
+
+@pytest.mark.parametrize(
+    ("environment", "needed"),
+    [
+        ({}, {"intel-sycl-rt", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc"}),
+        ({"ENTREPOT_SYCL": "OFF"}, {"nvidia-cuda-runtime", "nvidia-cuda-nvrtc"}),
+        ({"ENTREPOT_CUDA": "off"}, {"intel-sycl-rt"}),
+        ({"ENTREPOT_SYCL": "0", "ENTREPOT_CUDA": "false"}, set()),
+    ],
+    ids=["default", "no SYCL", "no CUDA", "neither"],
+)
+def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
+    """What pip brings into an isolated build, which CI's are not: its packages are there already."""
+    if platform.machine() != "x86_64":
+        needed = needed - {"intel-sycl-rt"}
+    program = "from scikit_build_core.build import get_requires_for_build_wheel as needs; print(*needs(), sep='\\n')"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ENTREPOT_")}
+    rows = run(sys.executable, "-c", program, cwd=ROOT, env=clean | environment).splitlines()
+    assert {re.match("[a-z-]+", row)[0] for row in rows} - {"cmake", "ninja"} == needed
 
 
 def test_nothing_is_required_at_run_time():

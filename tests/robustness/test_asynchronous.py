@@ -151,7 +151,7 @@ class TestDropped:
         with memory.use_resource(memory.statistics(make_resource())) as statistics:
             arrays = [place.empty(1 << 20, "int32")]
         address = arrays[0].__sycl_usm_array_interface__["data"][0]
-        done = launch("slow", arrays[0], queue=queue)
+        done = launch("slow", arrays[0], seconds=1, queue=queue)
         drop_soon(arrays)
         memory.trim()
         assert not done.done, "nor does trimming wait"

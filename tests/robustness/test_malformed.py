@@ -1,7 +1,7 @@
 """Nothing is lost on bad input: producers that lie in every field, by every protocol.
 
 Each lie ends in the protocol's documented exception or in a view that nobody reads. The same object, mended, works right
-afterwards; everything that was taken from it was given back; no allocation is left. ``make sanitize-contract`` runs this
+afterwards; everything that was taken from it was given back; no allocation is left. ``make sanitize-python`` runs this
 file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 What no consumer can find out is left out: an address of host memory that nobody owns, a shape that points to fewer numbers

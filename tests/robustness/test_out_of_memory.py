@@ -7,6 +7,7 @@ import pickle
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -159,6 +160,49 @@ class TestDriver:
             assert ep.full(24 << 20, 7, "uint8", device="host").numpy()[-1] == 7
         """
         assert run(program) == ""
+
+
+class TestPrivateMemory:
+    """What a kernel of the host keeps for each work-item lies in a block of the thread that runs it, and there is none left."""
+
+    PRELUDE = '''
+        import resource
+        import entrepot as ep
+
+        big = ep.Program("""
+            extern "C" const long long big_private = 8192;
+            extern "C" const int big_arguments = 0;
+            extern "C" void big(const long long *, void *const *blocks) { *(volatile char *)blocks[0] = 1; }
+        """, "host").kernel("big")
+
+        def refused(launch):
+            used = int(open("/proc/self/statm").read().split()[0]) * 4096
+            before = resource.getrlimit(resource.RLIMIT_AS)
+            resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20), before[1]))
+            try:
+                launch()
+            except (ep.DeviceError, MemoryError) as error:
+                return f"{8192 * 4096} bytes of local and private memory" in str(error)
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, before)
+    '''
+
+    def test_a_smaller_launch_has_a_block_again(self) -> None:
+        program = """
+            for _ in range(20):
+                big[2048, 2048]().wait()  # quick, so that the caller's thread runs the next one
+            print(refused(lambda: big[4096, 4096]().wait()))
+            big[1024, 1024]().wait()
+        """
+        assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
+
+    def test_a_thread_hands_its_refusal_to_who_waits(self) -> None:
+        program = """
+            big[1, 1]().wait()  # starts a thread, and says that 4096 work-items are not quick
+            print(refused(lambda: big[4096, 4096]().wait()))
+            big[1024, 1024]().wait()
+        """
+        assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
 
 
 def test_the_c_interface_stops_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

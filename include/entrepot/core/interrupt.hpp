@@ -12,7 +12,8 @@ void set_interrupt_check(InterruptCheck check) noexcept;
 // False where nobody has set a check. Who is told so fails, as soon as its own work is put away.
 bool is_interrupted() noexcept;
 
-// Whether is_interrupted() has said so on this thread since this was asked last: it tells the failure that followed from others.
+// Whether is_interrupted() has said so when it was asked last on this thread, and nobody has asked this since: it tells the
+// failure that followed from others.
 bool take_interruption() noexcept;
 
 // What failed because it was interrupted, and nothing else.

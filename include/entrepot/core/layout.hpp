@@ -85,7 +85,10 @@ private:
     const std::int64_t *data() const noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
     std::int64_t *data() noexcept { return ndim_ <= inline_ndim ? inline_ : heap_; }
     std::int64_t *mutable_shape() noexcept { return data(); }
-    std::int64_t *mutable_strides() noexcept { return data() + ndim_; }
+    std::int64_t *mutable_strides() noexcept {
+        is_packed_ = false;
+        return data() + ndim_;
+    }
 
     // Room for shape and strides, values undefined; only for a layout that holds no heap.
     void reserve(std::size_t ndim);
@@ -95,8 +98,11 @@ private:
     [[noreturn]] static void refuse(Extents shape, Extents strides);
     [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
     [[noreturn]] void refuse_reach(std::int64_t itemsize) const;
+    // Whether the distance between the outermost elements fits 64 bits.
+    static bool can_reach(Extents shape, Extents strides) noexcept;
 
     std::uint32_t ndim_ = 0;
+    bool is_packed_ = true;  // known to have the strides that its shape alone would give it, and nothing to be asked axis by axis
     std::int64_t size_ = 1;
     union {
         std::int64_t inline_[2 * inline_ndim];  // shape, then strides
@@ -134,7 +140,20 @@ inline Layout::Layout(Extents shape) : Layout() {
     }
     if (refused) [[unlikely]]
         refuse(shape, {});
+    is_packed_ = true;
     size_ = empty ? 0 : elements;
+}
+
+inline bool Layout::can_reach(Extents shape, Extents strides) noexcept {
+    std::uint64_t reach = 0;
+    bool overflow = false;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const auto steps = static_cast<std::uint64_t>(shape[axis]) - 1, step = static_cast<std::uint64_t>(strides[axis]);
+        std::uint64_t span = 0;
+        overflow |= __builtin_mul_overflow(strides[axis] < 0 ? 0 - step : step, steps, &span);
+        overflow |= __builtin_add_overflow(reach, span, &reach);
+    }
+    return !overflow && reach <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 }
 
 inline Layout::Layout(Extents shape, Extents strides) : Layout() {
@@ -143,23 +162,19 @@ inline Layout::Layout(Extents shape, Extents strides) : Layout() {
     reserve(shape.size());
     std::int64_t *const own_extents = mutable_shape(), *const own_strides = mutable_strides();
     std::int64_t elements = 1;
-    std::uint64_t reach = 0;  // the distance between the outermost elements
-    bool empty = false, refused = false, unreachable = false;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    bool empty = false, refused = false, packed = true;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
         const std::int64_t extent = shape[axis], stride = strides[axis];
         own_extents[axis] = extent;
         own_strides[axis] = stride;
+        packed &= stride == elements;
         empty |= extent == 0;
         refused |= extent < 0;
         refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
-        const auto steps = static_cast<std::uint64_t>(extent) - 1, step = static_cast<std::uint64_t>(stride);
-        std::uint64_t span = 0;
-        unreachable |= __builtin_mul_overflow(stride < 0 ? 0 - step : step, steps, &span);
-        unreachable |= __builtin_add_overflow(reach, span, &reach);
     }
-    unreachable |= reach > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (refused || (unreachable && !empty)) [[unlikely]]
+    if (refused || (!packed && !empty && !can_reach(shape, strides))) [[unlikely]]
         refuse(shape, strides);
+    is_packed_ = packed;
     size_ = empty ? 0 : elements;
 }
 
@@ -173,13 +188,18 @@ inline std::int64_t Layout::nbytes(std::int64_t itemsize) const {
 inline ByteRange Layout::byte_range(std::int64_t itemsize) const {
     if (size_ == 0)
         return {};
+    ByteRange range;
+    if (is_packed_) {
+        if (__builtin_mul_overflow(size_, itemsize, &range.end)) [[unlikely]]
+            refuse_reach(itemsize);
+        return range;
+    }
     const std::int64_t *const extents = data(), *const steps = extents + ndim_;
     std::int64_t lowest = 0, highest = 0;
     for (std::size_t axis = 0; axis < ndim_; ++axis) {
         const std::int64_t span = steps[axis] * (extents[axis] - 1);
         (span < 0 ? lowest : highest) += span;
     }
-    ByteRange range;
     std::int64_t last = 0, size = 0;
     bool overflow = __builtin_mul_overflow(lowest, itemsize, &range.begin);
     overflow |= __builtin_mul_overflow(highest, itemsize, &last);
@@ -192,6 +212,7 @@ inline ByteRange Layout::byte_range(std::int64_t itemsize) const {
 
 inline Layout::Layout(const Layout &other) : Layout() {
     reserve(other.ndim_);
+    is_packed_ = other.is_packed_;
     size_ = other.size_;
     if (ndim_ <= inline_ndim)
         std::memcpy(inline_, other.inline_, sizeof inline_);  // all of it: a fixed size is a few moves
@@ -232,6 +253,7 @@ inline void Layout::take(Layout &other) noexcept {
     // In one piece, every time: what was stored in other pieces than it is loaded in again, a processor hands on late.
     std::memcpy(static_cast<void *>(this), static_cast<const void *>(&other), sizeof *this);
     other.ndim_ = 0;
+    other.is_packed_ = true;
     other.size_ = 1;
 }
 

@@ -24,6 +24,7 @@ public:
     const char *name() const noexcept { return api_->name; }
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
+    bool is_sycl() const noexcept { return is_sycl_; }
     // Whether the thread may be kept that submits to a queue, or marks one: until another has waited for the queue, or for what
     // the runtime cannot put before it.
     bool may_block_submissions() const noexcept { return is_sycl_; }

@@ -27,6 +27,16 @@ inline constexpr DialectRow dialect_table[] = {
     {EP_CPP, "c++", "host C++"},
 };
 
+// A set of dialects: bit 1 << dialect of each, as a backend answers what a device builds.
+using DialectMask = std::uint32_t;
+inline constexpr DialectMask every_dialect = (DialectMask{1} << EP_DIALECT_COUNT) - 1;
+
+const char *name_of(ep_dialect dialect) noexcept;
+// "'opencl-c', 'spirv'", or "none".
+std::string names_of(DialectMask dialects);
+// The dialect of that name. Throws ValueError where it is none of those that may be asked for, naming them.
+ep_dialect dialect_from(std::string_view name, DialectMask among = every_dialect);
+
 class Kernel;
 
 class Program {

@@ -180,7 +180,7 @@ private:
     bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
-    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool immortal = false);
+    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign);
     static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
@@ -192,7 +192,8 @@ private:
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
     const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
-    bool try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
+    static constexpr std::uint64_t not_marked = ~std::uint64_t{0};  // no capture has this number
+    std::uint64_t try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
     bool is_past_last_event(const std::unique_lock<std::mutex> &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 

@@ -57,7 +57,8 @@ inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_mana
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 
 // New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. It is device memory unless
-// the name of the device says another kind. Throws ExchangeError as read and device_at do; USMAllocationError. `get` gets it.
+// the name of the device says another kind. Throws ExchangeError as Descriptor and device_at do, and what `get` does, which gets
+// it.
 Array allocate(const DLTensor &prototype, Memory::Allocate get = Memory::allocate);
 
 // A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does,

@@ -62,16 +62,6 @@ inline Reach reach_of(const Speaker &speaker, const Layout &layout, void *first,
     return {reinterpret_cast<void *>(lowest), static_cast<std::size_t>(touched.size())};
 }
 
-// The same of a C-contiguous layout, without a look at its axes.
-inline Reach contiguous_reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
-    std::int64_t bytes = 0;
-    std::uintptr_t end = 0;
-    if (__builtin_mul_overflow(layout.size(), itemsize, &bytes) ||
-        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first), bytes, &end)) [[unlikely]]
-        return reach_of(speaker, layout, first, itemsize);  // refuses in words
-    return {first, static_cast<std::size_t>(bytes)};
-}
-
 // Whether all of it lies in the `bytes` bytes from `begin`.
 inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes) noexcept {
     const auto lowest = reinterpret_cast<std::uintptr_t>(reach.lowest), first = reinterpret_cast<std::uintptr_t>(begin);

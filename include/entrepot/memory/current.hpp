@@ -12,17 +12,20 @@ void set_resource(const Device &device, Resource *resource);
 
 ResourceRef current_resource(const Device &device);
 
-// For every device, on this thread, until it is popped again; scopes nest.
+// For every device, on this thread, until it is popped again; scopes nest. `pop_resource` throws ValueError where that one is not
+// the innermost of the thread.
 void push_resource(Resource *resource);
-void pop_resource() noexcept;
-Resource *pushed_resource() noexcept;  // the innermost one; nullptr where the thread has none
+void pop_resource(const Resource *resource);
 
 class UseResource {
 public:
-    explicit UseResource(Resource *resource) { push_resource(resource); }
+    explicit UseResource(Resource *resource) : resource_(resource) { push_resource(resource); }
     UseResource(const UseResource &) = delete;
     UseResource &operator=(const UseResource &) = delete;
-    ~UseResource() { pop_resource(); }
+    ~UseResource() { pop_resource(resource_); }
+
+private:
+    const Resource *resource_;
 };
 
 }  // namespace entrepot

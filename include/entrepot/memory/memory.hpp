@@ -1,7 +1,7 @@
 // Memory: one allocation, owned or borrowed, and the state of ordering that all views of it share.
 //
-// There is exactly one way to let go: a block goes back to its resource, a deleter runs, or an owner is released. Letting
-// go never blocks and is deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
+// There is exactly one way to let go: a block goes back to its resource, or an owner is released. Letting go never blocks and is
+// deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
 #pragma once
 #include <entrepot/device/queue.hpp>
 #include <entrepot/memory/usm_kind.hpp>
@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace entrepot {
 
@@ -118,6 +120,7 @@ public:
     }
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
+    class After;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
     // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
     void after_producer(const Queue &queue) const;
@@ -149,8 +152,8 @@ public:
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
-        // Of which queue everything is that is noted in `ordering`, or in `home`: its number, `by_several`, or 0 where nothing
-        // is. To be read without the lock.
+        // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
+        // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
         std::atomic<std::uint64_t> noted{0};
         static constexpr std::uint64_t by_several = ~std::uint64_t{0};
         void *data = nullptr;
@@ -184,6 +187,25 @@ private:
     static void destroy(Record *record) noexcept;
 
     Record *record_ = nullptr;
+};
+
+// `after` of all the memory that one piece of work has used. A lock that several pieces have in common is taken once, and held
+// until this ends: meanwhile the caller does nothing else.
+class Memory::After {
+public:
+    After(const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept
+        : queue_(queue), position_(position), capture_(capture) {}
+    After(const After &) = delete;
+    After &operator=(const After &) = delete;
+
+    void note(Access access, const Memory &memory);
+
+private:
+    const Queue &queue_;
+    const Queue::Position position_;
+    const std::uint64_t capture_;
+    std::vector<Queue> left_;  // nobody's any more, perhaps: they go when the lock is free
+    std::unique_lock<std::mutex> lock_;
 };
 
 }  // namespace entrepot

@@ -496,7 +496,7 @@ void destroy_description(PyObject *self) noexcept { description_of(self).~Descri
 int traverse_description(PyObject *self, visitproc visit, void *arg) {
     const Memory &memory = description_of(self).memory;
     // An owner that several objects share is visited by none: the collector would count its one reference several times.
-    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+    if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
 }

@@ -115,7 +115,7 @@ Array with_options(const Options &options) {
 PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     try {
         if (nargs == 1 && !kwnames) [[likely]]
-            return is_array(args[0]) ? Py_NewRef(args[0]) : wrap(*import_object(args[0], {}));
+            return is_array(args[0]) ? Py_NewRef(args[0]) : wrap_made([&] { return import_object(args[0], {}); });
         return wrap(with_options(parse_asarray(args, nargs, kwnames)));
     } catch (...) {
         raise_current();

@@ -2,6 +2,7 @@
 #include "create.hpp"
 
 #include "../allocate.hpp"
+#include "../bound.hpp"
 #include "../convert.hpp"
 #include "../dtype.hpp"
 #include "../errors.hpp"
@@ -95,8 +96,6 @@ PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kw
 
 Queue queue_or_none(PyObject *queue) { return unless_none(queue) ? queue_from(queue) : Queue{}; }
 
-PyObject *as_object(const Event &event) { return nb::cast(event).release().ptr(); }
-
 const Parameters of_fill("fill", 2, 2, {"array", "value", "queue"});
 
 PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -105,7 +104,7 @@ PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
         const Array to = import_operand(array);
         const Scalar item = scalar_from(value, to.dtype());
         const Queue where = queue_or_none(queue);
-        return as_object(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
+        return moved_into_object(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
     });
 }
 
@@ -116,7 +115,7 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
         const auto [to, from, queue] = of_copy.read(args, nargs, kwnames);
         const Array destination = import_operand(to), source = import_operand(from);
         const Queue where = queue_or_none(queue);
-        return as_object(without_gil([&] { return copy(destination, source, where).event(); }));
+        return moved_into_object(without_gil([&] { return copy(destination, source, where).event(); }));
     });
 }
 

@@ -216,7 +216,8 @@ PyMethodDef array_methods[] = {
      "Raises ValueError for an array of another size than 1, ExchangeError for a type that Python has no number for."},
     {"__complex__", array_complex, METH_NOARGS, "__complex__($self, /)\n--\n\n``complex(a.item())``."},
     {"copy_to_host", copy_to_host, METH_NOARGS,
-     "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return."},
+     "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return.\n\n"
+     "Raises DeviceError where earlier work on the memory has failed, USMAllocationError where there is no memory for the copy."},
     {"copy_from_host", copy_from_host, METH_O,
      "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
      "entrepot.copy does."},

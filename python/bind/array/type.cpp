@@ -26,12 +26,20 @@ namespace {
 
 FreeList free_list;  // of arrays
 
+// What is left of an array once all that it held is gone.
+void keep_or_free(PyObject *self) noexcept {
+    PyTypeObject *type = Py_TYPE(self);
+    if (!free_list.give(self))
+        PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray.get());
     const Memory &memory = array_of(self).memory();
     // An owner that several arrays share is visited by none: the collector would count its one reference several times.
-    if (memory && memory.record()->references.load(std::memory_order_relaxed) == 1)
+    if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
 }
@@ -58,12 +66,10 @@ void dealloc(PyObject *self) {
     if (object->weak_references)
         PyObject_ClearWeakRefs(self);
     object->usm_ndarray.~LazyReference();
-    PyMem_Free(object->byte_strides.load(std::memory_order_relaxed));
+    if (Py_ssize_t *const strides = object->byte_strides.load(std::memory_order_relaxed))
+        PyMem_Free(strides);
     object->array().~Array();
-    PyTypeObject *type = Py_TYPE(self);
-    if (!free_list.give(self))
-        PyObject_GC_Del(self);
-    Py_DECREF(type);
+    keep_or_free(self);
 }
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
@@ -223,23 +229,27 @@ const Py_ssize_t *byte_strides_of(PyObject *self) {
     return found;
 }
 
-PyObject *wrap(Array &&array) noexcept {
+UnmadeArray::UnmadeArray() noexcept {
     PyObject *self = free_list.take();
     if (self) [[likely]] {
         PyObject_Init(self, array_type);
     } else {
         self = reinterpret_cast<PyObject *>(PyObject_GC_New(ArrayObject, array_type));
-        if (!self)
-            return nullptr;
     }
-    auto *object = reinterpret_cast<ArrayObject *>(self);
+    object_ = reinterpret_cast<ArrayObject *>(self);
+}
+
+PyObject *UnmadeArray::made() noexcept {
+    ArrayObject *const object = std::exchange(object_, nullptr);
     object->weak_references = nullptr;
     new (&object->usm_ndarray) LazyReference();
     object->byte_strides.store(nullptr, std::memory_order_relaxed);
-    new (object->storage) Array(std::move(array));
+    PyObject *const self = reinterpret_cast<PyObject *>(object);
     PyObject_GC_Track(self);
     return self;
 }
+
+void UnmadeArray::give_back() noexcept { keep_or_free(reinterpret_cast<PyObject *>(object_)); }
 
 bool init_array_type(PyObject *module) {
     nothing = make_nothing();

@@ -136,11 +136,14 @@ void check_plain(PyObject *object, const Producer &producer, TypeCode code) {
         producer.known->require_plain(object, code);
 }
 
-void check_status(int status, PyObject *object) {
-    if (status == 0) [[likely]]
-        return;
+[[noreturn]] void refuse_as_told(PyObject *object) {
     refuse("the table of ", Py_TYPE(object)->tp_name,
            " refused: ", PyErr_Occurred() ? take_words_about_value() : "it set no exception");
+}
+
+inline void check_status(int status, PyObject *object) {
+    if (status != 0) [[unlikely]]
+        refuse_as_told(object);
 }
 
 // Nothing was synchronised: what the producer still does, it does on its current stream of that device.

@@ -5,6 +5,7 @@
 // route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an array has imported it.
 #include <entrepot/exchange/cai.hpp>
 
+#include "../getter.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
 #include "../owner.hpp"
@@ -21,7 +22,8 @@ namespace {
 
 using cai::speaker;
 
-const Interned data_name = "data", ptr_name = "ptr", shape_name = "shape", strides_name = "strides", dtype_name = "dtype",
+// The shape and the strides as CuPy has them, a list for each who asks: without the underscore they are that list made a tuple.
+const Interned data_name = "data", ptr_name = "ptr", shape_name = "_shape", strides_name = "_strides", dtype_name = "dtype",
                is_contiguous_name = "_c_contiguous", interface_name = "__cuda_array_interface__";
 
 bool probe(PyTypeObject *type) {
@@ -54,26 +56,33 @@ StreamFunction find_stream_function() {
 
 // ------------------------------------------------------------------ reading
 
+// CuPy's arrays have nothing but properties made in C.
+struct Getters {
+    Getter data, ptr, shape, strides, dtype, is_contiguous;
+};
+ENTREPOT_GIL_GUARDED Getters getters;
+
 struct Attributes {
     Numbers shape, strides;
     cai::Descriptor descriptor;
     Reference descr;  // its dtype
 };
 
-Reference attribute(PyObject *object, PyObject *name) {
-    Reference value(PyObject_GetAttr(object, name));
-    if (!value)
-        throw PythonError{};
-    return value;
+[[noreturn]] void refuse_numbers(PyObject *name) {
+    throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no list of at most ", Layout::max_ndim, " numbers");
 }
 
-void read_tuple(PyObject *object, PyObject *name, Numbers &numbers) {
-    const Reference tuple = attribute(object, name);
-    if (!PyTuple_Check(tuple.get()) || static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get())) > Layout::max_ndim)
-        throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no tuple of at most ", Layout::max_ndim, " numbers");
-    numbers.count = static_cast<std::size_t>(PyTuple_GET_SIZE(tuple.get()));
+// No Python code runs here, so the list stays as it is.
+void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
+    const Exclusive exclusive(list.get());
+    if (!PyList_Check(list.get()) || static_cast<std::size_t>(PyList_GET_SIZE(list.get())) > Layout::max_ndim)
+        refuse_numbers(name);
+    numbers.count = static_cast<std::size_t>(PyList_GET_SIZE(list.get()));
     for (std::size_t axis = 0; axis < numbers.count; ++axis) {
-        const long long number = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(axis)));
+        PyObject *const item = PyList_GET_ITEM(list.get(), static_cast<Py_ssize_t>(axis));
+        if (!PyLong_Check(item))
+            refuse_numbers(name);
+        const long long number = PyLong_AsLongLong(item);
         if (number == -1 && PyErr_Occurred())
             throw PythonError{};
         numbers.values[axis] = number;
@@ -81,15 +90,16 @@ void read_tuple(PyObject *object, PyObject *name, Numbers &numbers) {
 }
 
 void read_attributes(PyObject *object, StreamFunction current_stream, Attributes &out) {
-    const Reference pointer = attribute(attribute(object, data_name).get(), ptr_name);
+    Getters &get = getters;  // a thread's own, where there is no GIL: looked for once
+    const Reference data = checked(get.data(object, data_name)), pointer = checked(get.ptr(data.get(), ptr_name));
     out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
     if (!out.descriptor.data && PyErr_Occurred())
         throw PythonError{};
-    out.descr = attribute(object, dtype_name);
-    read_tuple(object, shape_name, out.shape);
+    out.descr = checked(get.dtype(object, dtype_name));
+    read_list(checked(get.shape(object, shape_name)), shape_name, out.shape);
     out.descriptor.shape = out.shape.extents();
-    if (attribute(object, is_contiguous_name).get() != Py_True) {
-        read_tuple(object, strides_name, out.strides);
+    if (checked(get.is_contiguous(object, is_contiguous_name)).get() != Py_True) {
+        read_list(checked(get.strides(object, strides_name)), strides_name, out.strides);
         if (out.strides.count != out.shape.count)
             throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
         out.descriptor.strides = out.strides.values.data();
@@ -132,7 +142,7 @@ bool is_as_expected(PyObject *object) {
         read_attributes(object, current_stream, attributes);
         if (!has_elements(attributes) || !typestr_of(numpy_dtype(attributes.descr.get())))
             return false;
-        const InterfaceDict dict(speaker, attribute(object, interface_name));
+        const InterfaceDict dict(speaker, checked(PyObject_GetAttr(object, interface_name)));
         stream_function = current_stream;
         trust = agree(attributes, dict) ? Trust::proved : Trust::refuted;
     } catch (const PythonError &) {

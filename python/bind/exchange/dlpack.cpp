@@ -145,13 +145,11 @@ Reference as_dpctl_queue(PyObject *queue) {
     return theirs;
 }
 
-bool is_sycl(const Queue &queue) { return std::string_view(queue.backend().name()) == "sycl"; }
-
 // The shapes in which producers take a queue, the likeliest first: for CUDA and HIP an int, for SYCL whatever is in use. The
 // last, nothing at all, they all take.
 std::vector<Reference> stream_forms(const Queue &queue) {
     std::vector<Reference> forms;
-    if (queue && is_sycl(queue)) {
+    if (queue && queue.backend().is_sycl()) {
         Reference ours(wrap_queue(queue));
         if (Reference theirs = as_dpctl_queue(ours.get()))
             forms.push_back(std::move(theirs));
@@ -275,7 +273,7 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     Array array = take_answer(object, answer.capsule, request);
     if (answer.ordered)
         exchange::come_behind(array, {queue, true});
-    else if (queue && !is_sycl(queue))  // a producer that was not told of a stream takes the legacy default one
+    else if (queue && !queue.backend().is_sycl())  // a producer that was not told of a stream takes the legacy default one
         exchange::come_behind(array, {legacy_stream_of(array.memory().device()), true});
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }

@@ -1,9 +1,12 @@
 // Quirks: the rows of the tables are found by the class that defines the attribute, and remembered by type.
 #include "quirks.hpp"
 
+#include "../errors.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
 #include "../reference.hpp"
+
+#include <entrepot/core/error.hpp>
 
 #include <array>
 #include <atomic>
@@ -80,7 +83,8 @@ private:
     std::array<Known, 32> entries_;
 };
 
-const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute = "__dlpack__";
+const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute = "__dlpack__", mask_attribute = "mask",
+               is_masked_name = "is_masked";
 
 ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 
@@ -89,5 +93,21 @@ ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 bool inverted_read_only(PyTypeObject *type) { return known_of_suai.are_in(inverted_producers, suai_attribute, type); }
 
 bool is_immutable(PyTypeObject *type) { return known_of_dlpack.are_in(immutable_producers, dlpack_attribute, type); }
+
+// Asked once a type, by the routes, which remember it.
+bool may_be_masked(PyTypeObject *type) { return is_one_of(type, mask_attribute, masking_producers); }
+
+void refuse_mask(PyObject *object) {
+    const Reference module(PyImport_ImportModule("numpy.ma"));
+    const Reference answer(module ? PyObject_CallMethodOneArg(module.get(), is_masked_name, object) : nullptr);
+    const int is_masked = answer ? PyObject_IsTrue(answer.get()) : -1;
+    if (is_masked < 0)
+        throw PythonError{};
+    if (is_masked)
+        throw Error(
+            ErrorKind::exchange, "a ", Py_TYPE(object)->tp_name,
+            " has a mask, which no protocol can carry: what it hides would be shown; use x.filled() or x.compressed(), or "
+            "x.data where all elements are meant");
+}
 
 }  // namespace entrepot::python

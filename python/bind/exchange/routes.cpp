@@ -5,6 +5,7 @@
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
+#include "quirks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,13 +27,16 @@ std::array<PyObject *, protocols.size()> attribute_names{};
 // A bit per protocol, lowest first.
 using Candidates = std::uint32_t;
 
+// Not a protocol's: whether objects of the type may hide elements of theirs.
+constexpr Candidates masks = Candidates{1} << 31;
+
 Candidates probe(PyTypeObject *type) {
     Candidates found = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         const bool speaks = protocols[i]->probe ? protocols[i]->probe(type) : _PyType_Lookup(type, attribute_names[i]) != nullptr;
         found |= Candidates{speaks} << i;
     }
-    return found;
+    return may_be_masked(type) ? found | masks : found;
 }
 
 // Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it.
@@ -72,6 +76,16 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
     return std::nullopt;
 }
 
+// What a type speaks, of an object that hides nothing; throws where it does.
+Candidates candidates_of(PyObject *object) {
+    Candidates found = route_cache.find(Py_TYPE(object));
+    if (found & masks) [[unlikely]] {
+        refuse_mask(object);
+        found &= ~masks;
+    }
+    return found;
+}
+
 // By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
 std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
     for (std::size_t i = 0; i < protocols.size(); ++i) {
@@ -101,7 +115,7 @@ std::string names_of_protocols() {
 
 std::optional<Array> import_object(PyObject *object, const ImportRequest &request) {
     drain_released();
-    const Candidates by_type = route_cache.find(Py_TYPE(object));
+    const Candidates by_type = candidates_of(object);
     std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;
     if (!array) [[unlikely]]
         array = read_first(object, by_type & (by_type - 1), request);
@@ -115,7 +129,7 @@ std::optional<Array> import_object(PyObject *object, const ImportRequest &reques
 Array import_array(PyObject *object, const ImportRequest &request) { return *import_object(object, request); }
 
 Array import_operand(PyObject *object) {
-    RestAfterTheEnd rest;
+    RestUnlessThrown rest;
     Array array = is_array(object) ? array_of(object) : import_array(object, {});
     rest.came_back();
     return array;
@@ -127,7 +141,7 @@ Array import_array(PyObject *object, const ImportRequest &request, std::string_v
     if (protocol == protocols.end())
         throw Error(ErrorKind::value, "protocol '", name, "' is unknown; there are ", names_of_protocols());
     const Candidates bit = Candidates{1} << (protocol - protocols.begin());
-    if (std::optional<Array> array = read_first(object, route_cache.find(Py_TYPE(object)) & bit, request))
+    if (std::optional<Array> array = read_first(object, candidates_of(object) & bit, request))
         return *std::move(array);
     if (std::optional<Array> array = read_instance(object, ~bit, request))
         return *std::move(array);

@@ -34,7 +34,7 @@ constexpr std::size_t most_versions = 64;
 VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
     std::vector<VersionPtr> &versions = kernel->versions;
-    if (const VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
+    if (VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
         return last;
     if (!kernel->function)  // the collector has been here, and others of its garbage still launch
         throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
@@ -70,21 +70,13 @@ const Interned simulated_name = "_simulated";
 
 // ------------------------------------------------------------------------ life
 
-std::optional<ep_dialect> dialect_from(PyObject *name) {
+std::optional<ep_dialect> dialect_asked(PyObject *name) {
     if (!name)
         return std::nullopt;
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
         throw PythonError{};
-    std::string known;
-    for (const DialectRow &row : dialect_table) {
-        if (row.dialect == EP_SPIRV || row.dialect == EP_PTX || row.dialect == EP_CUBIN)
-            continue;
-        if (std::string_view(row.name) == text)
-            return row.dialect;
-        known += (known.empty() ? "'" : ", '") + std::string(row.name) + "'";
-    }
-    throw Error(ErrorKind::value, "dialect: one of ", known, " was expected, not '", text, "'");
+    return dialect_from(text, kernel::dialects_of_kernels());
 }
 
 std::vector<Signature> signatures_from(PyObject *tuple) {
@@ -101,7 +93,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         const auto [function, signatures, debug, fast_math, dialect] = of_new.read(args, kwargs);
         if (!PyFunction_Check(function))
             throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ", Py_TYPE(function)->tp_name);
-        const kernel::Options options{is_true(debug), is_true(fast_math), dialect_from(unless_none(dialect))};
+        const kernel::Options options{is_true(debug), is_true(fast_math), dialect_asked(unless_none(dialect))};
         std::vector<Signature> given = signatures_from(unless_none(signatures));
         PyObject *const self = type->tp_alloc(type, 0);
         if (!self)
@@ -196,7 +188,7 @@ std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
 Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
                      PyObject *dialect, bool any_local) {
     Request request;
-    request.dialect = dialect_from(unless_none(dialect));
+    request.dialect = dialect_asked(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
     const kernel::Specialisation *const newest = version.code->newest();
     const bool is_of_launch = newest && !unless_none(signature);

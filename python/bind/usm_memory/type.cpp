@@ -75,7 +75,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     const UsmMemory &value = value_of(self);
     Py_VISIT(value.queue_object.get());
     // An owner that several objects share is visited by none: the collector would count its one reference several times.
-    if (value.memory && value.memory.record()->references.load(std::memory_order_relaxed) == 1)
+    if (value.memory && !value.memory.is_shared())
         Py_VISIT(kept_object(value.memory.owner()));
     return 0;
 }

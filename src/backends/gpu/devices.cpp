@@ -121,6 +121,8 @@ CUmemoryPool Device::pool() {
 }
 
 void Device::share_pool_with(const Device &reader) {
+    if (!has_pools)  // what the driver gives by itself, every context reaches that has access to this device
+        return;
     const CUmemoryPool shared = pool();
     const std::lock_guard hold(mutex_);
     if (std::find(readers_.begin(), readers_.end(), reader.native) != readers_.end())

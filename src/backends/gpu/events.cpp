@@ -136,16 +136,16 @@ void Queue::hand_over(Queue &to) {
     };
     if (!is_of_this_thread())
         return wait_for(*record());
-    const std::lock_guard hold(hand_over_mutex_);
-    if (hand_over_mark_ == nullptr)
-        hand_over_mark_ = context->take_event().detach();
-    {
-        const Current current(context->native);
-        check(driver().cuEventRecord(hand_over_mark_->native, native), "cuEventRecord");
-    }
+    Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
+    Reference<Event> mark = kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
+    const Current current(context->native);  // while `to` waits, too, which changes it again only in another context
+    check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // Whoever waits for a mark of a graph goes into it.
     require_running("a hand-over from");
-    wait_for(*hand_over_mark_);
+    wait_for(*mark);
+    Event *none = nullptr;
+    if (hand_over_mark_.compare_exchange_strong(none, &*mark, std::memory_order_release, std::memory_order_relaxed))
+        mark.detach();
 }
 
 void enter_events(ep_backend &table) {

@@ -162,9 +162,13 @@ public:
 
 private:
     int attribute(CUfunction_attribute which) const;
+    // Bytes that the driver allows unasked, on top of the kernel's own.
+    std::size_t unasked_dynamic_bytes() const noexcept {
+        return free_dynamic_bytes - std::min<std::size_t>(info.local_memory, free_dynamic_bytes);
+    }
 
-    std::mutex mutex_;  // guards what follows
-    std::size_t dynamic_bytes_ = free_dynamic_bytes;
+    std::mutex mutex_;               // guards what follows
+    std::size_t dynamic_bytes_ = 0;  // as many as were asked for
     bool has_large_clusters_ = false;
 };
 
@@ -189,7 +193,7 @@ int Kernel::attribute(CUfunction_attribute which) const {
 }
 
 void Kernel::allow_dynamic(std::size_t bytes) {
-    if (bytes <= free_dynamic_bytes)
+    if (bytes <= unasked_dynamic_bytes())
         return;
     const std::lock_guard hold(mutex_);
     if (bytes <= dynamic_bytes_)

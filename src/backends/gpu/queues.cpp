@@ -175,7 +175,7 @@ Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
 
 // The driver lets a stream finish what it holds.
 Queue::~Queue() {
-    for (Event *const mark : {last_, hand_over_mark_})
+    for (Event *const mark : {last_, hand_over_mark_.load(std::memory_order_acquire)})
         if (mark != nullptr)
             mark->release();
     if (is_owned)

@@ -3,6 +3,7 @@
 
 #include "backends/cache.hpp"
 #include "backends/host/native.hpp"
+#include "core/open_file.hpp"
 
 #include <entrepot/core/interrupt.hpp>
 
@@ -80,22 +81,6 @@ std::vector<std::string> candidates() {
         found.insert(found.begin(), chosen);
     return found;
 }
-
-class Descriptor {
-public:
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor &) = delete;
-    Descriptor &operator=(const Descriptor &) = delete;
-    ~Descriptor() { shut(); }
-    int number() const noexcept { return number_; }
-    void shut() noexcept {
-        if (number_ >= 0)
-            close(std::exchange(number_, -1));
-    }
-
-private:
-    int number_;
-};
 
 // Starts the command with its output and errors on `output`, no input, no signal blocked or ignored, and in a process group of
 // its own: a compiler is several processes, which end together or not at all.
@@ -177,9 +162,7 @@ std::string compiler_identity(const Words &command) {
         if (program)
             identity += stamp_of(*program) + '\n';
     }
-    for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"})
-        identity += environment(name, "") + '\n';
-    return identity;
+    return identity + environment("LIBRARY_PATH", "");
 }
 
 std::string no_compiler() {
@@ -194,9 +177,9 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         refuse(EP_DEVICE_ERROR, "no pipe to the compiler could be opened: ", std::strerror(errno));
-    Descriptor reading(ends[0]), writing(ends[1]);
+    OpenFile reading(ends[0]), writing(ends[1]);
     const pid_t child = spawn(command, writing.number());
-    writing.shut();  // so that the end of the output is seen when the compiler ends
+    writing = OpenFile(-1);  // so that the end of the output is seen when the compiler ends
 
     constexpr int between_questions_ms = 50;
     char buffer[4096];

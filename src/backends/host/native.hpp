@@ -4,9 +4,11 @@
 #include "backends/counted.hpp"
 #include "backends/host/executor.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,8 +74,9 @@ public:
         if (begins([&] { return std::make_unique<W>(std::move(work)); }))
             take_turn(work);
     }
-    // Ends a turn whose work went on elsewhere. The turns that follow are taken by the executor, never on this thread.
-    void end_turn() noexcept;
+    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are taken by the executor, never
+    // on this thread.
+    void end_turn(std::exception_ptr error = nullptr) noexcept;
     // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
     void share(std::shared_ptr<Loop> loop);
 
@@ -106,7 +109,7 @@ private:
     std::deque<std::unique_ptr<Work>> waiting_;
     std::shared_ptr<Loop> loop_;
     std::uint64_t submitted_ = 0, ended_ = 0;
-    std::string error_;  // of work that failed in its turn, until a wait reports it
+    std::exception_ptr error_;  // the first of work that failed in its turn, until a wait reports it
     unsigned generation_ = 0;
     bool busy_ = false;
 };
@@ -146,11 +149,20 @@ template <class Body> bool spread(Queue &queue, std::uint64_t count, std::uint64
             : Loop(count, chunk), queue_(queue), body_(std::move(body)) {}
 
     private:
-        void run(std::uint64_t first, std::uint64_t last) noexcept override { body_(first, last); }
-        void finished() noexcept override { queue_.end_turn(); }
+        void run(std::uint64_t first, std::uint64_t last) noexcept override {
+            try {
+                body_(first, last);
+            } catch (...) {
+                if (!failed_.exchange(true, std::memory_order_relaxed))
+                    error_ = std::current_exception();
+            }
+        }
+        void finished() noexcept override { queue_.end_turn(std::move(error_)); }
 
         Queue &queue_;  // busy, so alive, until end_turn
         Body body_;
+        std::atomic<bool> failed_{false};
+        std::exception_ptr error_;  // of the chunk that failed first; the others are run all the same
     };
     queue.share(std::make_shared<Turn>(queue, count, chunk, std::move(body)));
     return false;

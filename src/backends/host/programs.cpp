@@ -149,7 +149,7 @@ void write_file(const std::string &path, std::string_view content) {
 
 // What the code depends on: the processor stands for -march=native. Empty: on files that nobody has named to us.
 std::string key_of(const Words &command, std::string_view source) {
-    if (source.find("#include \"") != source.npos)
+    if (names_files(source))
         return {};
     std::string key = cache_key(compiler_identity(command), processor_identity(), source);
     for (const std::string &word : command) {
@@ -316,7 +316,11 @@ std::byte *thread_block(std::size_t bytes) {
     static thread_local Block block;
     if (block.size < bytes) {
         ::operator delete(std::exchange(block.memory, nullptr), std::align_val_t{block_alignment});
-        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}));
+        block.size = 0;
+        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}, std::nothrow));
+        if (block.memory == nullptr)
+            refuse(EP_OUT_OF_MEMORY, "a group of the kernel keeps ", bytes,
+                   " bytes of local and private memory, and the host has no such block left");
         block.size = bytes;
     }
     return block.memory;

@@ -23,6 +23,16 @@ Live &live() {
 // the core's locks, under which it calls the queues, are taken first.
 [[maybe_unused]] const int watching = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
 
+std::string reason_of(const std::exception_ptr &error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception &thrown) {
+        return thrown.what();
+    } catch (...) {
+        return "it threw something that is not a std::exception";
+    }
+}
+
 }  // namespace
 
 Queue::Queue(std::uint32_t granted) : flags(granted) {
@@ -59,13 +69,15 @@ void Queue::take_turn(Work &work) {
         end_turn();
 }
 
-void Queue::end_turn() noexcept {
+void Queue::end_turn(std::exception_ptr error) noexcept {
     // The loop may be the last owner of a kernel, whose release is not for under the lock.
     std::shared_ptr<Loop> ended;
     bool more = false;
     {
         const std::lock_guard hold(lock_);
         ended = std::move(loop_);
+        if (!error_)
+            error_ = std::move(error);
         ++ended_;
         more = !waiting_.empty();
         busy_ = more;
@@ -100,16 +112,16 @@ void Queue::take_turns() noexcept {
             work = std::move(waiting_.front());
             waiting_.pop_front();
         }
-        std::string error;
+        std::exception_ptr error;
         try {
             if (!work->run(*this))
                 return;
-        } catch (const std::exception &thrown) {
-            error = thrown.what();
+        } catch (...) {
+            error = std::current_exception();
         }
         {
             const std::lock_guard hold(lock_);
-            if (error_.empty())
+            if (!error_)
                 error_ = std::move(error);
             ++ended_;
         }
@@ -149,8 +161,8 @@ void Queue::wait() {
             progress_.wait(hold);
         }
     }
-    if (!error_.empty())
-        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", std::exchange(error_, {}));
+    if (const std::exception_ptr error = std::exchange(error_, nullptr))
+        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", reason_of(error));
 }
 
 bool Queue::is_idle() {

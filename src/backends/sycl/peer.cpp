@@ -17,6 +17,16 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
     });
 }
 
+// Also where somebody else in the process has done so already, which the runtime cannot be asked, and calls invalid.
+void enable(::sycl::device &device, const ::sycl::device &peer) {
+    try {
+        device.ext_oneapi_enable_peer_access(peer);
+    } catch (const ::sycl::exception &error) {
+        if (error.code() != ::sycl::errc::invalid)
+            throw;
+    }
+}
+
 // The runtime enables access between devices, not contexts; enabling twice is an error there.
 ep_status peer_enable_access(ep_context context, ep_device peer) {
     return guarded([&] {
@@ -28,8 +38,10 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
                 refuse(EP_UNSUPPORTED, selector(device), " cannot reach the memory of ", selector(peer),
                        ": copy through the host");
             std::lock_guard lock(device->mutex);
-            if (device->peers.insert(peer).second)
-                device->native.ext_oneapi_enable_peer_access(peer->native);
+            if (device->peers.contains(peer))
+                continue;
+            enable(device->native, peer->native);
+            device->peers.insert(peer);  // now that it is so: what failed is tried, and fails, again
         }
     });
 }

@@ -145,7 +145,7 @@ void build_source(ep_program program, std::string_view source, const char *optio
 
 // A context of several devices, and source that includes files, are compiled each time.
 void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
-    const bool is_kept = source.find("#include") == source.npos && !(options && std::strstr(options, "-I"));
+    const bool is_kept = !names_files(source, Angled::anywhere) && !(options && std::strstr(options, "-I"));
     const std::string key = is_kept ? key_of(program, source, options) : "";
     const std::optional<std::string> known = is_kept ? cached("opencl", key) : std::nullopt;
     if (known && build_binary(program, *known, options))

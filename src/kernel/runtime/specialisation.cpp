@@ -34,11 +34,19 @@ bool divides(const ep_range &range) noexcept {
 
 }  // namespace
 
+DialectMask dialects_of_kernels() noexcept {
+    DialectMask dialects_written = 0;
+    for (const DialectPair &pair : dialects)
+        dialects_written |= DialectMask{1} << pair.of_backend;
+    return dialects_written;
+}
+
 Dialect dialect_of(ep_dialect dialect) {
     for (const DialectPair &pair : dialects)
         if (pair.of_backend == dialect)
             return pair.dialect;
-    throw Error(ErrorKind::value, "dialect: kernels are written in 'opencl-c', 'sycl', 'cuda', 'hip' and 'c++'");
+    throw Error(ErrorKind::value, "dialect: kernels are written in one of ", names_of(dialects_of_kernels()), ", not in '",
+                entrepot::name_of(dialect), "'");
 }
 
 std::optional<ep_dialect> usual_dialect(const Device &device) {

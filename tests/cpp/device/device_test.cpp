@@ -51,13 +51,25 @@ TEST_CASE("sub-devices are numbered in their parent and are the same when asked 
     CHECK(quarters[1].root() == device);
 }
 
+TEST_CASE("sub-devices by affinity are those of the domain, and others than those of an equal division") {
+    const Device device = fake::device();
+    const std::vector<Device> nodes = device.partition_by_affinity(EP_AFFINITY_NUMA);
+    REQUIRE(nodes.size() == 2);
+    CHECK(nodes[0].parent() == device);
+    CHECK(nodes[1].info().compute_units == 2);
+    CHECK(nodes[1].selector() == device.selector() + "/" + std::to_string(nodes[1].info().number));
+    CHECK(device.partition_by_affinity(EP_AFFINITY_NUMA) == nodes);
+    CHECK(device.partition_equally(2) != nodes);
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", nodes[0].partition_by_affinity(EP_AFFINITY_L3));
+}
+
 TEST_CASE("a division that cannot be is refused with both numbers") {
     const Device device = fake::device();
     const std::uint32_t too_many[] = {3, 2};
     CHECK_REFUSED(ErrorKind::value, "ask for 5 compute units, opencl:cpu:0 has 4", device.partition_by_counts(too_many));
     CHECK_REFUSED(ErrorKind::value, "of 0 compute units", device.partition_equally(0));
     CHECK_REFUSED(ErrorKind::value, "without compute units", device.partition_by_counts({}));
-    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_by_affinity(EP_AFFINITY_NUMA));
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_by_affinity(EP_AFFINITY_L1));
     CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_equally(5));
 }
 
@@ -71,6 +83,21 @@ TEST_CASE("the default context and queue of a device are made once") {
     CHECK(queue.context() == context);
     CHECK(queue.device() == device);
     CHECK(queue.is_in_order());
+}
+
+TEST_CASE("who makes a default queue while another thread does leaves nothing behind") {
+    const std::uint32_t fresh[] = {1, 2};
+    const Device device = fake::device(1).partition_by_counts(fresh)[0];
+    device.default_context();
+    const int queues = fake::world().alive.queues;
+    const Queue *faster = nullptr;
+    fake::world().queue_begins = [&] { faster = &device.default_queue(); };
+    CHECK(&device.default_queue() == faster);
+    CHECK(fake::world().alive.queues == queues + 1);
+    {
+        const Queue copy = *faster;
+    }
+    CHECK(fake::world().alive.queues == queues + 1);
 }
 
 TEST_CASE("a sub-device uses its root's default context where the runtime lets it, else one of its own") {

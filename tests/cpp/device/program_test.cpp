@@ -86,3 +86,13 @@ TEST_CASE("a launch that contradicts the kernel is refused with both numbers") {
     const Queue elsewhere = Queue::create(Context::create({&device, 1}), device, {});
     CHECK_REFUSED(ErrorKind::kernel, "build the program for the queue's context", kernel.launch(elsewhere, range(8), two));
 }
+
+TEST_CASE("every dialect has a name that it is found by, and one that may not be asked for is refused with those that may") {
+    for (const DialectRow &row : dialect_table) {
+        CHECK(dialect_from(name_of(row.dialect)) == row.dialect);
+        CHECK(names_of(1u << row.dialect) == std::string("'") + row.name + "'");
+    }
+    CHECK(names_of(0) == "none");
+    CHECK_REFUSED(ErrorKind::value, "one of 'opencl-c', 'spirv' was expected, not 'ptx'",
+                  (void)dialect_from("ptx", 1u << EP_OPENCL_C | 1u << EP_SPIRV));
+}

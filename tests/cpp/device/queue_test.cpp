@@ -130,6 +130,18 @@ TEST_CASE("what is promised of a queue that others submit to is recorded at once
     fake::release(queue);
 }
 
+TEST_CASE("a queue that others submit to is asked once for each event whether it is captured") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    queue.native();
+    fake::submit(queue);
+    const fake::Calls before = calls();
+    CHECK(queue.promise());
+    CHECK(calls().event_record == before.event_record + 1);
+    CHECK(calls().queue_capture == before.queue_capture + 1);
+    fake::release(queue);
+}
+
 TEST_CASE("threads that submit to one queue each keep their events") {
     const Queue queue = Queue::create(fake::device());
     std::atomic<int> pending = 0;

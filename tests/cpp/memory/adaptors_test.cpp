@@ -135,6 +135,19 @@ TEST_CASE("the current resource: the thread's scope, then the device's, then the
     CHECK(current_resource(host).get() == default_resource());
 }
 
+TEST_CASE("a scope that is not the thread's innermost does not end") {
+    const ResourceRef outer = make_resource<StatisticsResource>(direct_resource()),
+                      inner = make_resource<StatisticsResource>(direct_resource());
+    CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));
+    const UseResource scope(outer.get());
+    {
+        const UseResource within(inner.get());
+        CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));
+    }
+    CHECK(current_resource(registry::host()).get() == outer.get());
+    std::thread([&] { CHECK_REFUSED(ErrorKind::value, "thread that entered", pop_resource(outer.get())); }).join();
+}
+
 TEST_CASE("memory keeps the resource that it came from") {
     Memory memory;
     {

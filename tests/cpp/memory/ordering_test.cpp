@@ -176,6 +176,20 @@ TEST_CASE("an older position noted late does not hide a newer one") {
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
+TEST_CASE("a queue that has waited once comes after what it waited for, and nobody looks again") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    access(memory, Access::write, writer.queue);
+    access(memory, Access::read, reader.queue);
+    CHECK(memory.record()->noted == reader.queue.identity()->number);
+    access(memory, Access::read, writer.queue);  // a read that the reader has not waited for
+    CHECK(memory.record()->noted == Memory::Record::by_several);
+    const fake::Calls before = calls();
+    access(memory, Access::write, reader.queue);
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
+    CHECK(memory.record()->noted == reader.queue.identity()->number);
+}
+
 TEST_CASE("two views of one memory agree, and a recycled record knows nothing of the last one") {
     const HeldQueue queue;
     Memory memory = some_memory(queue.queue);

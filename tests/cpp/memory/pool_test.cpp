@@ -326,6 +326,26 @@ TEST_CASE("what is cached for a context that nobody has any more is given back")
     CHECK(counted.taken().current_count <= 2);
 }
 
+TEST_CASE("a free block keeps no context alive once the work is done that it is bound to") {
+    const CountedPool counted;
+    const int contexts = fake::world().alive.contexts;
+    const Device device = fake::device();
+    for (int i = 0; i < 50; ++i) {
+        const Context context = Context::create({&device, 1});
+        const Queue queue = Queue::create(context, device, {});
+        const Place place{context, device, UsmKind::device};
+        fake::hold(queue);
+        for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20, std::size_t{3} << 20}) {
+            const Block block = counted.pool().allocate(place, bytes, 0, queue);
+            counted.pool().deallocate(place, block, {{{queue, fake::submit(queue)}}, false});
+        }
+        CHECK(counted.pool().statistics().waiting == 0);
+        fake::release(queue);
+    }
+    CHECK(fake::world().alive.contexts <= contexts + 1);
+    CHECK(counted.taken().current_count <= 2);
+}
+
 TEST_CASE("what is bound to a queue that nobody has any more is given back once its work is done") {
     const CountedPool counted;
     std::optional<HeldQueue> busy(std::in_place);

@@ -150,6 +150,51 @@ class TestRepr:
     def test_rows_of_nothing_are_not_counted(self) -> None:
         assert repr(ep.empty((10**12, 0), "float32")).startswith("Array([], shape=(1000000000000, 0), ")
 
+    @pytest.mark.parametrize(
+        ("values", "shown"),
+        [
+            (np.array(7, "int16"), "7, dtype=int16"),
+            (np.array([0.1, 2, -1e300]), "[0.1, 2, -1e+300], dtype=float64"),
+            (np.array([0.1, np.inf], "float32"), "[0.1, inf], dtype=float32"),
+            (np.array([1.5], "float16"), "[1.5], dtype=float16"),
+            (np.array([True, False]), "[True, False], dtype=bool"),
+            (np.array([-128, 127], "int8"), "[-128, 127], dtype=int8"),
+            (np.array([2**64 - 1], "uint64"), "[18446744073709551615], dtype=uint64"),
+            (np.array([1 - 2.5j], "complex64"), "[1-2.5j], dtype=complex64"),
+            (np.arange(6).reshape(2, 3).T, "[[0, 3],\n       [1, 4],\n       [2, 5]], dtype=int64"),
+            (np.zeros((1, 2, 1), "uint8"), "[[[0],\n        [0]]], dtype=uint8"),
+        ],
+        ids=["0-d", "float64", "float32", "float16", "bool", "int8", "uint64", "complex", "transposed", "3-d"],
+    )
+    def test_values_of_the_host(self, values: np.ndarray, shown: str) -> None:
+        assert repr(ep.asarray(values)) == f"Array({shown}, device=host, kind=host)"
+
+    def test_read_only(self) -> None:
+        assert repr(ep.asarray(b"ab")) == "Array([97, 98], dtype=uint8, device=host, kind=host, read_only=True)"
+
+    def test_types_without_numbers_show_their_bits(self) -> None:
+        assert repr(ep.asarray(b"\x01\xfe").view("float8_e5m2")).startswith("Array([0x01, 0xfe], dtype=float8_e5m2, ")
+
+    def test_long_ones_show_their_ends(self) -> None:
+        place = "dtype=int64, device=host, kind=host)"
+        assert repr(ep.asarray(np.arange(1000))).count(",") == 1002, "a thousand are shown whole"
+        assert repr(ep.asarray(np.arange(1001))) == f"Array([0, 1, 2, ..., 998, 999, 1000], shape=(1001,), {place}"
+        rows = [f"[{first}, {first + 1}, {first + 2}]" for first in (0, 3, 6, 1494, 1497, 1500)]
+        text = ",\n       ".join([*rows[:3], "...", *rows[3:]])
+        assert repr(ep.asarray(np.arange(1503).reshape(501, 3))) == f"Array([{text}], shape=(501, 3), {place}"
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("kind", ["host", "shared"])
+    def test_values_of_a_device_where_the_host_reaches_them(self, kind: str) -> None:
+        array = ep.zeros((2, 2), "float32", device="opencl:cpu", kind=kind)
+        ep.fill(array, 2.5)
+        assert repr(array) == f"Array([[2.5, 2.5],\n       [2.5, 2.5]], dtype=float32, device=opencl:cpu:0, kind={kind})"
+
+    @pytest.mark.sycl
+    def test_shape_alone_where_it_does_not(self) -> None:
+        array = ep.zeros((2, 3), "int8", device="opencl:cpu", kind="device")
+        assert repr(array) == "Array(shape=(2, 3), dtype=int8, device=opencl:cpu:0, kind=device)"
+
 
 class TestLifetime:
     def test_a_view_keeps_the_producer(self) -> None:

@@ -72,6 +72,29 @@ def test_source_that_depends_on_files_is_not_kept(place, tmp_path):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("form", ['#include"{}"', '# include "{}"', "#include <{}>"])
+def test_a_header_that_was_edited_is_read_again_by_the_host(place, tmp_path, form):
+    header = tmp_path / "by.h"
+    source = form.format(header) + SOURCE.replace("+= 1", "+= BY")
+    numbers = array.array("i", [0])
+    for by in (1, 20):
+        header.write_text(f"#define BY {by}\n")
+        ep.Program(source, "host").kernel("one_more")[1](numbers).wait()
+    assert numbers.tolist() == [21]
+
+
+@pytest.mark.host
+def test_the_compilers_own_headers_are_no_files_unless_the_environment_adds_folders(place, tmp_path, monkeypatch):
+    (tmp_path / "by.h").write_text("#define BY 1\n")
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    ep.Program("#include <by.h>\n" + SOURCE, "host")
+    assert code_cache.kept("host") == []
+    monkeypatch.delenv("CPATH")
+    ep.Program("#include <cmath>\n" + SOURCE, "host")
+    assert len(code_cache.kept("host")) == 1
+
+
+@pytest.mark.host
 def test_a_damaged_entry_is_compiled_again(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
@@ -101,6 +124,18 @@ def test_binaries_of_opencl_are_kept_and_right(place):
             ep.Program(source, "opencl:cpu").kernel("one_more")[3](numbers).wait()
         assert memoryview(numbers).tolist() == [expected] * 3
         assert len(code_cache.kept("opencl")) == 1
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("form", ['#include "{}"', '# include "{}"', '%:include "{}"', "#include <{}>"])
+def test_a_header_that_was_edited_is_read_again_by_opencl(place, tmp_path, form):
+    header = tmp_path / "by.h"
+    source = form.format(header) + "\nkernel void more(global int *data) { data[0] += BY; }"
+    numbers = ep.zeros(1, "int32", device="opencl:cpu", kind="shared")
+    for by in (1, 20):
+        header.write_text(f"#define BY {by}\n")
+        ep.Program(source, "opencl:cpu").kernel("more")[1](numbers).wait()
+    assert memoryview(numbers).tolist() == [21]
 
 
 def test_every_backend_has_its_kind():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,40 @@ def test_devices_lists_each_device_and_every_backend():
     for backend in ("sycl", "cuda", "hip", "host"):
         row = next(line for line in lines if line.startswith(backend + " ") and (" present " in line or " absent " in line))
         assert len(row.split()) > 2, "a backend is absent or present for a reason"
+
+
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def bytes_of(cell: str) -> float:
+    number, unit = cell.split()
+    return float(number) * UNITS[unit]
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    """The cells of the first table by the names of their columns, which are underlined to their whole width."""
+    headers, underline, *lines = text.split("\n\n")[0].splitlines()
+    columns = [slice(*found.span()) for found in re.finditer("-+", underline)]
+    return [{headers[column].strip(): line[column].strip() for column in columns} for line in lines]
+
+
+def test_devices_tells_what_each_can_do():
+    rows = rows_of(run("devices").stdout)
+    assert [row["device"] for row in rows] == [str(device) for device in ep.devices()]
+    for row, device in zip(rows, ep.devices(), strict=True):
+        assert (row["type"], row["name"], row["driver"]) == (device.device_type, device.name, device.driver_version)
+        assert bytes_of(row["memory"]) == pytest.approx(device.global_mem_size, rel=0.006), "three digits are shown"
+        assert bytes_of(row["local memory"]) == pytest.approx(device.local_mem_size, rel=0.006)
+        assert int(row["units"]) == device.max_compute_units
+        for column, words in (("kinds", "usm_{}_allocations"), ("floats", "{}")):
+            known = ("host", "device", "shared") if column == "kinds" else ("fp64", "fp16")
+            has = [word for word in known if getattr(device, "has_aspect_" + words.format(word))]
+            assert row[column].split() == (has or ["-"])
+        if device.partitions and device.partition_max_sub_devices > 1:
+            number, _, ways = row["sub-devices"].partition(", by ")
+            assert (int(number), ways.split(" or ")) == (device.partition_max_sub_devices, device.partitions)
+        else:
+            assert row["sub-devices"] == "-"
 
 
 def test_a_reader_that_stops_reading_is_no_error():

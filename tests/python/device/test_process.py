@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,31 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert out.splitlines()[0] == "host"
         assert "libentrepot_sycl9.so is not there" in out
+
+    def test_a_backend_that_cannot_list_its_devices_is_absent_for_its_own_reason(self, tmp_path):
+        source = tmp_path / "plugin.c"
+        source.write_text("""
+            #include <entrepot/device/backend.h>
+            static const ep_loader *loader;
+            static ep_status device_count(uint32_t *count) {
+                loader->set_error("the driver is having a bad day");
+                return EP_DEVICE_ERROR;
+            }
+            ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
+                static ep_backend table = {.size = sizeof(ep_backend), .version = EP_BACKEND_VERSION, .name = "sycl"};
+                table.device_count = device_count;
+                loader = lent;
+                *backend = &table;
+                return EP_OK;
+            }
+        """)
+        library, include = tmp_path / "libentrepot_sycl9.so", Path(__file__).parents[3] / "include"
+        subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, source], check=True)
+        out = run(
+            "import entrepot._core as core\nprint([row for row in core.backends() if row[0] == 'sycl'])",
+            ENTREPOT_PLUGIN_PATH=str(tmp_path),
+        )
+        assert out == "[('sycl', False, 'the driver is having a bad day')]"
 
     @pytest.mark.parametrize("name", ["libsycl.so.8", "libsycl.so.7"])
     def test_another_generation_is_refused_by_name(self, tmp_path, name):

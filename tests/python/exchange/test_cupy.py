@@ -69,6 +69,20 @@ class TestArrays:
             assert takes(cupy.zeros((4, 3), "float32").T[::-1])
         """)
 
+    def test_what_is_changed_in_its_class_counts(self) -> None:
+        """In a process of its own, because the class is everybody's."""
+        run("""
+            import cupy
+            import entrepot as ep
+
+            array = cupy.zeros((4, 3), "float32")
+            assert ep.asarray(array, protocol="cupy").shape == (4, 3)
+            cupy.ndarray._shape = property(lambda self: [3, 4])
+            assert ep.asarray(array, protocol="cupy").shape == (3, 4)
+            del cupy.ndarray._shape
+            assert ep.asarray(array, protocol="cupy").shape == (4, 3)
+        """)
+
     def test_it_says_what_cai_says(self) -> None:
         import cupy
 

@@ -119,11 +119,63 @@ class TestRefusal:
         ids=lambda value: str(value.dtype) if isinstance(value, np.ndarray) else None,
     )
     def test_says_why_and_keeps_nothing(self, source: np.ndarray, words: str) -> None:
-        before = sys.getrefcount(source)
+        before = sys.getrefcount(source), sys.getrefcount(ep.Array)  # each object of a class keeps it
         for _ in range(10):
             with pytest.raises(ep.ExchangeError, match=words):
                 ep.asarray(source)
-        assert sys.getrefcount(source) == before
+        assert (sys.getrefcount(source), sys.getrefcount(ep.Array)) == before
+
+
+class TestMasks:
+    """None of the protocols that a MaskedArray speaks has a word for its mask."""
+
+    @pytest.fixture(params=["array", "subclass", "constant", "record's field"])
+    def masked(self, request: pytest.FixtureRequest) -> np.ma.MaskedArray:
+        class Sub(np.ma.MaskedArray):
+            pass
+
+        array = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+        records = np.ma.array([(1, 2.0)], mask=[(False, True)], dtype=[("x", "i4"), ("y", "f8")])
+        return {"array": array, "subclass": array.view(Sub), "constant": np.ma.masked, "record's field": records["y"]}[
+            request.param
+        ]
+
+    @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
+    def test_what_is_masked_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
+        with pytest.raises(ep.ExchangeError, match=r"has a mask, .* use x.filled\(\)"):
+            ep.asarray(masked, protocol=protocol)
+
+    def test_in_each_call_that_takes_arrays(self) -> None:
+        masked = np.ma.array([1, 2], mask=[0, 1], dtype="int32")
+        ours = ep.zeros(2, "int32", device="host")
+        for call in (
+            lambda: ep.from_dlpack(masked),
+            lambda: ep.copy(ours, masked),
+            lambda: ep.copy(masked, ours),
+            lambda: ours.copy_from_host(masked),
+            lambda: ep.asarray(masked, copy=True),
+        ):
+            with pytest.raises(ep.ExchangeError, match="has a mask"):
+                call()
+        assert memoryview(ours).tolist() == [0, 0]
+
+    @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
+    @pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"])
+    def test_what_hides_nothing_is_taken(self, mask: object, protocol: str | None) -> None:
+        array = np.ma.array([1, 2], mask=mask)
+        assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
+
+    def test_the_ways_that_the_message_names(self) -> None:
+        array = np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=9)
+        assert memoryview(ep.asarray(array.filled())).tolist() == [1, 9, 3]
+        assert memoryview(ep.asarray(array.compressed())).tolist() == [1, 3]
+        assert ep.asarray(array.data).data_ptr == array.ctypes.data
+
+    def test_a_class_of_that_name_that_is_not_numpys_is_taken(self) -> None:
+        class MaskedArray(np.ndarray):
+            mask = True
+
+        assert ep.asarray(np.zeros(3).view(MaskedArray)).shape == (3,)
 
 
 def test_numpy_is_not_imported_for_it() -> None:

@@ -180,3 +180,13 @@ def test_a_function_that_waits_is_no_kernel():
 
     with pytest.raises(ep.KernelError, match="write def, not async def"):
         dppy.kernel(program)[1](np.zeros(1))
+
+
+@pytest.mark.parametrize("dialect", ["hsaco", "cubin", "fortran"])
+def test_a_dialect_that_kernels_are_not_written_in_is_refused_with_those_that_they_are(dialect):
+    words = f"dialect: one of 'opencl-c', 'sycl', 'cuda', 'hip', 'c\\+\\+' was expected, not '{dialect}'"
+    with pytest.raises(ValueError, match=f"^{words}$"):
+
+        @dppy.kernel(dialect=dialect)
+        def nothing(a):
+            pass

@@ -23,6 +23,8 @@ struct Options {
     std::optional<ep_dialect> dialect;
 };
 
+// The dialects that kernels are written in.
+DialectMask dialects_of_kernels() noexcept;
 // The row of a dialect that kernels are written in. Throws ValueError for one that they are not.
 Dialect dialect_of(ep_dialect dialect);
 // The dialect that a device's kernels are written in unless another one is asked for; nullopt where it builds none of them.

@@ -59,6 +59,48 @@ TEST_CASE("a file is stamped anew by what changes it in its place") {
     CHECK(stamp_of(file).empty());
 }
 
+TEST_CASE("source that names files is told from source that does not, however it is written") {
+    for (const char *const source : {"#include \"k.h\"",
+                                     "#include\"k.h\"",
+                                     "# include \"k.h\"",
+                                     "#\tinclude \"k.h\"",
+                                     " int x;\n  #include/**/\"k.h\"",
+                                     "#/* a comment\n */ include \"k.h\"",
+                                     "#\\\ninclude \"k.h\"",
+                                     "#inc\\\nlude \"k.h\"",
+                                     "#inc\\\r\nlude \"k.h\"",
+                                     "%:include \"k.h\"",
+                                     "?\?=include \"k.h\"",
+                                     "#include </a/k.h>",
+                                     "#include < /a/k.h>",
+                                     "#include <../k.h>",
+                                     "#include <a/../../k.h>",
+                                     "#include HEADER",
+                                     "#include",
+                                     "#include <",
+                                     "#include_next <k.h>",
+                                     "#import <k.h>",
+                                     "#embed \"k\"",
+                                     "asm(\".incbin \\\"k\\\"\");",
+                                     "#if __has_include(\"k.h\")",
+                                     "#include <cmath>\n#include \"k.h\""})
+        CHECK_MESSAGE(names_files(source), source);
+    for (const char *const source :
+         {"", "#", "int include = 1;", "#define include", "#includes", "#include <cmath>", "# include <sys/types.h>",
+          "#include <cuda/std/complex>", "void embed(int *import); // \"k.h\"", "#define A(x) #x\n#pragma once"})
+        CHECK_FALSE_MESSAGE(names_files(source), source);
+    CHECK(names_files("#include <cmath>", Angled::anywhere));
+    CHECK_FALSE(names_files("#define include", Angled::anywhere));
+}
+
+TEST_CASE("where the environment adds folders to the compiler's, every header is a file") {
+    for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) {
+        const Variable added(name, "/some/where");
+        CHECK(names_files("#include <cmath>"));
+        CHECK_FALSE(names_files("int x;"));
+    }
+}
+
 TEST_CASE("a file that was cut short or changed is as if it were not there") {
     keep_cached("cuda", "damaged", std::string(1000, 'x'));
     for (const fs::directory_entry &entry : fs::directory_iterator(place())) {

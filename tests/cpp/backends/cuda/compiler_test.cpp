@@ -5,8 +5,11 @@
 
 #include <backends/contract.hpp>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace entrepot::backends::cuda {
 namespace {
@@ -136,6 +139,16 @@ TEST_CASE("what depends on files of the user's is not kept") {
     std::string log;
     const std::size_t before = files_in_cache();
     CHECK(is_cubin(compile(request(source + "\n// not cached", {"-I/nowhere"}), log)));
+    CHECK(files_in_cache() == before);
+
+    const std::filesystem::path header = std::filesystem::temp_directory_path() / ("entrepot-" + std::to_string(getpid()) + ".h");
+    const Request including =
+        request("# include \"" + header.string() + "\"\nextern \"C\" __global__ void NAME(float *x) { *x = 1; }");
+    for (const std::string name : {"before", "behind"}) {
+        std::ofstream(header) << "#define NAME " << name;
+        CHECK(compile(including, log).image.find(name) != std::string::npos);
+    }
+    std::filesystem::remove(header);
     CHECK(files_in_cache() == before);
 }
 

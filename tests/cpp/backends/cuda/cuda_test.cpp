@@ -610,6 +610,30 @@ TEST_CASE("dynamic shared memory may exceed 48 KiB, and several arguments follow
     CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, wrong, 4));
 }
 
+TEST_CASE("the kernel's own shared memory counts towards the 48 KiB") {
+    const Bench bench = first_device();
+    const Program program = build(bench, EP_CUDA_CPP, R"(
+        extern "C" __global__ void both(int *out, int dynamic) {
+            extern __shared__ int given[];
+            __shared__ int own[4096];
+            for (int i = threadIdx.x; i < 4096; i += blockDim.x)
+                own[i] = i;
+            for (int i = threadIdx.x; i < dynamic; i += blockDim.x)
+                given[i] = -i;
+            __syncthreads();
+            if (threadIdx.x == 0)
+                out[0] = own[4095] + given[dynamic - 1];
+        })");
+    const Kernel kernel = kernel_of(bench, program, "both");
+    const Memory out(bench, EP_USM_DEVICE, 4);
+    REQUIRE(bench.info.local_memory >= 57'344);
+    for (const std::int32_t dynamic : {8192, 10'240, 8193}) {
+        run(bench, kernel, {1, {64}, {64}},
+            {pointer_argument(out.at()), bytes_argument(dynamic), local_argument(static_cast<std::size_t>(dynamic) * 4)});
+        CHECK(out.read<std::int32_t>(1) == std::vector<std::int32_t>{4096 - dynamic});
+    }
+}
+
 TEST_CASE("the groups of a cooperative launch may wait for each other, and must all fit") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(

@@ -67,6 +67,7 @@ TEST_CASE("every dialect that a device's programs may be in is one of kernels, o
             CHECK_NOTHROW((void)dialect_of(row.dialect));
         else
             CHECK_THROWS_AS((void)dialect_of(row.dialect), Error);
+        CHECK(is_source == ((dialects_of_kernels() & (1u << row.dialect)) != 0));
     }
 }
 

@@ -1,0 +1,174 @@
+"""The table of functions that extensions call: its versions, and what examples/extensions has no use for."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+import weakref
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from c_interface import CInterface, c_interface
+from places import SYCL, Place, every_place
+
+pytestmark = pytest.mark.host
+
+KINDS = {"host": 1, "device": 2, "shared": 3}
+FLOAT = (2, 32)  # DLPack's code and bits
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """extension.cpp, against the header of the sources."""
+    here = Path(__file__)
+    module = tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
+    headers = [here.parents[3] / "include", sysconfig.get_path("include")]
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden"]
+    built = subprocess.run(
+        [*command, *(f"-I{path}" for path in headers), here.with_name("extension.cpp"), "-o", module],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    spec = importlib.util.spec_from_file_location("extension", module)
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+class TestVersions:
+    """What an extension says at its import to a package of another version than its header."""
+
+    def offer(self, version: int, monkeypatch: pytest.MonkeyPatch) -> CInterface:
+        table = CInterface.from_buffer_copy(c_interface())
+        table.version = version
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        monkeypatch.setattr(ep._core, "c_api", new(ctypes.addressof(table), self.NAME, None))
+        return table
+
+    NAME = b"entrepot._core.c_api"  # capsules do not copy their names
+
+    def test_its_own(self, extension: ModuleType) -> None:
+        assert extension.import_table() == c_interface().version >= 2
+
+    def test_a_newer_package_serves(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = self.offer(c_interface().version + 1, monkeypatch)
+        assert extension.import_table() == table.version
+
+    def test_an_older_package_is_refused(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        needed = c_interface().version
+        table = self.offer(needed - 1, monkeypatch)
+        with pytest.raises(ImportError, match=f"needs version {needed} .* has {table.version}: upgrade it"):
+            extension.import_table()
+
+    def test_no_package_at_all(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "entrepot._core", None)
+        with pytest.raises(ImportError, match=r"entrepot\._core"):
+            extension.import_table()
+
+
+class TestEmpty:
+    @every_place
+    def test_is_new_memory_there(self, place: Place, extension: ModuleType) -> None:
+        array = extension.empty((3, 4), place.selector, KINDS[place.kind])
+        assert type(array) is ep.Array
+        assert (array.shape, array.strides, str(array.dtype)) == ((3, 4), (4, 1), "float32")
+        assert (array.device, array.kind, array.read_only) == (place.device, place.kind, False)
+        ep.fill(array, 1.5).wait()
+        assert bytes(memoryview(array.copy_to_host()).cast("B")) == b"\0\0\xc0\x3f" * 12
+        assert extension.empty((3, 4), place.selector, KINDS[place.kind]).data_ptr != array.data_ptr
+
+    @pytest.mark.sycl
+    def test_of_the_current_device(self, extension: ModuleType) -> None:
+        with ep.device_context("opencl:cpu"):
+            assert extension.empty((), None, KINDS["shared"]).device == ep.device("opencl:cpu")
+
+    def test_is_of_the_resource_in_use(self, extension: ModuleType) -> None:
+        with ep.memory.use_resource(ep.memory.statistics(ep.memory.direct())) as statistics:
+            array = extension.empty((1024,), "host", KINDS["host"])
+            assert statistics.current_bytes == array.nbytes == 4096
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "words"),
+        [
+            (((2,), "harbour", 1), ValueError, "no device selector"),
+            (((2,), "cuda:99", 1), ep.DeviceError, "no device matches"),
+            (((2,), "host", 0), ValueError, "0 is no USM kind"),
+            (((2,), "host", 4), ValueError, "4 is no USM kind"),
+            (((-2,), "host", 1), ValueError, "-2"),
+            (((2**62, 2**62), "host", 1), OverflowError, "too many elements"),
+        ],
+        ids=["selector", "device", "no kind", "unknown kind", "negative", "too large"],
+    )
+    def test_what_cannot_be_is_refused(
+        self, arguments: tuple[Any, ...], error: type[Exception], words: str, extension: ModuleType
+    ) -> None:
+        with pytest.raises(error, match=words):
+            extension.empty(*arguments)
+
+    @pytest.mark.parametrize(
+        ("ndim", "dtype", "words"), [(-1, FLOAT, "-1 dimensions"), (1, (77, 8), "no dtype"), (1, (2, 7), "no dtype")]
+    )
+    def test_what_only_c_can_ask_for_is_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            c_interface().empty(ndim, (ctypes.c_int64 * 1)(2), *dtype, b"host", KINDS["host"])
+
+
+class TestHandles:
+    def test_each_counts(self, extension: ModuleType) -> None:
+        class Owner(bytearray):
+            pass
+
+        owner = Owner(16)
+        gone = weakref.ref(owner)
+        assert extension.keep(owner), "the copies are of the same memory, and who was moved from is empty"
+        del owner
+        gc.collect()
+        assert gone() is not None, "the kept one is the only one"
+        assert extension.give().owner is gone()
+        extension.drop()
+        gc.collect()
+        assert gone() is None
+
+    def test_retained_as_often_as_released(self) -> None:
+        class Owner(bytearray):
+            pass
+
+        table, owner = c_interface(), Owner(4)
+        gone = weakref.ref(owner)
+        handle = table.from_object(owner, 0)
+        del owner
+        for _ in range(3):
+            table.retain(handle)
+        for _ in range(3):
+            table.release(handle)
+            gc.collect()
+            assert table.to_object(handle).owner is gone()
+        table.release(handle)
+        gc.collect()
+        assert gone() is None
+
+
+class TestNativeQueue:
+    def test_the_host_has_none(self, extension: ModuleType) -> None:
+        assert extension.native_queue(ep.zeros(4, "int8", device="host")) == 0
+
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("place", SYCL, ids=str)
+    def test_is_the_array_s(self, place: Place, extension: ModuleType) -> None:
+        array = place.empty(4, "int32")
+        assert extension.native_queue(array) == array.queue.addressof_ref()
+        queue = ep.Queue(place.device)
+        assert extension.native_queue(ep.asarray(array, queue=queue)) == queue.addressof_ref()
