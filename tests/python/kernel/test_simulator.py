@@ -289,3 +289,30 @@ def test_a_literal_that_does_not_fit_is_refused():
 
     with pytest.raises(ep.KernelError, match=r"300 is out of the range of uint8"):
         too_great.simulate[1](np.zeros(1, "u1"))
+
+
+@dppy.kernel
+def array_called_item(item, out):
+    i = dppy.get_global_id(0)
+    out[i] = item[i]
+
+
+@dppy.kernel
+def item_by_its_methods(it, source, out):
+    i = it.get_group().get_group_id(0)
+    out[i] = source[i]
+
+
+@dppy.kernel
+def by_places_only(source, /, out):
+    i = dppy.get_global_id(0)
+    out[i] = source[i]
+
+
+@pytest.mark.parametrize("kernel", [array_called_item, item_by_its_methods, by_places_only], ids=lambda it: it.function.__name__)
+def test_a_parameter_is_an_item_where_the_compiler_has_it_for_one(kernel):
+    numbers, compiled, simulated = np.arange(4.0), np.zeros(4), np.zeros(4)
+    with ep.device_context("host"):
+        kernel[4, 1](numbers, compiled)
+    kernel.simulate[4, 1](numbers, simulated)
+    assert compiled.tolist() == simulated.tolist() == numbers.tolist()
