@@ -245,7 +245,9 @@ def check(request: Request) -> Result:
                 if "outcome" in line:
                     outcomes.append(Outcome(**line["outcome"]))
                     asking = ""
-                ended = ended or "end" in line
+                if "end" in line:  # what the target forked has the pipe, too, and may hold it open
+                    ended = True
+                    break
             if ended:
                 return Result(request, side, versions_of(request.target), outcomes)
             if not asking:
