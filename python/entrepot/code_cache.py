@@ -47,7 +47,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _files(kind: str) -> Iterator[tuple[Path, os.stat_result]]:
-    """Of a kind, whole or not. Other processes write and remove files meanwhile: what is gone when it is looked at was not there."""
+    """Of a kind, whole or not. Other processes write and remove files meanwhile: what is gone when looked at was not there."""
     place = directory()
     try:
         paths = [] if place is None else list((place / kind).iterdir())

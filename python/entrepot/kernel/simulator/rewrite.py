@@ -229,9 +229,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
+        return self._call(self._operation(node), [node.left, node.right], node)
+
+    def _operation(self, node: ast.BinOp | ast.AugAssign) -> str:
         if isinstance(node.op, ast.MatMult):
             raise refusal(self._file, node.lineno, "@ multiplies matrices; a kernel computes with numbers, write the loops")
-        return self._call(_BINARY[type(node.op)], [node.left, node.right], node)
+        return _BINARY[type(node.op)]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -257,7 +260,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
-        operation, value = _BINARY[type(node.op)], self.visit(node.value)
+        operation, value = self._operation(node), self.visit(node.value)
         if isinstance(node.target, ast.Name):
             now: ast.expr = self._call(operation, [ast.Name(node.target.id, ast.Load()), value], node)
             return ast.copy_location(ast.Assign([node.target], now), node)
