@@ -101,8 +101,16 @@ def test_races(kernel, local, message):
     [
         (shifts_in_place, 4, r"put barrier\(CLK_GLOBAL_MEM_FENCE\) between the two, or write to another array"),
         (local_race, 4, r"put barrier\(CLK_LOCAL_MEM_FENCE\) between the two, or write to another array"),
-        (all_write_one, 4, r"let each write elements of its own, or use dppy.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)"),
-        (all_write_one, 1, r"of different groups: let each write elements of its own, or use dppy.atomic, or launch two kernels"),
+        (
+            all_write_one,
+            4,
+            r"let each write elements of its own, or use entrepot.kernel.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)",
+        ),
+        (
+            all_write_one,
+            1,
+            r"of different groups: let each write elements of its own, or use entrepot.kernel.atomic, or launch two kernels",
+        ),
         (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
     ],
 )
