@@ -84,6 +84,13 @@ class TestImport:
         producer = floats()
         assert ep.asarray(producer.capsule()).shape == ep.from_dlpack(producer.capsule()).shape == (4, 3)
 
+    def test_the_object_has_no_name(self) -> None:
+        for function, name in ((ep.asarray, "obj"), (ep.from_dlpack, "x")):
+            with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"):
+                function(**{name: floats()})
+            with pytest.raises(TypeError, match=rf"is missing its argument '{name}'"):
+                function()
+
     def test_a_capsule_of_something_else_is_no_tensor(self) -> None:
         import datetime
 
