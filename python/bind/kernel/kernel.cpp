@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -129,7 +130,8 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    kernel_of(self)->versions.clear();
+    // Letting go may run Python code, which then sees a kernel that has none of them.
+    const std::vector<VersionPtr> versions = std::exchange(kernel_of(self)->versions, {});
     Py_CLEAR(kernel_of(self)->function);
     return 0;
 }
