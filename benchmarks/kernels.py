@@ -346,8 +346,8 @@ def _written(name: str, arguments: list[Any]) -> Any:
 
 def host_pairs() -> list[Pair]:
     """On the host, against Numba and C++ with OpenMP; each side's result is compared first."""
-    folder = Path(tempfile.mkdtemp(prefix="entrepot-benchmark-"))
-    peers = [("Numba", 1.0, numba_programs()), ("C++ with OpenMP", 0.9, openmp_programs(folder))]
+    with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:  # what is loaded stays without its file
+        peers = [("Numba", 1.0, numba_programs()), ("C++ with OpenMP", 0.9, openmp_programs(Path(folder)))]
     pairs = []
     for name, launch in _ours().items():
         arguments = _numbers()[name]

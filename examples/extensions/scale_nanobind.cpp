@@ -21,5 +21,9 @@ NB_MODULE(scale_nanobind, m) {
     m.def(
         "element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"),
         "How many elements any array has.");
+    m.def(
+        "first_of",
+        [](nb::list objects) { return objects.size() == 0 ? entrepot::Array() : entrepot::Array(nb::object(objects[0]).ptr()); },
+        nb::arg("objects"), "The first one as an entrepot.Array; None where there is none.");
     m.def("as_array", [](entrepot::Array array) { return array; }, nb::arg("array"), "Any library's array as an entrepot.Array.");
 }

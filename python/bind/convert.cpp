@@ -149,7 +149,7 @@ Context context_of_stream(PyObject *object) {
     for (const char *const name : {"device_index", "device_id"}) {  // PyTorch's and CuPy's words for it
         const Reference number(PyObject_GetAttrString(object, name));
         const long index = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : -1;
-        PyErr_Clear();
+        clear_answer();
         if (index >= 0 && static_cast<std::size_t>(index) < devices.size())
             return devices[static_cast<std::size_t>(index)].default_context();
     }

@@ -52,31 +52,56 @@ std::optional<Dtype> dtype_from_builtin(PyObject *object) {
     return std::nullopt;
 }
 
-// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, the last word of
-// "torch.float32".
+// "torch" of an object of type torch.dtype; empty of Python's own types.
+std::string library_of(PyObject *object) {
+    const nb::object module = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__module__"));
+    clear_answer();
+    if (!module.is_valid() || !nb::isinstance<nb::str>(module))
+        return {};
+    const std::string_view name = text_of(module.ptr());
+    const std::string library(name.substr(0, name.find('.')));
+    const nb::object of_python = nb::module_::import_("sys").attr("stdlib_module_names");
+    const int is_of_python = PySequence_Contains(of_python.ptr(), nb::str(library.c_str()).ptr());
+    if (is_of_python < 0)
+        throw PythonError{};
+    return is_of_python ? std::string() : library;
+}
+
+// "torch.float32", or "float32", is how a library's dtype shows itself. Other objects show what is in them, as a path does.
+std::optional<Dtype> dtype_shown(PyObject *object) {
+    const std::string library = library_of(object);
+    if (library.empty())
+        return std::nullopt;
+    const nb::object text = nb::steal(PyObject_Str(object));
+    if (!text.is_valid())
+        throw PythonError{};
+    const std::string_view words = text_of(text.ptr());
+    const std::size_t dot = words.rfind('.');
+    if (dot != std::string_view::npos && words.substr(0, words.find('.')) != library)
+        return std::nullopt;
+    return dtype_from_name(words.substr(dot + 1));
+}
+
+// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, or what it shows.
 std::optional<Dtype> dtype_from_foreign(PyObject *object) {
     for (const char *attribute : {"name", "__name__"}) {
         nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
         if (!name.is_valid()) {
-            PyErr_Clear();
+            clear_answer();
             continue;
         }
         if (nb::isinstance<nb::str>(name))
             if (const auto dtype = dtype_from_name(text_of(name.ptr())))
                 return dtype;
     }
-    const nb::object text = nb::steal(PyObject_Str(object));
-    if (!text.is_valid())
-        throw PythonError{};
-    const std::string_view words = text_of(text.ptr());
-    return dtype_from_name(words.substr(words.rfind('.') + 1));
+    return dtype_shown(object);
 }
 
 // Byte order is not in a numpy.dtype's name: a swapped one is refused by its typestr.
 void refuse_swapped(PyObject *object) {
     const nb::object order = nb::steal(PyObject_GetAttrString(object, "byteorder"));
     if (!order.is_valid())
-        PyErr_Clear();
+        clear_answer();
     else if (nb::isinstance<nb::str>(order) && text_of(order.ptr()) == ">")
         throw Error(ErrorKind::type,
                     "dtype: items in big-endian byte order are not supported; convert with astype(dtype.newbyteorder('='))");
@@ -88,7 +113,7 @@ bool is_equal(Dtype self, nb::handle other) {
     } catch (const Error &) {
         return false;
     } catch (const PythonError &) {
-        PyErr_Clear();
+        clear_answer();
         return false;
     }
 }
@@ -140,7 +165,8 @@ void init_dtype(nb::module_ &m) {
             "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
         .def(
             "__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); },
-            "Of the name, so that equal names are equal keys.")
+            "Of the name: as keys, a Dtype and its name are one. Other spellings that are equal, numpy.dtype and '<f4', have\n"
+            "hashes of their own, and find nothing among Dtypes: make a Dtype of them first.")
         .def("__str__", [](Dtype d) { return name_of(d); })
         .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
         .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });

@@ -83,6 +83,12 @@ void translate(const std::exception_ptr &error, void *) {
 
 PyObject *class_of(ErrorKind kind) noexcept { return classes[static_cast<std::size_t>(kind)]; }
 
+void clear_answer(PyObject *answer) {
+    if (PyErr_Occurred() && (!PyErr_ExceptionMatches(answer) || PyErr_ExceptionMatches(PyExc_MemoryError)))
+        throw PythonError{};
+    PyErr_Clear();
+}
+
 int raise_current() noexcept {
     try {
         throw;

@@ -13,6 +13,10 @@ PyObject *class_of(ErrorKind kind) noexcept;
 // A Python exception is set; carries it through C++ frames.
 struct PythonError {};
 
+// After a question to an object, which may answer by raising: forgets that answer, if there is one. Whatever else was raised
+// (KeyboardInterrupt, SystemExit), and MemoryError, is the caller's to see: throws PythonError.
+void clear_answer(PyObject *answer = PyExc_Exception);
+
 // Inside `catch (...)`: sets the Python exception that the C++ one stands for. Always returns -1, for slots that return int.
 int raise_current() noexcept;
 

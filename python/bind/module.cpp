@@ -17,16 +17,17 @@ void init_array(nb::module_ &m) {
         {"asarray", with_keywords(asarray), METH_FASTCALL | METH_KEYWORDS,
          "asarray($module, obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, protocol=None)\n--\n\n"
          "View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.\n\n"
-         "``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol "
-         "or\n"
-         "NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or "
-         "``kind``\n"
+         "It is asked for what it speaks in this order, or for the one that ``protocol`` names: 'entrepot.memory' and\n"
+         "'entrepot.adapters', our own; 'numpy' and 'cupy', the fields of their arrays; 'c_exchange_api', DLPack's in C; "
+         "'suai',\n"
+         "``__sycl_usm_array_interface__``; 'dlpack', of any version; 'cai', ``__cuda_array_interface__``; 'buffer', the buffer\n"
+         "protocol; 'array_struct' and 'array_interface', NumPy's. With ``device`` or ``kind``\n"
          "the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the "
          "array's\n"
          "default queue.\n\n"
          "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for "
          "objects\n"
-         "that hold no memory."},
+         "that hold no memory; ValueError for another ``protocol`` than these."},
         {"from_dlpack", with_keywords(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
          "from_dlpack($module, x, /, *, dtype=None, copy=False, device=None, kind=None, queue=None)\n--\n\n"
          "View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack "

@@ -18,9 +18,11 @@ template <std::size_t Count> class Parameters {
 public:
     using Values = std::array<PyObject *, Count>;  // borrowed; nullptr where nothing was said
 
-    // The first `positional` may be given by position, the first `required` must be given.
-    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count])
-        : Parameters(function, positional, required, names, std::make_index_sequence<Count>()) {}
+    // The first `positional` may be given by position, the first `required` must be given, the first `unnamed` are not given by
+    // name.
+    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],
+               std::size_t unnamed = 0)
+        : Parameters(function, positional, required, unnamed, names, std::make_index_sequence<Count>()) {}
 
     // Of a METH_FASTCALL | METH_KEYWORDS function. Throws TypeError: too many, unknown, given twice, or missing.
     Values read(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) const {
@@ -42,9 +44,9 @@ public:
 
 private:
     template <std::size_t... i>
-    Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],
-               std::index_sequence<i...>)
-        : function_(function), positional_(positional), required_(required), names_{names[i]...} {}
+    Parameters(const char *function, std::size_t positional, std::size_t required, std::size_t unnamed,
+               const char *const (&names)[Count], std::index_sequence<i...>)
+        : function_(function), positional_(positional), required_(required), unnamed_(unnamed), names_{names[i]...} {}
 
     Values read_positional(PyObject *const *args, std::size_t count) const {
         if (count > positional_) [[unlikely]]
@@ -70,20 +72,23 @@ private:
 
     // The names of a call usually are interned: telling them apart is then a matter of identity.
     std::size_t find(PyObject *name) const {
-        for (std::size_t i = 0; i < Count; ++i)
+        for (std::size_t i = unnamed_; i < Count; ++i)
             if (names_[i] == name) [[likely]]
                 return i;
         return find_by_value(name);
     }
 
     [[gnu::noinline]] std::size_t find_by_value(PyObject *name) const {
-        for (std::size_t i = 0; i < Count; ++i)
+        if (!PyUnicode_Check(name))  // of f(**{1: 2}), which calls of slots let through
+            throw Error(ErrorKind::type, function_, "(): keywords must be strings, not ", Py_TYPE(name)->tp_name);
+        for (std::size_t i = unnamed_; i < Count; ++i)
             if (PyUnicode_Compare(names_[i], name) == 0)
                 return i;
         const char *const text = PyUnicode_AsUTF8(name);
         if (!text)
             throw PythonError{};
-        throw Error(ErrorKind::type, function_, "() got an unexpected keyword argument '", text, "'; it takes ", listed(0));
+        throw Error(ErrorKind::type, function_, "() got an unexpected keyword argument '", text, "'; it takes ",
+                    listed(unnamed_));
     }
 
     void check_required(const Values &values) const {
@@ -107,7 +112,7 @@ private:
     }
 
     const char *function_;
-    std::size_t positional_, required_;
+    std::size_t positional_, required_, unnamed_;
     std::array<Interned, Count> names_;
 };
 

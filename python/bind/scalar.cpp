@@ -213,7 +213,8 @@ void init_scalar(nb::module_ &m) {
             },
             nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
         .def_prop_ro(
-            "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); }, "The type of the value.")
+            "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); },
+            nb::sig("def dtype(self) -> Dtype"), "The type of the value.")
         .def_prop_ro(
             "value",
             [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },

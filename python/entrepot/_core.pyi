@@ -79,7 +79,10 @@ class Dtype:
     def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int:
-        """Of the name, so that equal names are equal keys."""
+        """
+        Of the name: as keys, a Dtype and its name are one. Other spellings that are equal, numpy.dtype and '<f4', have
+        hashes of their own, and find nothing among Dtypes: make a Dtype of them first.
+        """
 
     def __str__(self) -> str: ...
 
@@ -552,7 +555,7 @@ class Scalar:
         """Raises OverflowError where the value does not fit the dtype."""
 
     @property
-    def dtype(self) -> object:
+    def dtype(self) -> Dtype:
         """The type of the value."""
 
     @property
@@ -726,13 +729,15 @@ def asarray(
     """
     View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.
 
-    ``obj`` may speak DLPack (any version, or its C exchange API), ``__sycl_usm_array_interface__``, the buffer protocol or
-    NumPy's array interface; the fastest that it has is used, or the one that ``protocol`` names. With ``device`` or ``kind``
+    It is asked for what it speaks in this order, or for the one that ``protocol`` names: 'entrepot.memory' and
+    'entrepot.adapters', our own; 'numpy' and 'cupy', the fields of their arrays; 'c_exchange_api', DLPack's in C; 'suai',
+    ``__sycl_usm_array_interface__``; 'dlpack', of any version; 'cai', ``__cuda_array_interface__``; 'buffer', the buffer
+    protocol; 'array_struct' and 'array_interface', NumPy's. With ``device`` or ``kind``
     the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the array's
     default queue.
 
     Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects
-    that hold no memory.
+    that hold no memory; ValueError for another ``protocol`` than these.
     """
 
 def from_dlpack(
@@ -943,6 +948,8 @@ class PythonKernel:
         any_local: bool = False,
     ) -> dict[str, Any]: ...
     def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
+    def _range(self, index: object, /) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
+    def _arguments(self, name: str, parameters: tuple[str, ...], arguments: tuple[object, ...], /) -> list[Any]: ...
     def _type_of(self, variable: str, signature: object, /) -> Dtype: ...
 
 kernel_function_names: tuple[str, ...]

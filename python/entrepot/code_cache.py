@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from . import _table
@@ -35,10 +38,26 @@ def directory() -> Path | None:
 
 def kept(kind: str) -> list[Path]:
     """The files of a kind."""
+    return sorted(path for path, _ in _files(kind) if _is_whole(path))
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a process has written it to the end: until then its name ends in a dot and letters."""
+    return not path.suffix
+
+
+def _files(kind: str) -> Iterator[tuple[Path, os.stat_result]]:
+    """Of a kind, whole or not. Other processes write and remove files meanwhile: what is gone when looked at was not there."""
     place = directory()
-    if place is None or not (place / kind).is_dir():
-        return []
-    return sorted(path for path in (place / kind).iterdir() if path.is_file())
+    try:
+        paths = [] if place is None else list((place / kind).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for path in paths:
+        with suppress(FileNotFoundError):
+            state = path.stat()
+            if stat.S_ISREG(state.st_mode):
+                yield path, state
 
 
 def main(chosen: argparse.Namespace) -> int:
@@ -50,24 +69,26 @@ def main(chosen: argparse.Namespace) -> int:
     if chosen.action == "clear":
         print(f"Removed {_cleared()} from {place}.")
         return 0
-    rows = [[kind, words, *_sums(kept(kind))] for kind, words in KINDS.items()]
+    rows = [[kind, words, *_sums(kind)] for kind, words in KINDS.items()]
     _table.show(["kind", "what", "entries", "size", "newest"], rows)
     print(f"In {place}; `entrepot cache clear` removes them, and what is needed is compiled again.")
     return 0
 
 
-def _sums(files: list[Path]) -> list[str]:
-    states = [path.stat() for path in files]
+def _sums(kind: str) -> list[str]:
+    states = [state for path, state in _files(kind) if _is_whole(path)]
     newest = max((state.st_mtime for state in states), default=None)
     when = "-" if newest is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))
-    return [str(len(files)), bytes_text(sum(state.st_size for state in states)), when]
+    return [str(len(states)), bytes_text(sum(state.st_size for state in states)), when]
 
 
 def _cleared() -> str:
+    """Files of processes that died as they wrote them go, too; who is still writing one keeps nothing, and compiles again."""
     removed = size = 0
     for kind in KINDS:
-        for path in kept(kind):
-            size += path.stat().st_size
-            path.unlink(missing_ok=True)
-            removed += 1
+        for path, state in _files(kind):
+            with suppress(FileNotFoundError):
+                path.unlink()
+                size += state.st_size
+                removed += _is_whole(path)
     return f"{removed} {'entry' if removed == 1 else 'entries'} ({bytes_text(size)})"

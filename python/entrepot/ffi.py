@@ -20,6 +20,7 @@ returns.
 from __future__ import annotations
 
 import sys
+from _thread import RLock  # threading is a module of its own to import
 
 from ._core import (
     CStr,
@@ -257,6 +258,11 @@ def _address_of(type: CType) -> CType:
 _enum_kinds: dict[Any, str] = {}
 _types: dict[Any, CType] = {}
 
+# Held while a declaration is made or an annotation looked up: another thread waits for what is whole. One for all libraries,
+# whose declarations name each other's.
+_making = RLock()
+_being_made: list[_Declaration] = []
+
 
 def _type_of(named: Any) -> Any:
     """What a name in an annotation means: classes stand for their values."""
@@ -266,7 +272,10 @@ def _type_of(named: Any) -> Any:
         return named
     known = _types.get(named)
     if known is None:
-        known = _types[named] = _type_of_class(named)
+        with _making:  # one type each: forms are compared by who they are
+            known = _types.get(named)
+            if known is None:
+                known = _types[named] = _type_of_class(named)
     return known
 
 
@@ -308,26 +317,26 @@ class _Scope:
 class _Declaration:
     """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
 
-    __slots__ = ("_is_being_made", "_made", "_maker", "waiting")
+    __slots__ = ("_made", "_maker", "waiting")
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._maker = make
         self._made: Any = None
-        self._is_being_made = False
         self.waiting: list[Form] = []
 
     def made(self) -> Any:
-        if self._is_being_made:
-            return _Unfinished(self)
-        if self._made is None:
-            self._is_being_made = True
-            try:
-                self._made = self._maker()
-            finally:
-                self._is_being_made = False
-            for form in self.waiting:
-                form.complete(self._made)
-        return self._made
+        with _making:
+            if self in _being_made:
+                return _Unfinished(self)
+            if self._made is None:
+                _being_made.append(self)
+                try:
+                    self._made = self._maker()
+                finally:
+                    _being_made.pop()
+                for form in self.waiting:
+                    form.complete(self._made)
+            return self._made
 
 
 class _Unfinished:
@@ -459,9 +468,10 @@ class Library:
                 raise _NoSuchName(names["__name__"], name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return _made(declaration.present)  # until there is a library to ask
-            made = _made(self._chosen(declaration))
-            if not isinstance(made, _Unfinished):
-                names[name] = made
+            with _making:
+                made = _made(self._chosen(declaration))
+                if not _being_made:  # what another names may have fields of it, which other threads are not to see yet
+                    names[name] = made
             return made
 
         self._scope.modules += [sys.modules[names["__name__"]], own]  # what a module declares goes before what is imported
@@ -477,21 +487,24 @@ class Library:
     def _evaluate(self, annotation: Any) -> Any:
         if not isinstance(annotation, str):
             return _type_of(annotation)
-        found = self._evaluated.get(annotation)
-        if found is None:
-            if self._imports:
-                from importlib import import_module
+        with _making:
+            found = self._evaluated.get(annotation)
+            if found is None:
+                found = self._evaluated[annotation] = self._meaning(annotation)
+            return found
 
-                self._scope.modules += [import_module(name) for name in self._imports]
-                self._imports = ()
-            try:
-                meant = eval(annotation, {"__builtins__": {}}, self._scope)  # type: ignore[arg-type]
-            except NameError as error:
-                raise TypeError(
-                    f"{annotation!r}: {error.name} is no type of C that is declared or imported; Python's own types are none"
-                ) from None
-            found = self._evaluated[annotation] = _type_of(meant)
-        return found
+    def _meaning(self, annotation: str) -> Any:
+        if self._imports:
+            from importlib import import_module
+
+            self._scope.modules += [import_module(name) for name in self._imports]
+            self._imports = ()
+        try:
+            return _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
+        except NameError as error:
+            raise TypeError(
+                f"{annotation!r}: {error.name} is no type of C that is declared or imported; Python's own types are none"
+            ) from None
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
         meant = {name: self._evaluate(annotation) for name, annotation in declaration.__annotations__.items()}

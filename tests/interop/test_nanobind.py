@@ -28,8 +28,12 @@ MORE_DTYPES = (*NUMPY_DTYPES, *"bfloat16 float8_e4m3fn float8_e5m2".split())
 @functools.cache
 def extension() -> Any:
     """Built once a run, from the headers and sources of the nanobind that is installed."""
-    root, folder = Path(nanobind.__file__).parent, Path(tempfile.mkdtemp())
-    module = folder / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}"
+    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays without its file
+        return _built(Path(folder) / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}")
+
+
+def _built(module: Path) -> Any:
+    root = Path(nanobind.__file__).parent
     headers = [root / "include", root / "ext" / "robin_map" / "include", sysconfig.get_path("include")]
     sources = [Path(__file__).with_name("nanobind_arrays.cpp"), root / "src" / "nb_combined.cpp"]
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-DNDEBUG"]

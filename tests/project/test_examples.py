@@ -54,6 +54,11 @@ def extensions(tmp_path_factory):
     return folder
 
 
+def test_an_array_of_nothing_is_none(extensions):
+    source = "import scale_nanobind; print(scale_nanobind.first_of([]), scale_nanobind.first_of([bytearray(3)]).shape)"
+    assert run(sys.executable, "-c", source, PYTHONPATH=extensions).split("\n")[0] == "None (3,)"
+
+
 @pytest.mark.numpy
 def test_extensions_scale_every_array_in_place(extensions):
     said = run(sys.executable, EXAMPLES / "extensions" / "use.py", PYTHONPATH=extensions)

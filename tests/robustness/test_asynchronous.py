@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def fail_later(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ep.Queue, str], None]:
-    """Submits work to a queue that will fail with the given words."""
+def failing_work(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     tool = [sys.executable, REPOSITORY / "cmake" / "sycl_prefix.py"]
     prefix = subprocess.run(tool, capture_output=True, text=True, check=True).stdout.strip()
     if not prefix:
@@ -50,9 +50,24 @@ def fail_later(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ep.Queue, 
         ],
         check=True,
     )
-    submit = ctypes.CDLL(str(library)).fail_later
-    submit.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
-    return lambda queue, words: submit(queue.addressof_ref(), words.encode())
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture
+def fail_later(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
+    """Submits work to a queue that will fail with the given words."""
+    return submission(failing_work.fail_later)
+
+
+@pytest.fixture
+def fail_at_once(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
+    """Submits work to a queue, and returns when it has failed with the given words."""
+    return submission(failing_work.fail_at_once)
+
+
+def submission(function: Any) -> Callable[[ep.Queue, str], None]:
+    function.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    return lambda queue, words: function(queue.addressof_ref(), words.encode())
 
 
 class TestErrors:
@@ -87,14 +102,16 @@ class TestErrors:
         with pytest.raises(ep.DeviceError, match="mine"):
             guilty.wait()
 
-    def test_of_queues_that_nobody_waits_for_are_nobodys(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
-        forgotten = ep.Queue("opencl:cpu")
-        for _ in range(3):
-            fail_later(forgotten, "lost")
-        del forgotten
+    def test_of_queues_that_nobody_waits_for_are_nobodys(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
+        forgotten, remembered, other = (ep.Queue("opencl:cpu") for _ in range(3))
+        for queue in (forgotten, forgotten, remembered):
+            fail_at_once(queue, "lost")
+        del forgotten, queue
         gc.collect()
-        time.sleep(0.1)
+        other.wait()
         ep.Queue("opencl:cpu").wait()
+        with pytest.raises(ep.DeviceError, match="lost"):
+            remembered.wait()
 
     def test_several_at_once(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
         queue = ep.Queue("opencl:cpu")

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 #include <stdexcept>
+#include <string_view>
 
 namespace bindgen {
 namespace {
@@ -40,8 +41,13 @@ int main(int count, char **arguments) try {
     const std::string description_file = arguments[2], module_file = arguments[3];
     const LibrarySettings settings = read_settings(arguments[1]);
     std::vector<std::string> directories;
-    for (int i = 4; i < count; ++i)
-        directories.push_back(std::string(arguments[i]).substr(2));
+    for (int i = 4; i < count; ++i) {
+        const std::string_view given = arguments[i];
+        if (!given.starts_with("-I"))
+            throw std::runtime_error("'" + std::string(given) + "': a folder of headers was expected, as -I" +
+                                     std::string(given));
+        directories.emplace_back(given.substr(2));
+    }
     if (count > 4)
         write_file(description_file, text_of(describe(settings, directories)));
     const Written written = write_python(settings, description_of(read_file(description_file)));

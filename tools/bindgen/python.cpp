@@ -208,8 +208,11 @@ private:
     }
 
     std::string tail() const {
-        return "\n__getattr__, __dir__, __all__ = _library.declared(globals())\n" +
-               (settings_.more.empty() ? std::string() : "\nfrom " + settings_.more + " import *  # noqa: E402, F403\n");
+        const std::string own = "\n__getattr__, __dir__, __all__ = _library.declared(globals())\n";
+        if (settings_.more.empty())
+            return own;
+        return own + "\nfrom " + settings_.more + " import *  # noqa: E402, F403\nfrom " + settings_.more +
+               " import __all__ as _more  # noqa: E402\n\n__all__ += _more\n";
     }
 
     std::string stub_head() const {

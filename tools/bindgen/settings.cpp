@@ -27,28 +27,44 @@ std::string text(const toml::table &table, const char *key, const char *otherwis
     return otherwise;
 }
 
+const toml::table &table_of(const toml::node &node, const std::string &where) {
+    if (const toml::table *table = node.as_table())
+        return *table;
+    refuse(where + ": a table was expected, as in [" + where + "]");
+}
+
+const toml::array &array_of(const toml::node &node, const std::string &where) {
+    if (const toml::array *array = node.as_array())
+        return *array;
+    refuse(where + ": a list was expected");
+}
+
+// The table of that name, an empty one where there is none.
+const toml::table &part(const toml::table &table, const char *key) {
+    static const toml::table nothing;
+    const toml::node *const node = table.get(key);
+    return node ? table_of(*node, key) : nothing;
+}
+
 std::vector<std::string> texts(const toml::table &table, const char *key) {
     std::vector<std::string> out;
-    if (const toml::array *list = table[key].as_array())
-        for (const toml::node &each : *list)
+    if (const toml::node *const node = table.get(key))
+        for (const toml::node &each : array_of(*node, key))
             out.push_back(each.value<std::string>().value_or(""));
     return out;
 }
 
 void read_parameters(const toml::table &table, LibrarySettings &settings) {
-    const toml::table *functions = table["parameters"].as_table();
-    if (!functions)
-        return;
-    for (const auto &[function, node] : *functions)
-        for (const auto &[name, given] : *node.as_table()) {
+    for (const auto &[function, node] : part(table, "parameters"))
+        for (const auto &[name, given] : table_of(node, "parameters." + std::string(function.str()))) {
             const std::string where = std::string(function.str()) + "." + std::string(name.str());
             ParameterOverride &out = settings.parameters[where];
             if (given.is_string()) {
                 out.passed = given.value<std::string>();
                 continue;
             }
-            check_keys(*given.as_table(), where, {"passed", "type", "bytes"});
-            const toml::table &values = *given.as_table();
+            const toml::table &values = table_of(given, "parameters." + where);
+            check_keys(values, where, {"passed", "type", "bytes"});
             out.passed = values["passed"].value<std::string>();
             out.adapter = values["type"].value<std::string>();
             out.bytes = values["bytes"].value<std::string>();
@@ -66,32 +82,38 @@ Choice choice_from(const std::string &name, const toml::table &table) {
 }
 
 void read_choices(const toml::table &table, LibrarySettings &settings) {
-    if (const toml::table *choices = table["choices"].as_table())
-        for (const auto &[name, node] : *choices)
-            settings.choices.push_back(choice_from(std::string(name.str()), *node.as_table()));
+    for (const auto &[key, node] : part(table, "choices")) {
+        const std::string name(key.str());
+        settings.choices.push_back(choice_from(name, table_of(node, "choices." + name)));
+    }
 }
 
 void read_defaults(const toml::table &table, LibrarySettings &settings) {
-    if (const toml::table *records = table["defaults"].as_table())
-        for (const auto &[record, fields] : *records)
-            for (const auto &[field, value] : *fields.as_table())
-                settings.defaults[std::string(record.str())][std::string(field.str())] = value.value<std::int64_t>().value_or(0);
+    for (const auto &[record, fields] : part(table, "defaults"))
+        for (const auto &[field, value] : table_of(fields, "defaults." + std::string(record.str())))
+            settings.defaults[std::string(record.str())][std::string(field.str())] = value.value<std::int64_t>().value_or(0);
 }
 
 }  // namespace
 
 void read_enums(const toml::table &table, LibrarySettings &settings) {
-    if (const toml::table *enums = table["enums"].as_table())
-        for (const auto &[name, node] : *enums) {
-            check_keys(*node.as_table(), std::string(name.str()), {"type", "doc", "members"});
-            Enum &made = settings.enums.emplace_back();
-            made.name = std::string(name.str());
-            made.type = text(*node.as_table(), "type");
-            made.doc = text(*node.as_table(), "doc", "");
-            for (const toml::node &member : *node.as_table()->get_as<toml::array>("members"))
-                made.enumerators.push_back({member.as_array()->get(0)->value<std::string>().value_or(""),
-                                            member.as_array()->get(1)->value<std::int64_t>().value_or(0), ""});
+    for (const auto &[key, node] : part(table, "enums")) {
+        const std::string name(key.str()), where = "enums." + name + ".members";
+        const toml::table &given = table_of(node, "enums." + name);
+        check_keys(given, name, {"type", "doc", "members"});
+        Enum &made = settings.enums.emplace_back();
+        made.name = name;
+        made.type = text(given, "type");
+        made.doc = text(given, "doc", "");
+        if (!given.contains("members"))
+            refuse(where + " is missing");
+        for (const toml::node &member : array_of(*given.get("members"), where)) {
+            const toml::array &pair = array_of(member, where);
+            if (pair.size() != 2 || !pair[0].is_string() || !pair[1].is_integer())
+                refuse(where + ": a name and its number were expected, as in [\"RED\", 1]");
+            made.enumerators.push_back({**pair[0].as_string(), **pair[1].as_integer(), ""});
         }
+    }
 }
 
 LibrarySettings read_settings(const std::string &path) try {
@@ -116,9 +138,8 @@ LibrarySettings read_settings(const std::string &path) try {
     out.imports = texts(table, "imports");
     out.leave_out = texts(table, "leave_out");
     out.more = text(table, "more", "");
-    if (const toml::table *symbols = table["symbols"].as_table())
-        for (const auto &[function, symbol] : *symbols)
-            out.symbols[std::string(function.str())] = symbol.value<std::string>().value_or("");
+    for (const auto &[function, symbol] : part(table, "symbols"))
+        out.symbols[std::string(function.str())] = symbol.value<std::string>().value_or("");
     read_parameters(table, out);
     read_choices(table, out);
     read_enums(table, out);

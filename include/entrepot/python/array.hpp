@@ -135,8 +135,8 @@ public:
         walk<T>(static_cast<T *>(data()), 0, visit);
     }
 
-    // A new reference to an entrepot.Array; nullptr with an exception set.
-    PyObject *object() const { return api().to_object(handle_); }
+    // A new reference to an entrepot.Array, or to None where this is empty; nullptr with an exception set.
+    PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
     // Device work: submit to `native_queue()` between the two. Throws python_error.
     void *native_queue() const { return api().native_queue(handle_); }

@@ -35,7 +35,7 @@ Reference integer_in(PyObject *object) {
     if (ctypes_type_of(Py_TYPE(object)).sort != CtypesSort::value)
         return {};
     Reference value(PyObject_GetAttr(object, value_name));
-    PyErr_Clear();
+    clear_answer();
     return value && PyLong_Check(value.get()) ? std::move(value) : Reference();
 }
 
@@ -148,7 +148,7 @@ std::optional<Elements> elements_of_buffer(PyObject *source, std::string *words)
     if (!PyObject_CheckBuffer(source))
         return std::nullopt;
     if (PyObject_GetBuffer(source, &view, PyBUF_ND | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
+        clear_answer();
         return std::nullopt;
     }
     std::optional<Elements> found;

@@ -28,8 +28,8 @@ struct Options {
              *protocol = nullptr;
 };
 
-const Parameters of_asarray("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"});
-const Parameters of_from_dlpack("from_dlpack", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue"});
+const Parameters of_asarray("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"}, 1);
+const Parameters of_from_dlpack("from_dlpack", 1, 1, {"x", "dtype", "copy", "device", "kind", "queue"}, 1);
 const Interned dlpack = "dlpack";  // the protocol of from_dlpack
 
 Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {

@@ -162,7 +162,7 @@ PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return method(self, [&](const Array &array) {
         const auto [dtype, copy] = of_array.read(args, nargs, kwnames);
         const nb::object view = as_numpy(self, array);
-        if (!unless_none(dtype) && copy != Py_True)
+        if (!unless_none(dtype) && !(unless_none(copy) && is_true(copy)))
             return nb::object(view).release().ptr();
         const nb::object make = nb::module_::import_("numpy").attr("array");
         const auto or_none = [](PyObject *value) { return nb::handle(value ? value : Py_None); };

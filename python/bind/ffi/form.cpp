@@ -73,19 +73,12 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
     throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", ffi::row_of(kind).name);
 }
 
-// Before a refusal of ours: what else was raised (KeyboardInterrupt, MemoryError) is the caller's to see.
-void clear_type_error() {
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))
-        throw PythonError{};
-    PyErr_Clear();
-}
-
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
     const Reference index(PyIndex_Check(value) ? PyNumber_Index(value) : nullptr);
     if (!index) {
-        clear_type_error();
+        clear_answer(PyExc_TypeError);
         throw Error(ErrorKind::type, subject, ": an int was expected, not a ", Py_TYPE(value)->tp_name);
     }
     put_integer(kind, checked_integer(kind, index.get(), subject), to);
@@ -95,7 +88,7 @@ void store_number(ffi::Kind kind, PyObject *value, void *to, const Subject &subj
     if (ffi::is_floating(kind)) {
         const double number = PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
-            clear_type_error();
+            clear_answer(PyExc_TypeError);
             throw Error(ErrorKind::type, subject, ": a number was expected, not a ", Py_TYPE(value)->tp_name);
         }
         if (kind == ffi::Kind::float64)
@@ -234,7 +227,7 @@ void store_bytes(const FormObject &form, PyObject *value, void *to, const Subjec
     Py_buffer view{};
     if (!data) {
         if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) < 0) {
-            PyErr_Clear();
+            clear_answer();
             throw Error(ErrorKind::type, subject, ": bytes or str were expected, not a ", Py_TYPE(value)->tp_name);
         }
         data = static_cast<const char *>(view.buf);
@@ -255,7 +248,7 @@ void store_array(const FormObject &form, PyObject *value, void *to, const Subjec
         return store_bytes(form, value, to, subject);
     const Reference items(PySequence_Check(value) ? PySequence_Tuple(value) : nullptr);
     if (!items) {
-        PyErr_Clear();
+        clear_answer(PyExc_TypeError);
         throw Error(ErrorKind::type, subject, ": a list of ", form.count, " was expected, not a ", Py_TYPE(value)->tp_name);
     }
     if (PyTuple_GET_SIZE(items.get()) != form.count)

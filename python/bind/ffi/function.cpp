@@ -443,9 +443,10 @@ int function_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
+// Leaves None: others of the garbage may still ask for its name.
 int function_clear(PyObject *self) {
-    Py_CLEAR(function_of(self).library);
-    Py_CLEAR(function_of(self).declaration);
+    for (PyObject *FunctionObject::*member : {&FunctionObject::library, &FunctionObject::declaration})
+        Py_XSETREF(function_of(self).*member, Py_NewRef(Py_None));
     return 0;
 }
 
@@ -454,7 +455,8 @@ void function_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (function_of(self).weak_references)
         PyObject_ClearWeakRefs(self);
-    function_clear(self);
+    Py_CLEAR(function_of(self).library);
+    Py_CLEAR(function_of(self).declaration);
     Py_CLEAR(function_of(self).symbol);
     type->tp_free(self);
     Py_DECREF(type);

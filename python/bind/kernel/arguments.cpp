@@ -77,7 +77,7 @@ Argument narrowed(const Argument &wide) {
     return Argument::of(complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
 }
 
-bool fits(const Declared &declared, const Array &array) {
+bool fits(const DeclaredParameter &declared, const Array &array) {
     return declared.kind == Argument::Kind::array && declared.dtype == array.dtype() && declared.ndim == array.ndim() &&
            (!declared.contiguous || array.layout().is_c_contiguous());
 }
@@ -110,7 +110,7 @@ Signature signature_from(PyObject *entries) {
 
 std::string text_of(const Signature &signature) {
     std::string text;
-    for (const Declared &each : signature) {
+    for (const DeclaredParameter &each : signature) {
         text += (text.empty() ? "" : ", ") + name_of(each.dtype);
         if (each.kind == Argument::Kind::scalar)
             continue;
@@ -126,7 +126,7 @@ std::string text_of(const Signature &signature) {
 
 std::vector<Argument> arguments_of(const Signature &signature) {
     std::vector<Argument> arguments;
-    for (const Declared &each : signature) {
+    for (const DeclaredParameter &each : signature) {
         Argument argument = Argument::of(each.dtype, Scalar());
         argument.kind = each.kind;
         argument.ndim = each.ndim;
@@ -186,14 +186,14 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::sp
     return &signatures.front();
 }
 
-void CallArguments::refuse(PyObject *object, const Declared &declared) const {
+void CallArguments::refuse(PyObject *object, const DeclaredParameter &declared) const {
     const std::size_t position = all_.size();
     throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name,
                 ") is ", is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
 }
 
-void CallArguments::add(PyObject *object, const Declared *declared) {
+void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     if (is_array(object)) {
         if (declared && !fits(*declared, array_of(object))) [[unlikely]]
             refuse(object, *declared);
@@ -249,7 +249,7 @@ Array CallArguments::imported(PyObject *object) const {
     }
 }
 
-void CallArguments::add_imported(PyObject *object, const Declared *declared) {
+void CallArguments::add_imported(PyObject *object, const DeclaredParameter *declared) {
     if (ours<LocalMemory>(object))
         throw Error(
             ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),

@@ -17,13 +17,13 @@
 namespace entrepot::python {
 
 // What a signature says of a parameter.
-struct Declared {
+struct DeclaredParameter {
     kernel::Argument::Kind kind = kernel::Argument::Kind::scalar;
     Dtype dtype{};
     std::uint32_t ndim = 0;
     bool contiguous = false;
 };
-using Signature = std::vector<Declared>;
+using Signature = std::vector<DeclaredParameter>;
 
 // Of a tuple of tuples (kind, dtype, ndim, contiguous), kind being "array", "scalar" or "local".
 Signature signature_from(PyObject *entries);
@@ -60,13 +60,12 @@ public:
     void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
-    void add(PyObject *object, const Declared *declared);
-    void add_array(const Array &array, const Declared *declared);
-    void add_imported(PyObject *object, const Declared *declared);
+    void add(PyObject *object, const DeclaredParameter *declared);
+    void add_imported(PyObject *object, const DeclaredParameter *declared);
     void add_number(PyObject *object, Dtype dtype);
     Array imported(PyObject *object) const;
     bool bring_with_another(kernel::Argument &argument);
-    [[noreturn]] void refuse(PyObject *object, const Declared &declared) const;
+    [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
 
     struct Copy {

@@ -104,7 +104,7 @@ std::string utf8(PyObject *text) {
 // The attribute as text; empty where there is none.
 std::string text_attribute(PyObject *object, PyObject *name) {
     const Reference text(PyObject_GetAttr(object, name));
-    PyErr_Clear();
+    clear_answer();
     return text && PyUnicode_Check(text.get()) ? utf8(text.get()) : std::string();
 }
 

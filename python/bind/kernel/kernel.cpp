@@ -1,5 +1,6 @@
 #include "kernel.hpp"
 
+#include "../array/array.hpp"
 #include "../array/create.hpp"
 #include "../bound.hpp"
 #include "../convert.hpp"
@@ -9,10 +10,13 @@
 #include "../init.hpp"
 #include "../interned.hpp"
 #include "../parameters.hpp"
+#include "../scalar.hpp"
+#include "ranges.hpp"
 
 #include <entrepot/kernel/compiler/functions.hpp>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <structmember.h>
@@ -21,6 +25,7 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -117,7 +122,8 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    kernel_of(self)->versions.clear();
+    // Letting go may run Python code, which then sees a kernel that has none of them.
+    const std::vector<VersionPtr> versions = std::exchange(kernel_of(self)->versions, {});
     Py_CLEAR(kernel_of(self)->function);
     return 0;
 }
@@ -309,9 +315,57 @@ PyObject *compiled_count(PyObject *self, void *) {
     });
 }
 
+// ---------------------------------------------------------------- for the simulator
+
+// (global, local), the local one empty where there is none.
+PyObject *range_for(PyObject *, PyObject *index) {
+    return guarded([&] {
+        const ep_range range = range_of(index);
+        nb::list global, local;
+        for (std::uint32_t axis = 0; axis < range.ndim; ++axis) {
+            global.append(range.global[axis]);
+            if (range.local[axis] != 0)
+                local.append(range.local[axis]);
+        }
+        return nb::make_tuple(nb::tuple(global), nb::tuple(local)).release().ptr();
+    });
+}
+
+// What a launch is given, as the kernel has it: Arrays, numbers of the types that they come to, and local memory as it is.
+PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    return guarded([&] {
+        if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]))
+            throw Error(ErrorKind::type, "_arguments() takes a kernel's name, those of its parameters, and arguments");
+        kernel::syntax::Function function;
+        function.name = nb::cast<std::string>(nb::handle(args[0]));
+        for (const nb::handle name : nb::borrow<nb::tuple>(args[1]))
+            function.parameters.push_back({nb::cast<std::string>(name), {}});
+        const nb::tuple given = nb::borrow<nb::tuple>(args[2]);
+        std::vector<PyObject *> objects;
+        for (const nb::handle each : given)
+            objects.push_back(each.ptr());
+        const CallArguments read(objects, function, kernel_of(self)->signatures);
+        nb::list arguments;
+        for (std::size_t i = 0; i < objects.size(); ++i) {
+            const kernel::Argument &each = read.all()[i];
+            if (each.kind == kernel::Argument::Kind::array)
+                arguments.append(nb::steal(wrap(Array(*each.array))));
+            else if (each.kind == kernel::Argument::Kind::scalar)
+                arguments.append(nb::cast(TypedScalar{each.dtype, each.scalar}));
+            else
+                arguments.append(nb::handle(objects[i]));
+        }
+        return arguments.release().ptr();
+    });
+}
+
 // -------------------------------------------------------------------- the type
 
 PyMethodDef methods[] = {
+    {"_range", range_for, METH_O,
+     "_range($self, index, /)\n--\n\nThe global and the local range of what stands in the brackets."},
+    {"_arguments", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(arguments_for)), METH_FASTCALL,
+     "_arguments($self, name, parameters, arguments, /)\n--\n\nWhat the arguments of a launch are to the kernel."},
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
      "The source of the kernel and how it is called, without building it: for the last launch's local size, or for any."},

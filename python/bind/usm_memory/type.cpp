@@ -15,6 +15,7 @@
 #include <array>
 #include <new>
 #include <structmember.h>
+#include <utility>
 
 namespace entrepot::python {
 
@@ -82,8 +83,8 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 
 int clear(PyObject *self) {
     UsmMemory &value = value_of(self);
-    value.memory = Memory();
-    value.queue_object = {};
+    const Memory memory = std::exchange(value.memory, {});  // what was there goes last, for that may run Python code
+    const auto queue_object = std::exchange(value.queue_object, {});
     return 0;
 }
 

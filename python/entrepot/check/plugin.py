@@ -22,10 +22,10 @@ from typing import Any
 
 import pytest
 
-from .clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, Clause, Outcome
-from .protocols import PROTOCOLS, spoken
-from .runner import Request, Result, check, check_here
-from .targets import Target, TargetError, resolve, target_of
+from .clauses import FAILED, IMPORT, NOT_APPLICABLE, Clause, Outcome
+from .protocols import PROTOCOLS
+from .runner import Request, Result, check, check_here, look, protocols_of
+from .targets import TargetError, target_of
 
 
 class Conformance:
@@ -36,32 +36,28 @@ class Conformance:
             key: (value,) if key in ("protocols", "only", "skip") and isinstance(value, str) else value
             for key, value in options.items()
         }
-        named = isinstance(target, str)
-        self.request = Request(target if named else getattr(target, "__name__", type(target).__name__), **options)
-        self.target: Target = (
-            resolve(target, self.request.side) if named else target_of(self.request.target, target, self.request.side)
-        )
-        self._named = named
+        name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+        self.request = Request(name, **options)
+        self._at_hand = None if isinstance(target, str) else target_of(name, target, self.request.side)
 
     def clauses(self) -> list[Clause]:
         """Raises TargetError where there are none: a test without clauses would pass."""
-        protocols = self.request.protocols
-        if not protocols:
-            protocols = tuple(spoken(self.target.call()) if self.target.side == EXPORT else PROTOCOLS)
+        here = self._at_hand
+        side, protocols = (here.side, protocols_of(here, self.request)) if here else look(self.request)
         if not protocols:
             raise TargetError(f"{self.request.target} speaks no protocol; there are {', '.join(PROTOCOLS)}")
-        found = [clause for name in protocols for clause in PROTOCOLS[name].clauses(self.target.side)]
+        found = [clause for name in protocols for clause in PROTOCOLS[name].clauses(side)]
         wanted = [clause for clause in found if self.request.wants(clause)]
         if not wanted:
             raise TargetError(
                 f"{self.request.target}: only={self.request.only} and skip={self.request.skip} leave no clause of "
-                f"{', '.join(protocols)}, as an {self.target.side}er"
+                f"{', '.join(protocols)}, as an {side}er"
             )
         return wanted
 
     @cached_property
     def result(self) -> Result:
-        return check(self.request) if self._named else check_here(self.target, self.request)
+        return check_here(self._at_hand, self.request) if self._at_hand else check(self.request)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import IO, Any
 
 from .clauses import EXPORT, FAILED, NOT_APPLICABLE, PASSED, Clause, Failed, Outcome, ask, words_of
-from .protocols import PROTOCOLS, every_clause, exporter, importer, speaks
+from .protocols import PROTOCOLS, every_clause, exporter, importer, speaks, spoken
 from .subjects import Exporter, Importer
 from .targets import Target, TargetError, resolve, versions_of
 
@@ -155,11 +155,16 @@ def check_here(target: Target, request: Request) -> Result:
     return Result(request, target.side, {}, outcomes)
 
 
+def protocols_of(target: Target, request: Request) -> list[str]:
+    """Those that are asked of it."""
+    return list(request.protocols or (spoken(target.call()) if target.side == EXPORT else PROTOCOLS))
+
+
 # ---------------------------------------------------------------- in a process of its own
 
 
-def serve(request: Request, done: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
-    """The child's part: says what it is about to ask, and what became of it."""
+def serve(request: Request, done: Mapping[str, str] | None, say: Callable[[dict[str, Any]], None]) -> None:
+    """The child's part: says what it is about to ask, and what became of it; or, where nothing is to be asked, what there is."""
     try:
         target = resolve(request.target, request.side)
     except TargetError as error:
@@ -167,6 +172,9 @@ def serve(request: Request, done: Mapping[str, str], say: Callable[[dict[str, An
         return
     say({"side": target.side})
     try:
+        if done is None:
+            say({"protocols": protocols_of(target, request)})
+            return
         for outcome in ask_target(target, request, done, lambda clause: say({"begin": clause.id})):
             say({"outcome": outcome.to_dict()})
     except Exception as error:
@@ -178,10 +186,10 @@ def serve(request: Request, done: Mapping[str, str], say: Callable[[dict[str, An
 class Child:
     """A process that asks, and says so line by line; what the target prints goes to a file."""
 
-    def __init__(self, request: Request, done: Mapping[str, str]) -> None:
+    def __init__(self, request: Request, done: Mapping[str, str] | None) -> None:
         self._printed: IO[bytes] = tempfile.TemporaryFile()
         reading, writing = os.pipe()
-        order = {"request": asdict(request), "done": dict(done), "path": sys.path, "pipe": writing}
+        order = {"request": asdict(request), "done": None if done is None else dict(done), "path": sys.path, "pipe": writing}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "entrepot.check.worker"],
             stdin=subprocess.PIPE,
@@ -228,6 +236,22 @@ class Child:
         self._printed.close()
 
 
+def look(request: Request) -> tuple[str, list[str]]:
+    """The target's side, and the protocols that are asked of it."""
+    child = Child(request, None)
+    side = ""
+    try:
+        for line in child.lines():
+            if "error" in line:
+                raise TargetError(line["error"])
+            side = line.get("side", side)
+            if "protocols" in line:
+                return side, line["protocols"]
+        raise TargetError(f"{request.target} cannot be checked: {child.ended()}")
+    finally:
+        child.close()
+
+
 def check(request: Request) -> Result:
     """The target in a process of its own. A clause in which the process dies has failed; the next is asked by a new process."""
     clauses = {clause.id: clause for clause in every_clause()}
@@ -245,7 +269,9 @@ def check(request: Request) -> Result:
                 if "outcome" in line:
                     outcomes.append(Outcome(**line["outcome"]))
                     asking = ""
-                ended = ended or "end" in line
+                if "end" in line:  # what the target forked has the pipe, too, and may hold it open
+                    ended = True
+                    break
             if ended:
                 return Result(request, side, versions_of(request.target), outcomes)
             if not asking:

@@ -13734,3 +13734,6 @@ hipMemoryType = _library.choice("hipGetDevicePropertiesR0600", present=hipMemory
 __getattr__, __dir__, __all__ = _library.declared(globals())
 
 from entrepot.hip.objects import *  # noqa: E402, F403
+from entrepot.hip.objects import __all__ as _more  # noqa: E402
+
+__all__ += _more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
@@ -127,9 +128,9 @@ def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> st
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (bool, int, float, complex, Scalar)) or (
-        hasattr(value, "dtype") and getattr(value, "shape", 1) == ()
-    )
+    """Python's numbers, ours and NumPy's; arrays without axes are arrays."""
+    numpy = sys.modules.get("numpy")
+    return isinstance(value, (bool, int, float, complex, Scalar)) or (numpy is not None and isinstance(value, numpy.generic))
 
 
 def _typed(value: Any, arrays: list[Array]) -> Any:

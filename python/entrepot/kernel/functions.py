@@ -51,7 +51,7 @@ class KernelFunction(PythonKernel):
         """The same kernel run by Python: ``kernel.simulate[global, local](…)``, with races and indices out of bounds reported."""
         from .simulate import Simulated
 
-        return Simulated(self.function)
+        return Simulated(self)
 
     @property
     def _simulated(self) -> _SimulatedRanges:

@@ -66,7 +66,7 @@ class Reduction:
             if self.identity is None:
                 raise ValueError(f"{self.__name__}() of no elements: make it with reduce(function, identity=…)")
             return self.identity
-        return self._reduced(_flat(values), queue).copy_to_host().numpy()[0].item()
+        return self._reduced(_flat(values), queue).item()
 
     def _reduced(self, values: Array, queue: object) -> Array:
         is_cpu = values.device.device_type == "cpu"

@@ -514,8 +514,10 @@ class TestFreed:
         assert not allocated(24).is_freed
 
     def test_others_are_let_be(self):
-        for other in (None, 5, Pointer(5), b"goods"):
+        array = allocated(24)
+        for other in (None, 5, Pointer(5), b"goods", int(array), Pointer(int(array))):
             _mark_freed(other)
+        assert not array.is_freed
 
 
 class TestAsAnObject:

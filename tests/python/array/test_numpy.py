@@ -31,6 +31,13 @@ def test_types_of_ml_dtypes_are_theirs():
         np.asarray(array, "float32", copy=False)
 
 
+@pytest.mark.parametrize("copy", [1, np.True_])
+def test_what_is_true_asks_for_a_copy(copy):
+    array = ep.zeros(3, "int32")
+    assert array.__array__(copy=copy).ctypes.data != array.data_ptr
+    assert array.__array__(copy=0).ctypes.data == array.__array__().ctypes.data == array.data_ptr
+
+
 @pytest.mark.ml_dtypes
 @pytest.mark.parametrize("call", [np.asarray, lambda a: a.numpy()])
 def test_a_type_that_nobody_names_is_refused(call):

@@ -32,6 +32,19 @@ def test_bytearray(clause):
     done.stdout.fnmatch_lines(["*test_bytearray[[]buffer.export.length[]] PASSED*"])
 
 
+def test_a_named_target_is_left_to_its_own_process(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(targets="import sys\nassert 'pytest' not in sys.modules\ndef make():\n    return bytearray(8)\n")
+    done = run(
+        pytester,
+        """
+@pytest.mark.conformance("targets:make", only="*.length")
+def test_make(clause):
+    clause.check()
+""",
+    )
+    done.assert_outcomes(passed=1)
+
+
 def test_an_object_at_hand_is_checked_in_the_process(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,

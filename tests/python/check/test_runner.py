@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,25 @@ def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch)
     assert [outcome.clause for outcome in result.failed] == ["buffer.import.broadcast"]
     assert "without an answer" in result.failed[0].found
     assert len(result.outcomes) == 4  # the plain one is always asked
+
+
+def test_nobody_waits_for_what_a_target_forked(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "PATIENCE", 5.0)
+    module(
+        """
+        import os, signal, time
+
+        def make():
+            if os.fork() == 0:
+                signal.alarm(20)
+                time.sleep(20)
+                os._exit(0)
+            return bytearray(8)
+        """
+    )
+    begin = time.monotonic()
+    assert check(Request("targets:make()", protocols=("buffer",), only=("buffer.export.length",))).failed == []
+    assert time.monotonic() - begin < 5
 
 
 def test_what_a_target_prints_disturbs_nobody(module: Write, capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,17 @@ def test_a_folder_that_others_may_write_is_no_cache(place):
     (place / "host").chmod(0o700)
     ep.Program(SOURCE, "host")
     assert len(code_cache.kept("host")) == 1
+
+
+@pytest.mark.host
+def test_other_processes_write_and_remove_files_meanwhile(place, monkeypatch):
+    ep.Program(SOURCE, "host")
+    (kept,) = code_cache.kept("host")
+    written = kept.with_name(kept.name + ".a1b2c3")
+    written.write_bytes(b"begun")
+    gone = kept.with_name("gone")
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([written, gone, kept] if folder.name == "host" else []))
+    assert code_cache.kept("host") == [kept]
+    assert code_cache._sums("host")[0] == "1"
+    assert code_cache._cleared().startswith("1 entry ")
+    assert not kept.exists() and not written.exists()

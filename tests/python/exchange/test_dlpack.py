@@ -84,6 +84,13 @@ class TestImport:
         producer = floats()
         assert ep.asarray(producer.capsule()).shape == ep.from_dlpack(producer.capsule()).shape == (4, 3)
 
+    def test_the_object_has_no_name(self) -> None:
+        for function, name in ((ep.asarray, "obj"), (ep.from_dlpack, "x")):
+            with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"):
+                function(**{name: floats()})
+            with pytest.raises(TypeError, match=rf"is missing its argument '{name}'"):
+                function()
+
     def test_a_capsule_of_something_else_is_no_tensor(self) -> None:
         import datetime
 
@@ -385,11 +392,14 @@ class TestExport:
         assert name_of(array.__dlpack__()) == b"dltensor"
 
     def test_a_capsule_that_lost_its_name_is_left_alone(self) -> None:
-        capsule = self.array().__dlpack__()
+        producer = floats()
+        capsule = take(producer).__dlpack__()
         set_name = ctypes.pythonapi.PyCapsule_SetName
         set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
         set_name(capsule, None)
-        del capsule  # nobody knows whose the tensor is now: it leaks
+        del capsule
+        gc.collect()
+        assert producer.deleted == 0, "nobody knows whose the tensor is now: it leaks"
 
     def test_keywords_only(self) -> None:
         with pytest.raises(TypeError, match="positional"):

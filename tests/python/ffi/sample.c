@@ -1,4 +1,5 @@
 // A library to be called: a function for each way in which values go in and come out.
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -97,7 +98,16 @@ void visit(visitor function, void *context, point *points, int64_t count) {
 int many(int a, int b, int c, int d, int e, int f, int g, int h, double i, float j) {
     return a + b + c + d + e + f + g + h + (int)i + (int)j;
 }
-int sleepless(int milliseconds) {
+static atomic_bool asleep, told;
+// Whether somebody woke it in that time.
+bool sleep_until_told(int milliseconds) {
     extern int usleep(unsigned);
-    return usleep((unsigned)milliseconds * 1000);
+    told = false;
+    asleep = true;
+    for (; milliseconds > 0 && !told; --milliseconds)
+        usleep(1000);
+    asleep = false;
+    return told;
 }
+// Whether there was a sleeper to be woken.
+bool tell_sleeper(void) { return asleep && (told = true); }

@@ -35,8 +35,8 @@ from entrepot.ffi import (
 
 def _compiled() -> str:
     """The library's path, made once a checkout; processes that find it missing at one time each make it, and one stays."""
-    folder = Path(tempfile.gettempdir()) / f"entrepot-sample-{Path(__file__).stat().st_ino}"
-    folder.mkdir(exist_ok=True)
+    folder = Path(__file__).parents[3] / "build/tests/ffi"
+    folder.mkdir(parents=True, exist_ok=True)
     source, library = Path(__file__).with_name("sample.c"), folder / "libentrepot_sample.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=folder) as own:
@@ -241,7 +241,11 @@ def many(a: c_int, b: c_int, c: c_int, d: c_int, e: c_int, f: c_int, g: c_int, h
 
 
 @_library.function
-def sleepless(milliseconds: c_int) -> c_int: ...
+def sleep_until_told(milliseconds: c_int) -> c_bool: ...
+
+
+@_library.function
+def tell_sleeper() -> c_bool: ...
 
 
 @_library.function

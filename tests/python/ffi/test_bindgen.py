@@ -240,6 +240,9 @@ def test_the_description_alone_writes_the_same(folder):
     assert (folder / "goods.py").read_text() == before
 
 
+NAMED = 'name = "x"\ntitle = "X"\n'
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -247,6 +250,16 @@ def test_the_description_alone_writes_the_same(folder):
         ('name = "x"\ntitle = "X"\nheaders = ["none.h"]\n', "do not compile"),
         ('name = "x"\ntitle = "X"\nheader = "x.h"\n', "nothing is called 'header'"),
         ('name = "x\n', "x.toml:1"),
+        (f'{NAMED}[parameters]\nf = "in"\n', "parameters.f: a table was expected, as in [parameters.f]"),
+        (f"{NAMED}[parameters]\nf = {{ a = 1 }}\n", "parameters.f.a: a table was expected"),
+        (f'{NAMED}choices = "x"\n', "choices: a table was expected"),
+        (f'{NAMED}[choices]\nc = "x"\n', "choices.c: a table was expected"),
+        (f"{NAMED}[defaults]\nd = 1\n", "defaults.d: a table was expected"),
+        (f'{NAMED}[enums.e]\ntype = "int32"\n', "enums.e.members is missing"),
+        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = 1\n', "enums.e.members: a list was expected"),
+        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = ["A", 1]\n', "enums.e.members: a list was expected"),
+        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = [["A"]]\n', "a name and its number were expected"),
+        (f'{NAMED}sonames = "libx.so"\n', "sonames: a list was expected"),
     ],
 )
 def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
@@ -255,3 +268,10 @@ def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert words in done.stderr
+
+
+def test_a_folder_that_is_no_option_says_so(folder):
+    command = [BINDGEN, folder / "goods.toml", folder / "other.json", folder / "other.py", "include"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "'include': a folder of headers was expected, as -Iinclude" in done.stderr

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import random
 import sys
+import threading
+import types
 import zlib
 from pathlib import Path
 
 import pytest
 
 from entrepot import EntrepotError, LibraryError, hip
-from entrepot.ffi import Library, c_int
+from entrepot.ffi import Library, Record, c_int
 from ffi import sample
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,3 +125,51 @@ def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
         hip.hipMaloc  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
         hip.quite_another  # noqa: B018
+
+
+class TestThreads:
+    SOURCE = """
+from __future__ import annotations
+from entrepot.ffi import At, Library, c_int
+
+_library = Library("libc", sonames=["libc.so.6"])
+
+@_library.struct(size=16, alignment=8)
+class inner:
+    back: At[outer] @ 0
+    number: c_int @ 8
+
+@_library.struct(size=32, alignment=8)
+class outer:
+    whole: inner @ 0
+    slow: slow @ 16
+
+__getattr__, __dir__, __all__ = _library.declared(globals())
+"""
+
+    @pytest.fixture
+    def module(self, monkeypatch):
+        made = types.ModuleType("declared_for_threads")
+        monkeypatch.setitem(sys.modules, made.__name__, made)
+        exec(self.SOURCE, vars(made))
+        return made
+
+    @pytest.mark.parametrize("name", ["outer", "inner"])
+    def test_one_waits_for_a_record_that_another_makes(self, module, name):
+        begun, seen = threading.Event(), []
+        declared = module.__getattr__
+
+        def get(wanted):
+            if wanted != "slow":
+                return declared(wanted)
+            begun.set()
+            second.join(0.2)  # it waits for what is made here
+            assert not seen
+            return c_int
+
+        module.__getattr__ = get
+        second = threading.Thread(target=lambda: (begun.wait(), seen.append(getattr(module, name))))
+        second.start()
+        module.outer().whole.back = module.outer()
+        second.join()
+        assert seen == [getattr(module, name)] and issubclass(seen[0], Record)

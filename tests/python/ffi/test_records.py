@@ -102,6 +102,18 @@ class TestFields:
             record.corners = [(9, 9), (2**40, 0)]
         assert [list(corner) for corner in record.corners] == [[1, 2], [3, 4]]
 
+    @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+    def test_what_a_sequence_raises_is_the_callers_to_see(self, raised):
+        class Sequence:
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, index):
+                raise raised
+
+        with pytest.raises(raised):
+            sample.record().corners = Sequence()
+
     def test_null_is_checked(self):
         null = sample.record.fromObj(None)
         assert not null

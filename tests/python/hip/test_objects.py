@@ -76,3 +76,12 @@ class TestStatuses:
     def test_what_no_call_returns_is_refused(self, result):
         with pytest.raises(TypeError, match=r"hip_check: what a call of hip or hiprtc returned was expected, .*, not "):
             hip.hip_check(result)
+
+
+def test_a_star_brings_objects_along():
+    from entrepot.hip import objects
+
+    names: dict = {}
+    exec("from entrepot.hip import *", names)
+    assert {name: names.get(name) for name in objects.__all__} == {name: getattr(objects, name) for name in objects.__all__}
+    assert "hipInit" in names

@@ -31,6 +31,15 @@ def test_of_arrays_and_numbers(device):
 
 
 @every_device
+def test_an_array_without_axes_is_an_array(device):
+    x = np.arange(3, dtype="f8")
+    scaled = axpy(on(device, np.array(2.0)), on(device, x), np.array(1.0, dtype="f4"))
+    assert (dppy.copy_to_host(scaled).tolist(), str(scaled.dtype)) == ([1, 3, 5], "float64")
+    alone = axpy(on(device, np.array(2.0)), np.float64(3), 1)
+    assert (alone.shape, alone.item()) == ((), 7)
+
+
+@every_device
 def test_shapes_broadcast_and_strides_are_kept(device):
     x, y = np.arange(24, dtype="f8").reshape(4, 6), np.arange(4, dtype="f8").reshape(4, 1)
     result = axpy(1.0, on(device, x)[:, ::2], on(device, y))

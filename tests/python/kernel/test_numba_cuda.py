@@ -239,7 +239,8 @@ def _(backend):
 def _(backend):
     program = (
         "import numpy as np, entrepot.kernel as dppy, tempfile, importlib.util, pathlib\n"
-        "path = pathlib.Path(tempfile.mkdtemp()) / 'simulated.py'\n"
+        "folder = tempfile.TemporaryDirectory()\n"
+        "path = pathlib.Path(folder.name) / 'simulated.py'\n"
         "path.write_text('import entrepot.kernel as d\\nran = []\\n@d.kernel\\ndef k(a):\\n    ran.append(1)\\n')\n"
         "spec = importlib.util.spec_from_file_location('simulated', path)\n"
         "module = importlib.util.module_from_spec(spec)\n"

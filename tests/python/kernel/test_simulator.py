@@ -101,8 +101,16 @@ def test_races(kernel, local, message):
     [
         (shifts_in_place, 4, r"put barrier\(CLK_GLOBAL_MEM_FENCE\) between the two, or write to another array"),
         (local_race, 4, r"put barrier\(CLK_LOCAL_MEM_FENCE\) between the two, or write to another array"),
-        (all_write_one, 4, r"let each write elements of its own, or use dppy.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)"),
-        (all_write_one, 1, r"of different groups: let each write elements of its own, or use dppy.atomic, or launch two kernels"),
+        (
+            all_write_one,
+            4,
+            r"let each write elements of its own, or use entrepot.kernel.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)",
+        ),
+        (
+            all_write_one,
+            1,
+            r"of different groups: let each write elements of its own, or use entrepot.kernel.atomic, or launch two kernels",
+        ),
         (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
     ],
 )
@@ -289,3 +297,89 @@ def test_a_literal_that_does_not_fit_is_refused():
 
     with pytest.raises(ep.KernelError, match=r"300 is out of the range of uint8"):
         too_great.simulate[1](np.zeros(1, "u1"))
+
+
+@dppy.kernel
+def array_called_item(item, out):
+    i = dppy.get_global_id(0)
+    out[i] = item[i]
+
+
+@dppy.kernel
+def item_by_its_methods(it, source, out):
+    i = it.get_group().get_group_id(0)
+    out[i] = source[i]
+
+
+@dppy.kernel
+def by_places_only(source, /, out):
+    i = dppy.get_global_id(0)
+    out[i] = source[i]
+
+
+@pytest.mark.parametrize("kernel", [array_called_item, item_by_its_methods, by_places_only], ids=lambda it: it.function.__name__)
+def test_a_parameter_is_an_item_where_the_compiler_has_it_for_one(kernel):
+    numbers, compiled, simulated = np.arange(4.0), np.zeros(4), np.zeros(4)
+    with ep.device_context("host"):
+        kernel[4, 1](numbers, compiled)
+    kernel.simulate[4, 1](numbers, simulated)
+    assert compiled.tolist() == simulated.tolist() == numbers.tolist()
+
+
+@dppy.kernel
+def fills(a, x):
+    a[dppy.get_global_id(0)] = x
+
+
+@dppy.kernel("void(float64[::1], float32)")
+def fills_by_signature(a, x):
+    a[dppy.get_global_id(0)] = x
+
+
+@dppy.kernel
+def multiplies_matrices(a, x):
+    a @= x
+
+
+WRONG_LAUNCHES = {
+    "too few arguments": lambda kernel, a: kernel[4](a),
+    "an argument by name": lambda kernel, a: kernel[4](a, x=1),
+    "an option that is none": lambda kernel, a: kernel[4](a, 1, waitt=True),
+    "a list": lambda kernel, a: kernel[4]([1, 2], 1),
+    "an object": lambda kernel, a: kernel[4](object(), 1),
+    "a great integer": lambda kernel, a: kernel[4](a, 1 << 70),
+    "a negative extent": lambda kernel, a: kernel[-1](a, 1),
+    "four dimensions": lambda kernel, a: kernel[(1, 1, 1, 1), None](a, 1),
+    "three entries": lambda kernel, a: kernel[1, 1, 1](a, 1),
+    "ranges that do not fit": lambda kernel, a: kernel[(4, 4), 2](a, 1),
+    "a group of none": lambda kernel, a: kernel[4, 0](a, 1),
+    "half a work-item": lambda kernel, a: kernel[2.5](a, 1),
+    "a group that does not divide": lambda kernel, a: kernel[4, 3](a, 1),
+}
+
+
+@pytest.mark.parametrize("launch", WRONG_LAUNCHES.values(), ids=WRONG_LAUNCHES)
+def test_what_a_launch_refuses_the_simulator_refuses_as_it_does(launch, monkeypatch):
+    numbers, refusals = np.zeros(4), []
+    with ep.device_context("host"):
+        for simulated in "01":
+            monkeypatch.setenv("ENTREPOT_SIMULATE", simulated)
+            with pytest.raises((TypeError, ValueError, OverflowError, ep.EntrepotError)) as refusal:
+                launch(fills, numbers)
+            refusals.append(refusal.type)
+    assert refusals[0] is refusals[1]
+
+
+def test_a_signature_counts():
+    compiled, simulated = np.zeros(4), np.zeros(4)
+    with ep.device_context("host"):
+        fills_by_signature[4](compiled, 0.1)
+    fills_by_signature.simulate[4](simulated, 0.1)
+    assert simulated.tolist() == compiled.tolist() == [float(np.float32(0.1))] * 4
+    with pytest.raises(TypeError, match="the signature says float64"):
+        fills_by_signature.simulate[4](np.zeros(4, "f4"), 0.1)
+
+
+def test_matrices_are_not_multiplied_in_place():
+    with pytest.raises(ep.KernelError, match=r"test_simulator.py:\d+: @ multiplies matrices"):
+        multiplies_matrices.simulate[4](np.zeros(4), 1)

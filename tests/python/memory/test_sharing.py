@@ -260,13 +260,14 @@ def shared_mappings(process: int | str = "self") -> int:
 
 
 def shm() -> set[str]:
-    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    """What of ours has a name: none has, and others on this machine come and go."""
+    return {name for name in os.listdir("/dev/shm") if "entrepot" in name} if os.path.isdir("/dev/shm") else set()
 
 
 @pytest.mark.host
 class TestCrashes:
+    @pytest.mark.alone  # it measures what the whole machine has in use
     def test_a_killed_owner_leaves_nothing_behind(self) -> None:
-        before = shm()
         used = shared_memory()
         owner = Other()
         handle = owner.run(
@@ -284,10 +285,10 @@ class TestCrashes:
         gc.collect()
         assert shared_mappings() == 0
         assert shared_memory() < used + (30 << 20), "the pages went with the last who had them"
-        assert shm() == before
+        assert not shm()
 
     def test_a_killed_opener_leaves_nothing_behind(self) -> None:
-        before, files = shm(), len(open_files())
+        files = len(open_files())
         array = shareable(np.arange(1 << 20), "host")
         other = Other()
         other.run("array = handle.open(); _ = None", handle=array.share())
@@ -296,7 +297,7 @@ class TestCrashes:
         del array
         gc.collect()
         other.end()
-        assert (shm(), shared_mappings()) == (before, 0)
+        assert (shm(), shared_mappings()) == (set(), 0)
         assert len(open_files()) <= files + 1
 
     def test_an_owner_that_is_killed_while_it_is_asked(self) -> None:

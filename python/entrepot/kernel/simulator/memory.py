@@ -45,12 +45,16 @@ class Access(NamedTuple):
         if self.item.group is not other.item.group:
             return (
                 "none orders work-items of different groups: "
-                + ("let each write elements of its own, or use dppy.atomic" if both_write else "write to another array")
+                + (
+                    "let each write elements of its own, or use entrepot.kernel.atomic"
+                    if both_write
+                    else "write to another array"
+                )
                 + ", or launch two kernels one after the other"
             )
         fence = f"barrier(CLK_{space.upper()}_MEM_FENCE)"
         if both_write:
-            return f"let each write elements of its own, or use dppy.atomic, or put {fence} between the two"
+            return f"let each write elements of its own, or use entrepot.kernel.atomic, or put {fence} between the two"
         return f"put {fence} between the two, or write to another array"
 
     def __str__(self) -> str:

@@ -193,6 +193,9 @@ _ITEM_METHODS = {
     )
 }
 
+#: By these an item is known that is not annotated. A group's have other names.
+METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {"get_group", "get_sub_group"}
+
 
 class WorkItem:
     """numba-dpex's item, and the group that it gives: the functions of the index space as methods."""

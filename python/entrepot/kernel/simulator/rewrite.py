@@ -111,7 +111,7 @@ def rewritten(
     definition.decorator_list, definition.returns = [], None
     module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
     code = compile(module, function.__code__.co_filename, "exec")
-    parameters = tuple(argument.arg for argument in definition.args.args)
+    parameters = tuple(argument.arg for argument in _parameters(definition))
     return Rewritten(
         code,
         definition.name,
@@ -126,12 +126,24 @@ def rewritten(
 
 
 def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bool:
-    if not definition.args.args:
+    """By the compiler's rule: the first parameter is annotated with Item or NdItem, or its methods are called as an item's."""
+    parameters = _parameters(definition)
+    if not parameters:
         return False
-    first = definition.args.args[0]
-    if first.annotation is not None:
-        return _Names(function, set()).value(first.annotation) is Item
-    return first.arg in ("item", "nd_item", "nditem")
+    first = parameters[0]
+    if first.annotation is not None and _Names(function, set()).value(first.annotation) is Item:
+        return True
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == first.arg
+        and node.attr in operations.METHODS_OF_ITEMS
+        for node in ast.walk(definition)
+    )
+
+
+def _parameters(definition: ast.FunctionDef) -> list[ast.arg]:
+    return [*definition.args.posonlyargs, *definition.args.args]
 
 
 def _place(function: types.FunctionType) -> tuple[str, int]:
@@ -217,9 +229,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
+        return self._call(self._operation(node), [node.left, node.right], node)
+
+    def _operation(self, node: ast.BinOp | ast.AugAssign) -> str:
         if isinstance(node.op, ast.MatMult):
             raise refusal(self._file, node.lineno, "@ multiplies matrices; a kernel computes with numbers, write the loops")
-        return self._call(_BINARY[type(node.op)], [node.left, node.right], node)
+        return _BINARY[type(node.op)]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -245,7 +260,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
-        operation, value = _BINARY[type(node.op)], self.visit(node.value)
+        operation, value = self._operation(node), self.visit(node.value)
         if isinstance(node.target, ast.Name):
             now: ast.expr = self._call(operation, [ast.Name(node.target.id, ast.Load()), value], node)
             return ast.copy_location(ast.Assign([node.target], now), node)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -18,13 +19,25 @@ using namespace entrepot::kernel::ir;
 
 namespace {
 
+// A folder that goes with its scope, by a failed REQUIRE as well.
+class Folder {
+public:
+    Folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
+    Folder(const Folder &) = delete;
+    Folder &operator=(const Folder &) = delete;
+    ~Folder() { std::filesystem::remove_all(path_); }
+    const std::string &path() const { return path_; }
+
+private:
+    std::string path_ = "/tmp/entrepot-emit-XXXXXX";
+};
+
 // A compiled kernel, called as the host's backend does.
 class Loaded {
 public:
     explicit Loaded(const Compiled &compiled) : name_(compiled.name) {
-        char directory[] = "/tmp/entrepot-emit-XXXXXX";
-        REQUIRE(mkdtemp(directory) != nullptr);
-        const std::string base = directory, source = base + "/kernel.cpp", library = base + "/kernel.so";
+        const Folder folder;
+        const std::string source = folder.path() + "/kernel.cpp", library = folder.path() + "/kernel.so";
         std::ofstream(source) << compiled.source;
         const std::string command = "c++ -std=c++17 -O3 -march=native -fPIC -shared -fno-exceptions -fno-rtti -fno-math-errno "
                                     "-Wall -Wextra -Werror -Wno-unused-function " +
@@ -35,7 +48,6 @@ public:
         REQUIRE(library_ != nullptr);
         function_ = reinterpret_cast<Function>(dlsym(library_, name_.c_str()));
         REQUIRE((function_ != nullptr));
-        std::system(("rm -r " + base).c_str());
     }
     ~Loaded() {
         if (library_ != nullptr)
