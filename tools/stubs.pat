@@ -48,7 +48,7 @@ entrepot._core.Array$:
     @final
     class Array:
         """
-        Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.
+        Memory of any library seen through a shape and a type; made by asarray, from_dlpack, from_address, empty, zeros and full.
 
         An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
         It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
@@ -275,6 +275,21 @@ entrepot._core.from_dlpack$:
         device: object | None = None,
         kind: str | None = None,
         queue: object | None = None,
+    ) -> Array:
+        \doc
+
+entrepot._core.from_address$:
+    def from_address(
+        address: int,
+        shape: int | Sequence[int],
+        dtype: object,
+        *,
+        strides: int | Sequence[int] | None = None,
+        device: object | None = None,
+        queue: object | None = None,
+        read_only: bool = False,
+        owner: object | None = None,
+        deleter: Callable[[int], object] | CapsuleType | int | None = None,
     ) -> Array:
         \doc
 

@@ -4,6 +4,7 @@
 #include "adapters/adapters.hpp"
 #include "allocate.hpp"
 #include "array/array.hpp"
+#include "deleter.hpp"
 #include "errors.hpp"
 #include "exchange/host_turn.hpp"
 #include "exchange/routes.hpp"
@@ -11,6 +12,7 @@
 #include "init.hpp"
 
 #include <entrepot/device/registry.hpp>
+#include <entrepot/exchange/address.hpp>
 
 #include <atomic>
 #include <memory>
@@ -179,8 +181,40 @@ int argument_of_type(PyObject *object, const char *type_name, int writes, const 
     });
 }
 
-constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION, from_object, to_object, retain,        release,         view, empty,
-                               native_queue,           before_use,  after_use, wait_for_host, argument_of_type};
+Dtype dtype_of(const entrepot_view &memory) {
+    Dtype dtype{static_cast<TypeCode>(memory.dtype_code), memory.dtype_bits};
+    const bool is_known = find_dtype(dtype) && memory.dtype_lanes != 0;
+    dtype.lanes = memory.dtype_lanes;
+    if (!is_known || (dtype.lanes != 1 && dtype.bits * dtype.lanes % 8 != 0))
+        throw Error(ErrorKind::value, "from_address: there is no dtype ", dtype);
+    return dtype;
+}
+
+Layout layout_of(const entrepot_view &memory) {
+    if (memory.ndim < 0 || (memory.ndim > 0 && !memory.shape))
+        throw Error(ErrorKind::value, "from_address: ", memory.ndim, " dimensions", memory.ndim < 0 ? "" : " and no shape");
+    const auto ndim = static_cast<std::size_t>(memory.ndim);
+    return memory.strides ? Layout({memory.shape, ndim}, {memory.strides, ndim}) : Layout({memory.shape, ndim});
+}
+
+entrepot_array *from_address(const entrepot_view *memory, void (*deleter)(void *user), void *user) {
+    return guarded<entrepot_array *>(nullptr, [&] {
+        address::Descriptor what{.data = memory->data,
+                                 .dtype = dtype_of(*memory),
+                                 .layout = layout_of(*memory),
+                                 .read_only = memory->read_only != 0,
+                                 .device = memory->device ? registry::select(memory->device) : Device(),
+                                 .queue = {}};
+        Deleter last = deleter ? Deleter::of_function(deleter, user) : Deleter();
+        auto *const array = new entrepot_array(address::verify(std::move(what), std::move(last.owner)));
+        last.arm();
+        return array;
+    });
+}
+
+constexpr entrepot_c_api table{
+    ENTREPOT_C_API_VERSION, from_object, to_object, retain,        release,          view,        empty,
+    native_queue,           before_use,  after_use, wait_for_host, argument_of_type, from_address};
 
 }  // namespace
 

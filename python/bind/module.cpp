@@ -34,6 +34,32 @@ void init_array(nb::module_ &m) {
          "1.3).\n\n"
          "The keywords are those of ``asarray``.\n\n"
          "Raises ExchangeError (a BufferError) with the reason where that cannot be done."},
+        {"from_address", with_keywords(from_address), METH_FASTCALL | METH_KEYWORDS,
+         "from_address($module, address, shape, dtype, *, strides=None, device=None, queue=None, read_only=False, owner=None,\n"
+         "             deleter=None)\n--\n\n"
+         "An Array of memory that somebody else allocated, known by its address; nothing is copied.\n\n"
+         "``address`` is the first element, an int; ``shape`` an int or a sequence of ints, ``strides`` as many, in elements, "
+         "none\n"
+         "of which leads below the address. The drivers are asked which device and kind of memory it is; what none of them "
+         "knows\n"
+         "is ordinary host memory. With ``device`` or ``queue`` it must be memory of that device, in the queue's context; "
+         "``'host'``\n"
+         "takes whatever the host reaches. What the queue holds now counts as work on the memory, and it becomes the array's "
+         "default\n"
+         "queue.\n\n"
+         "``owner`` is any object: it is kept until the memory is let go. ``deleter`` is called then, once, with the address: a\n"
+         "callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or "
+         "a\n"
+         "PyCapsule, which is kept like an owner, as its destructor is the deleter. Memory is let go when the last array, view "
+         "and\n"
+         "export of it is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to\n"
+         "``sys.unraisablehook``. Without either, the memory must outlive the array.\n\n"
+         "Raises TypeError for addresses that are no ints and deleters that are none of these; ValueError for a null or "
+         "misaligned\n"
+         "address of elements, strides that lead below it, a negative extent, owner and deleter together; OverflowError for "
+         "sizes\n"
+         "and addresses beyond 64 bits; ExchangeError where the driver knows the memory as another device's, as less than the\n"
+         "elements need, or not at all. The deleter is not called then: the memory is still the caller's."},
         {},
     };
     if (!init_routes() || !init_array_type(m.ptr()) || PyModule_AddFunctions(m.ptr(), functions) < 0)

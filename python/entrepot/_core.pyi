@@ -567,7 +567,7 @@ class Scalar:
 @final
 class Array:
     """
-    Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.
+    Memory of any library seen through a shape and a type; made by asarray, from_dlpack, from_address, empty, zeros and full.
 
     An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
     It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
@@ -756,6 +756,39 @@ def from_dlpack(
     The keywords are those of ``asarray``.
 
     Raises ExchangeError (a BufferError) with the reason where that cannot be done.
+    """
+
+def from_address(
+    address: int,
+    shape: int | Sequence[int],
+    dtype: object,
+    *,
+    strides: int | Sequence[int] | None = None,
+    device: object | None = None,
+    queue: object | None = None,
+    read_only: bool = False,
+    owner: object | None = None,
+    deleter: Callable[[int], object] | CapsuleType | int | None = None,
+) -> Array:
+    """
+    An Array of memory that somebody else allocated, known by its address; nothing is copied.
+
+    ``address`` is the first element, an int; ``shape`` an int or a sequence of ints, ``strides`` as many, in elements, none
+    of which leads below the address. The drivers are asked which device and kind of memory it is; what none of them knows
+    is ordinary host memory. With ``device`` or ``queue`` it must be memory of that device, in the queue's context; ``'host'``
+    takes whatever the host reaches. What the queue holds now counts as work on the memory, and it becomes the array's default
+    queue.
+
+    ``owner`` is any object: it is kept until the memory is let go. ``deleter`` is called then, once, with the address: a
+    callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or a
+    PyCapsule, which is kept like an owner, as its destructor is the deleter. Memory is let go when the last array, view and
+    export of it is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to
+    ``sys.unraisablehook``. Without either, the memory must outlive the array.
+
+    Raises TypeError for addresses that are no ints and deleters that are none of these; ValueError for a null or misaligned
+    address of elements, strides that lead below it, a negative extent, owner and deleter together; OverflowError for sizes
+    and addresses beyond 64 bits; ExchangeError where the driver knows the memory as another device's, as less than the
+    elements need, or not at all. The deleter is not called then: the memory is still the caller's.
     """
 
 def empty(

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace entrepot {
@@ -111,6 +112,29 @@ public:
     static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr, int kind = ENTREPOT_KIND_HOST) {
         return take(
             api().empty(static_cast<std::int32_t>(shape.size()), shape.data(), element<T>::code, 8 * sizeof(T), device, kind));
+    }
+
+    // Memory of somebody else's, seen where it is; of `const T` read-only. `deleter(user)` is called once, when the last array of
+    // it is gone and the work on it is done, on any thread and without the GIL; nullptr: the memory outlives the array. Strides
+    // are in elements, none: C-contiguous; the drivers are asked for the device, unless its selector is given. Throws
+    // python_error; then the deleter is not called.
+    template <class T>
+    static Array from_address(T *data, std::span<const std::int64_t> shape, void (*deleter)(void *user) = nullptr,
+                              void *user = nullptr, const char *device = nullptr, std::span<const std::int64_t> strides = {}) {
+        using Element = std::remove_const_t<T>;
+        if (!strides.empty() && strides.size() != shape.size())
+            throw std::invalid_argument("an array needs as many strides as it has dimensions");
+        entrepot_view memory{};
+        memory.data = const_cast<Element *>(data);
+        memory.shape = shape.data();
+        memory.strides = strides.empty() ? nullptr : strides.data();
+        memory.ndim = static_cast<std::int32_t>(shape.size());
+        memory.dtype_code = element<Element>::code;
+        memory.dtype_bits = 8 * sizeof(T);
+        memory.dtype_lanes = 1;
+        memory.read_only = std::is_const_v<T>;
+        memory.device = device;
+        return take(api().from_address(&memory, deleter, user));
     }
 
     void *data() const noexcept { return view_->data; }

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define ENTREPOT_C_API_CAPSULE "entrepot._core.c_api"
-#define ENTREPOT_C_API_VERSION 2 /* grows by one with every function that is added */
+#define ENTREPOT_C_API_VERSION 3 /* grows by one with every function that is added */
 
 /* A counted handle of an Array. */
 typedef struct entrepot_array entrepot_array;
@@ -81,6 +81,13 @@ typedef struct entrepot_c_api {
      * With `writes`, read-only memory is refused. 0; -1 and an exception, which names function and argument. */
     int (*argument)(PyObject *object, const char *type, int writes, const char *function, const char *name, void **address,
                     PyObject **held);
+
+    /* Version 3. An array of memory that somebody else allocated, described as `view` describes arrays: `data`, the lowest
+     * element; `shape`, `ndim`, dtype; `strides` (NULL: C-contiguous); `device` (NULL: the drivers are asked); `read_only`. What
+     * follows from these, `size`, `itemsize` and `kind`, is not read. `deleter(user)` is called once, when the last reference is
+     * gone and the work on the memory is done: on any thread, without the GIL, which it may acquire while the interpreter lives;
+     * NULL: the memory outlives the array. NULL and an exception, as of entrepot.from_address: then the deleter is not called. */
+    entrepot_array *(*from_address)(const entrepot_view *memory, void (*deleter)(void *user), void *user);
 } entrepot_c_api;
 
 /* The table of the installed package; imports it if need be. NULL and an ImportError where it is absent or too old. */

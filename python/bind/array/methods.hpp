@@ -25,6 +25,9 @@ PyObject *array_repr(PyObject *self);
 PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
+// from_address.cpp
+PyObject *from_address(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
 // type.cpp
 bool init_array_type(PyObject *module);
 

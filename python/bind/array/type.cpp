@@ -181,7 +181,8 @@ PyMemberDef members[] = {
 
 constexpr const char *type_doc =
     "Array\n--\n\n"
-    "Memory of any library seen through a shape and a type; made by asarray, empty, zeros, full and from_dlpack.\n\n"
+    "Memory of any library seen through a shape and a type; made by asarray, from_dlpack, from_address, empty, zeros and "
+    "full.\n\n"
     "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every "
     "protocol.\n"
     "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.";

@@ -1,0 +1,122 @@
+// Addresses below Python: what the drivers are asked, what is refused, when the owner goes. Two fakes claim every pointer of
+// theirs, SYCL and CUDA.
+#include "core/refusal.hpp"
+#include "exchange/fake_cuda.hpp"
+
+#include <entrepot/exchange/address.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace entrepot;
+
+namespace {
+
+// Sixteen floats of a caller's, and who gives them back. The fields of `what` are the caller's words, to be bent by the tests.
+struct Caller {
+    fake::Claimed memory;
+    address::Descriptor what;
+    int released = 0;
+
+    explicit Caller(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0) : memory(kind, device) {
+        what.data = memory.data;
+        what.dtype = dtypes::float32;
+        what.layout = Layout{4, 4};
+    }
+
+    Array take() {
+        return address::verify(what, Owner(this, [](void *self) { ++static_cast<Caller *>(self)->released; }));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("an address is memory of the kind and device that its driver says, and let go once") {
+    for (const std::uint32_t device : {0u, 1u})
+        for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED, EP_USM_HOST}) {
+            Caller caller(kind, device);
+            caller.what.device = fake::cuda_device(device);
+            {
+                const Array array = caller.take();
+                CHECK(array.data() == caller.memory.data);
+                CHECK(array.kind() == static_cast<UsmKind>(kind));
+                CHECK(array.device() == fake::cuda_device(device));
+                CHECK(array.context() == array.device().default_context());
+                const Array view = array.reshaped(std::array<std::int64_t, 1>{16});
+                CHECK(caller.released == 0);
+            }
+            CHECK(caller.released == 1);
+        }
+}
+
+TEST_CASE("where nobody says which device, the drivers are asked one after the other") {
+    Caller caller(EP_USM_SHARED);
+    const Array array = caller.take();
+    CHECK(array.kind() == UsmKind::shared);
+    CHECK_FALSE(array.device().backend().is_host());
+
+    alignas(16) float host[16];
+    caller.what.data = host;
+    CHECK(caller.take().device() == registry::host());
+    CHECK(caller.released == 1);
+}
+
+TEST_CASE("memory of another device than the one named is refused, with both named") {
+    Caller caller(EP_USM_DEVICE, 1);
+    caller.what.device = fake::cuda_device(0);
+    CHECK_REFUSED(ErrorKind::exchange, "is device memory of opencl:gpu:0", caller.take());
+    CHECK_REFUSED(ErrorKind::exchange, "memory of opencl:cpu:0 was asked for", caller.take());
+    caller.what.device = registry::host();
+    CHECK_REFUSED(ErrorKind::exchange, "memory of host was asked for", caller.take());
+    CHECK(caller.released == 3);
+}
+
+TEST_CASE("the host takes what it reaches, as its own") {
+    Caller caller(EP_USM_SHARED);
+    caller.what.device = registry::host();
+    const Array array = caller.take();
+    CHECK(array.device() == registry::host());
+    CHECK(array.kind() == UsmKind::host);
+    CHECK_FALSE(array.memory().device().backend().is_host());
+}
+
+TEST_CASE("an address that no driver knows is no device's, and every element must lie inside its allocation") {
+    Caller caller;
+    caller.what.device = fake::cuda_device(0);
+    caller.what.layout = Layout{4, 5};
+    CHECK_REFUSED(ErrorKind::exchange, "need the 80 bytes", caller.take());
+    alignas(16) float host[16];
+    caller.what.data = host;
+    CHECK_REFUSED(ErrorKind::exchange, "unknown in", caller.take());
+    CHECK(caller.released == 2);
+}
+
+TEST_CASE("what is wrong with the words alone is a ValueError, and no driver is asked") {
+    Caller caller;
+    const int asked = fake::world().calls.memory_query;
+    caller.what.layout = Layout(std::array<std::int64_t, 1>{4}, std::array<std::int64_t, 1>{-1});
+    CHECK_REFUSED(ErrorKind::value, "begin 12 bytes below the address", caller.take());
+    caller.what.layout = Layout{4};
+    caller.what.data = reinterpret_cast<std::byte *>(caller.memory.data) + 2;
+    CHECK_REFUSED(ErrorKind::value, "not aligned", caller.take());
+    caller.what.data = nullptr;
+    CHECK_REFUSED(ErrorKind::value, "the address is 0", caller.take());
+    CHECK(caller.released == 3);
+
+    caller.what.layout = Layout{0, 4};
+    caller.what.device = fake::cuda_device(1);
+    CHECK(caller.take().device() == fake::cuda_device(1));
+    CHECK(caller.released == 4);
+    CHECK(fake::world().calls.memory_query == asked);
+}
+
+TEST_CASE("what the queue holds is a use of the memory: the owner goes after it") {
+    Caller caller(EP_USM_SHARED);
+    const Queue queue = Queue::apart(caller.memory.device.default_context(), caller.memory.device);
+    caller.what.queue = queue;
+    caller.what.device = queue.device();
+    {
+        const Array array = caller.take();
+        CHECK(array.queue() == queue);
+        CHECK_FALSE(array.memory().is_quiet());
+    }
+}

@@ -1,0 +1,567 @@
+"""Memory that is known by its address alone: what the drivers say of it, what is refused, and a deleter that is called once."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib.util
+import subprocess
+import sys
+import sysconfig
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import entrepot as ep
+from places import HOST, SYCL, Place, every_host_accessible_place, every_place
+from robustness.kernels import launch
+from robustness.processes import run
+from robustness.settling import settles
+from tensors import Versioned, content
+
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Lender:
+    """Memory in a place, and a deleter of it: it notes what it is called with, and where."""
+
+    def __init__(self, place: Place = HOST, count: int = 16) -> None:
+        self.block = place.empty(count, "float32")
+        ep.fill(self.block, 0).wait()
+        self.address = self.block.data_ptr
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, address: int) -> None:
+        self.calls.append((address, threading.get_ident()))
+
+    @property
+    def addresses(self) -> list[int]:
+        return [address for address, _ in self.calls]
+
+    def lend(self, **options: Any) -> ep.Array:
+        return ep.from_address(self.address, self.block.size, "float32", **{"deleter": self, **options})
+
+
+def elements(array: ep.Array) -> list[float]:
+    return memoryview(array.copy_to_host()).tolist()
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was reported, as (type, text, object)."""
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append((it.exc_type, str(it.exc_value), it.object)))
+    return reported
+
+
+# ---------------------------------------------------------------- what is there
+
+
+class TestWhatIsThere:
+    @every_place
+    def test_the_drivers_say(self, place: Place) -> None:
+        lender = Lender(place)
+        array = lender.lend()
+        assert (array.data_ptr, array.shape, array.strides, str(array.dtype)) == (lender.address, (16,), (1,), "float32")
+        assert (array.device, array.kind, array.context) == (place.device, lender.block.kind, lender.block.context)
+        assert not array.read_only
+        ep.fill(array, 7).wait()
+        assert elements(lender.block) == [7] * 16
+
+    @every_place
+    def test_the_device_may_be_named(self, place: Place) -> None:
+        lender = Lender(place)
+        for named in ({"device": place.selector}, {"device": place.device}, {"queue": ep.Queue(place.device)}):
+            array = lender.lend(**named)
+            assert (array.device, array.kind) == (place.device, lender.block.kind)
+            assert "queue" not in named or array.queue == named["queue"]
+
+    @every_host_accessible_place
+    def test_the_host_takes_what_it_reaches(self, place: Place) -> None:
+        lender = Lender(place)
+        array = lender.lend(device="host")
+        assert (str(array.device), array.kind) == ("host", "host")
+        memoryview(array)[3] = 5
+        assert elements(lender.block)[3] == 5
+
+    def test_strides_shape_and_flags(self) -> None:
+        data = (ctypes.c_int16 * 12)(*range(12))
+        address = ctypes.addressof(data)
+        columns = ep.from_address(address, (4, 3), "int16", strides=(1, 4), owner=data)
+        assert memoryview(columns).tolist() == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+        assert ep.from_address(address, [2, 2], "int16", strides=[6, 0], owner=data).strides == (6, 0)
+        assert ep.from_address(address, (), "int16", owner=data).item() == 0
+        assert ep.from_address(address, 12, "int16", read_only=True, owner=data).read_only
+
+    def test_what_is_an_int_is_an_address(self) -> None:
+        class Address:
+            def __index__(self) -> int:
+                return ctypes.addressof(data)
+
+        data = (ctypes.c_uint8 * 3)(1, 2, 3)
+        assert memoryview(ep.from_address(Address(), 3, "uint8", owner=data)).tolist() == [1, 2, 3]  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("address", [0, 4097])
+    def test_without_elements_nobody_is_asked(self, address: int) -> None:
+        calls: list[int] = []
+        array = ep.from_address(address, (3, 0), "float64", deleter=calls.append)
+        assert (array.shape, str(array.device)) == ((3, 0), "host")
+        del array
+        assert calls == [address]
+
+    @pytest.mark.sycl
+    def test_without_elements_it_is_where_it_was_said_to_be(self) -> None:
+        assert str(ep.from_address(0, 0, "int8", device="opencl:cpu").device).startswith("opencl:cpu")
+
+    @pytest.mark.sycl
+    def test_a_queue_says_which_context(self) -> None:
+        (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
+        queue = ep.Queue(part)
+        block = ep.empty(16, "float32", kind="shared", queue=queue)
+        array = ep.from_address(block.data_ptr, 16, "float32", queue=queue, owner=block)
+        assert (array.device, array.context) == (part, queue.context)
+        ep.fill(array, 2).wait()
+        assert elements(block) == [2] * 16
+
+    @pytest.mark.dpctl
+    @pytest.mark.sycl
+    @pytest.mark.parametrize("kind", ["Host", "Shared", "Device"])
+    def test_what_dpctl_allocated(self, kind: str) -> None:
+        import dpctl
+        import dpctl.memory
+
+        queue = dpctl.SyclQueue("opencl:cpu")
+        blocks = [getattr(dpctl.memory, f"MemoryUSM{kind}")(64, queue=queue)]
+        array = ep.from_address(blocks[0]._pointer, 16, "int32", queue=queue, deleter=lambda address: blocks.clear())
+        assert (array.kind, array.data_ptr) == (kind.lower(), blocks[0]._pointer)
+        ep.fill(array, 9).wait()
+        answer = bytearray(64)
+        blocks[0].copy_to_host(answer)
+        assert memoryview(answer).cast("i").tolist() == [9] * 16
+        assert blocks
+        del array
+        assert settles(lambda: blocks, [])
+
+
+# ---------------------------------------------------------------- refusals
+
+GOOD = (ctypes.c_float * 64)()
+ADDRESS = ctypes.addressof(GOOD)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("arguments", "error", "words"),
+        [
+            ((True, 4, "uint8"), TypeError, "address must be an int, not a bool"),
+            ((4096.0, 4, "uint8"), TypeError, "address must be an int, not a float"),
+            ((None, 4, "uint8"), TypeError, "address must be an int, not a NoneType"),
+            (("4096", 4, "uint8"), TypeError, "address must be an int, not a str"),
+            ((ctypes.c_void_p(4096), 4, "uint8"), TypeError, "address must be an int, not a c_void_p"),
+            ((-1, 4, "uint8"), OverflowError, r"0 to 2\*\*64 - 1"),
+            ((1 << 64, 4, "uint8"), OverflowError, r"0 to 2\*\*64 - 1"),
+            ((0, 4, "uint8"), ValueError, "the address is 0"),
+            ((0, (), "uint8"), ValueError, "the address is 0"),
+            ((ADDRESS + 1, 4, "float32"), ValueError, "not aligned to the 4 bytes of float32"),
+            (((1 << 64) - 8, 16, "uint8"), ValueError, "leaves the address space"),
+            ((ADDRESS, -1, "uint8"), ValueError, "negative"),
+            ((ADDRESS, 1.5, "uint8"), TypeError, "shape"),
+            ((ADDRESS, 1 << 62, "float64"), OverflowError, "64 bits"),
+            ((ADDRESS, (1 << 40, 1 << 40), "uint8"), OverflowError, "64 bits"),
+            ((ADDRESS, (1,) * 65, "uint8"), ValueError, "dimensions"),
+            ((ADDRESS, 4, "no dtype"), TypeError, "no dtype"),
+        ],
+        ids=lambda part: part if isinstance(part, str) else "",
+    )
+    def test_what_makes_no_sense(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
+        self.refused(error, words, *arguments)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "words"),
+        [
+            ({"strides": (-1,)}, ValueError, "begin 12 bytes below the address.*positive strides"),
+            ({"strides": (1, 1)}, ValueError, "differ in length"),
+            ({"strides": (1 << 61,)}, OverflowError, "64 bits"),
+            ({"strides": 1.0}, TypeError, "shape"),
+            ({"device": "nowhere"}, ValueError, "nowhere"),
+            ({"read_onyl": True}, TypeError, "read_only"),
+        ],
+        ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+    )
+    def test_what_goes_with_it(self, options: dict[str, Any], error: type[Exception], words: str) -> None:
+        self.refused(error, words, ADDRESS, 4, "float32", **options)
+
+    def refused(self, error: type[Exception], words: str, *arguments: Any, **options: Any) -> None:
+        """And the deleter is not called, and not kept; nor is an owner."""
+        calls: list[int] = []
+        references = sys.getrefcount(calls), sys.getrefcount(GOOD)
+        for last in ({"deleter": calls.append}, {"owner": GOOD}, {"deleter": CALLBACK(calls.append)}):
+            with pytest.raises(error, match=words):
+                ep.from_address(*arguments, **options, **last)
+            last.clear()
+        gc.collect()
+        assert calls == []
+        assert (sys.getrefcount(calls), sys.getrefcount(GOOD)) == references
+
+    @pytest.mark.parametrize("deleter", ["free", 1.5, True, object(), ctypes.c_void_p(8)], ids=lambda given: type(given).__name__)
+    def test_what_is_no_deleter(self, deleter: Any) -> None:
+        with pytest.raises(TypeError, match="a callable, a PyCapsule, a C function of ctypes or the address of one"):
+            ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
+
+    @pytest.mark.parametrize("deleter", [0, CALLBACK()], ids=["0", "a null function"])
+    def test_a_function_at_null(self, deleter: Any) -> None:
+        with pytest.raises(ValueError, match="at the address 0"):
+            ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
+
+    @pytest.mark.parametrize("deleter", [-1, 1 << 64])
+    def test_a_function_at_no_address(self, deleter: int) -> None:
+        with pytest.raises(OverflowError, match="the deleter is no address"):
+            ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
+
+    def test_both_ways_to_let_go(self) -> None:
+        with pytest.raises(ValueError, match="owner and deleter"):
+            ep.from_address(ADDRESS, 4, "float32", owner=GOOD, deleter=print)
+
+
+@pytest.mark.sycl
+class TestAnotherPlace:
+    def refused(self, words: str, lender: Lender, **options: Any) -> None:
+        with pytest.raises(ep.ExchangeError, match=words):
+            lender.lend(**options)
+        gc.collect()
+        assert lender.calls == []
+
+    def test_the_host_does_not_reach_it(self) -> None:
+        self.refused("is device memory of opencl:cpu.*memory of host was asked for", Lender(SYCL[1]), device="host")
+
+    def test_no_device_knows_it(self) -> None:
+        lender = Lender()
+        address = (ctypes.c_float * 64)()
+        lender.address = ctypes.addressof(address)
+        self.refused("unknown in the default context of opencl:cpu.*ordinary host memory", lender, device="opencl:cpu")
+
+    def test_it_is_anothers(self) -> None:
+        (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
+        words = "is shared memory of opencl:cpu:0, in the default context.*memory of opencl:cpu:0/"
+        self.refused(words, Lender(SYCL[2]), device=part)
+        self.refused(words, Lender(SYCL[2]), queue=ep.Queue(part))
+
+    def test_there_is_less_of_it(self) -> None:
+        lender = Lender()
+        with ep.memory.use_resource(ep.memory.direct()):
+            block = ep.memory.MemoryUSMShared(64)
+        with pytest.raises(ep.ExchangeError, match=r"need the 1048576 bytes.*the allocation there has"):
+            ep.from_address(block._pointer, 1 << 18, "float32", deleter=lender)
+        assert lender.calls == []
+
+
+# ---------------------------------------------------------------- who lets go
+
+
+def drop_without_the_gil(array: ep.Array) -> None:
+    """The array's last export, by a deleter of DLPack's."""
+    capsule = array.__dlpack__(max_version=(1, 0))
+    managed = content(capsule, Versioned)
+    deleter, tensor = managed.deleter, ctypes.addressof(managed)
+    ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+    del array, capsule
+    CALLBACK(deleter)(tensor)
+
+
+class TestDeleter:
+    @every_place
+    def test_is_called_once_when_the_last_view_and_export_is_gone(self, place: Place) -> None:
+        lender = Lender(place)
+        array = lender.lend()
+        view = array[3:][::2]
+        copied = ep.asarray(array)
+        capsule = array.__dlpack__(max_version=(1, 0), stream=-1) if place.selector != "host" else array.__dlpack__()
+        del array
+        assert lender.calls == []
+        del view
+        assert lender.calls == []
+        del copied
+        assert lender.calls == []
+        del capsule
+        assert lender.addresses == [lender.address]
+        gc.collect()
+        assert len(lender.calls) == 1
+
+    def test_is_no_owner(self) -> None:
+        array = Lender().lend()
+        assert array.owner is None
+
+    def test_an_owner_is_kept(self) -> None:
+        class Block(bytearray):
+            pass
+
+        block = Block(64)
+        gone = weakref.ref(block)
+        array = ep.from_address(ADDRESS, 4, "float32", owner=block)
+        del block
+        assert array.owner is gone()
+        view = array[1:]
+        del array
+        assert gone() is not None
+        del view
+        assert gone() is None
+
+    def test_a_capsule(self) -> None:
+        calls: list[int] = []
+        destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        for keyword in ("deleter", "owner"):
+            capsule = new(ADDRESS, b"memory", ctypes.cast(destructor, ctypes.c_void_p).value)
+            array = ep.from_address(ADDRESS, 4, "float32", **{keyword: capsule})
+            expected = [*calls, id(capsule)]
+            del capsule
+            assert len(calls) == len(expected) - 1
+            del array
+            assert calls == expected
+
+    @pytest.mark.parametrize("form", ["CFUNCTYPE", "PYFUNCTYPE", "address"])
+    def test_a_function_of_c(self, form: str) -> None:
+        calls: list[int] = []
+        kind = ctypes.PYFUNCTYPE if form == "PYFUNCTYPE" else ctypes.CFUNCTYPE
+        function = kind(None, ctypes.c_void_p)(calls.append)
+        kept = weakref.ref(function)
+        deleter = ctypes.cast(function, ctypes.c_void_p).value if form == "address" else function
+        array = ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
+        if form != "address":
+            del function, deleter
+            assert kept() is not None, "nobody else keeps what the function is compiled to"
+        del array
+        assert calls == [ADDRESS]
+
+    def test_no_bits_of_the_address_are_lost(self) -> None:
+        """ctypes passes an int as a C int where nobody has said otherwise; free() of half an address ends the process."""
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        for _ in range(3):
+            array = ep.from_address(libc.malloc(ctypes.c_size_t(1 << 20)), 1 << 20, "uint8", deleter=libc.free)
+            memoryview(array)[-1] = 1
+            del array
+        assert libc.free.argtypes is None
+
+    def test_what_it_raises_is_reported_and_does_no_harm(self, unraisable: list[Any]) -> None:
+        def fails(address: int) -> None:
+            raise KeyError("no such block")
+
+        array = ep.from_address(ADDRESS, 4, "float32", deleter=fails)
+        del array
+        assert unraisable == [(KeyError, "'no such block'", fails)]
+        with pytest.raises(ZeroDivisionError, match="division by zero") as raised:
+            _ = ep.from_address(ADDRESS, 4, "float32", deleter=fails), 1 / 0
+        assert raised.value.__context__ is None
+        assert len(unraisable) == 2
+
+    @pytest.mark.parametrize("wrap", [lambda function: function, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    def test_runs_well_while_an_exception_unwinds(self, wrap: Callable[[Any], Any]) -> None:
+        sums: list[int] = []
+        with pytest.raises(ZeroDivisionError):
+            _ = ep.from_address(ADDRESS, 4, "float32", deleter=wrap(lambda address: sums.append(sum(range(10))))), 1 / 0
+        assert sums == [45]
+
+    def test_may_make_and_drop_others(self) -> None:
+        calls: list[int] = []
+
+        def another(address: int) -> None:
+            calls.append(address)
+            if len(calls) < 1000:
+                ep.from_address(ADDRESS, 4, "float32", deleter=another)
+
+        ep.from_address(ADDRESS, 4, "float32", deleter=another)
+        assert calls == [ADDRESS] * 1000
+
+    @pytest.mark.parametrize("wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    def test_comes_back_to_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
+        lender = Lender()
+        drop_without_the_gil(lender.lend(deleter=wrap(lender)))
+        assert settles(lambda: lender.calls, [(lender.address, threading.get_ident())])
+
+    def test_from_many_threads(self) -> None:
+        lenders = [Lender() for _ in range(400)]
+        arrays = [lender.lend() for lender in lenders]
+
+        def work(part: list[ep.Array]) -> None:
+            while part:
+                drop_without_the_gil(part.pop())
+
+        parts = [arrays[number::8] for number in range(8)]
+        arrays.clear()
+        threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert settles(lambda: [lender.addresses for lender in lenders], [[lender.address] for lender in lenders])
+
+    def test_an_owner_in_a_cycle_is_collected(self) -> None:
+        class Block(bytearray):
+            whole: ep.Array
+
+        block = Block(64)
+        block.whole = ep.from_address(ADDRESS, 4, "float32", owner=block)
+        gone = weakref.ref(block)
+        del block
+        assert gone() is not None
+        gc.collect()
+        assert gone() is None
+
+    def test_an_array_in_a_cycle_is_given_back(self) -> None:
+        lender = Lender()
+        ring: list[Any] = [lender.lend()]
+        ring.append(ring)
+        del ring
+        assert lender.calls == []
+        gc.collect()
+        assert lender.addresses == [lender.address]
+
+    def test_a_deleter_that_leads_to_the_array_keeps_it(self) -> None:
+        """As with weakref.finalize: the collector would take the function to pieces before it is called."""
+
+        class Ring:
+            array: ep.Array | None
+
+        lender, ring = Lender(), Ring()
+        ring.array = lender.lend(deleter=lambda address, ring=ring: lender(address))
+        there = weakref.ref(ring)
+        del ring
+        gc.collect()
+        assert lender.calls == []
+        there().array = None
+        assert lender.addresses == [lender.address]
+        gc.collect()
+        assert there() is None
+
+    def test_the_end_of_the_interpreter(self) -> None:
+        body = """
+        import ctypes, entrepot as ep
+        data = (ctypes.c_float * 16)()
+        def deleter(address, where=[]):
+            where.append(sum(range(10)))
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)
+        arrays = [
+            ep.from_address(ctypes.addressof(data), 16, "float32", deleter=each)
+            for each in (deleter, function, ctypes.cast(function, ctypes.c_void_p).value)
+        ]
+        arrays.append(arrays)
+        print("well")
+        """
+        assert run(body) == "well"
+
+    @pytest.mark.sycl
+    def test_in_the_child_of_a_fork_the_host_has_its_memory(self) -> None:
+        body = """
+        import ctypes, os, warnings, entrepot as ep
+        warnings.simplefilter("ignore")
+        ep.zeros(1, "int8", device="opencl:cpu")
+        data, calls = (ctypes.c_float * 16)(), []
+        if child := os.fork():
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        else:
+            array = ep.from_address(ctypes.addressof(data), 16, "float32", deleter=calls.append)
+            del array
+            os._exit(calls != [ctypes.addressof(data)])
+        """
+        assert run(body) == "0"
+
+
+@pytest.mark.sycl
+@pytest.mark.alone
+class TestWork:
+    @pytest.mark.parametrize("place", SYCL, ids=str)
+    @pytest.mark.parametrize("wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    def test_is_called_after_the_kernel(self, place: Place, wrap: Callable[[Any], Any]) -> None:
+        lender = Lender(place)
+        array = lender.lend(deleter=wrap(lender))
+        done = launch("slow", array, seconds=1, queue=ep.Queue(place.device))
+        del array
+        assert not done.done, "letting go has waited"
+        assert lender.calls == []
+        done.wait()
+        assert settles(lambda: lender.addresses, [lender.address])
+
+    def test_on_host_memory_that_the_device_works_on(self) -> None:
+        lender = Lender()
+        array = lender.lend()
+        done = launch("slow", array, seconds=1, queue=ep.Queue("opencl:cpu"))
+        del array
+        assert not done.done
+        assert lender.calls == []
+        done.wait()
+        assert settles(lambda: lender.addresses, [lender.address])
+
+    def test_what_the_queue_held_is_work_on_the_memory(self) -> None:
+        queue = ep.Queue("opencl:cpu")
+        lender, other = Lender(SYCL[2]), SYCL[2].empty(16, "int32")
+        done = launch("slow", other, seconds=1, queue=queue)
+        array = lender.lend(queue=queue)
+        del array
+        assert not done.done
+        assert lender.calls == [], "for all we know the kernel writes there"
+        done.wait()
+        assert settles(lambda: lender.addresses, [lender.address])
+
+
+# ---------------------------------------------------------------- for extensions
+
+
+@pytest.fixture(scope="module")
+def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    library = tmp_path_factory.mktemp("lending") / "lending.so"
+    here = Path(__file__)
+    include = [f"-I{sysconfig.get_path('include')}", f"-I{here.parents[3] / 'include'}"]
+    flags = ["-std=c++20", "-shared", "-fPIC", "-Wall", "-Werror"]
+    subprocess.run(["c++", *flags, *include, "-o", library, here.with_name("lending.cpp")], check=True)
+    spec = importlib.util.spec_from_file_location("lending", library)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+
+
+class TestExtensions:
+    def test_lend_and_get_back(self, lending: ModuleType) -> None:
+        before, with_gil = lending.counts()
+        array = lending.rows(3)
+        assert memoryview(array).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+        assert (str(array.device), array.read_only) == ("host", False)
+        view = array[1:]
+        del array
+        assert lending.counts() == (before, with_gil)
+        del view
+        assert lending.counts() == (before + 1, with_gil), "and without the GIL"
+
+    def test_with_strides_read_only(self, lending: ModuleType) -> None:
+        before, with_gil = lending.counts()
+        array = lending.columns(2)
+        assert (array.read_only, array.strides) == (True, (1, 4))
+        assert memoryview(array).tolist() == [[0, 4], [1, 5], [2, 6], [3, 7]]
+        drop_without_the_gil(array)
+        del array
+        assert settles(lending.counts, (before + 1, with_gil))
+
+    def test_what_is_refused_is_not_taken_back(self, lending: ModuleType) -> None:
+        counts = lending.counts()
+        for arguments, error, words in [
+            ((ADDRESS + 1, 4, 2, 32, 1, None), ValueError, "not aligned"),
+            ((0, 4, 2, 32, 1, None), ValueError, "the address is 0"),
+            ((ADDRESS, 4, 2, 31, 1, None), ValueError, "there is no dtype"),
+            ((ADDRESS, 4, 77, 32, 1, None), ValueError, "there is no dtype"),
+            ((ADDRESS, 4, 2, 32, 0, None), ValueError, "there is no dtype"),
+            ((ADDRESS, -1, 2, 32, 1, None), ValueError, "1 dimensions and no shape"),
+            ((ADDRESS, -2, 2, 32, 1, None), ValueError, "-1 dimensions"),
+            ((ADDRESS, 4, 2, 32, 1, "nowhere"), ValueError, "nowhere"),
+        ]:
+            with pytest.raises(error, match=words):
+                lending.at(*arguments)
+        assert lending.counts() == counts
+        pair = lending.at(ADDRESS, 4, 2, 32, 2, "host")
+        assert (str(pair.dtype), pair.itemsize) == ("float32x2", 8)
