@@ -70,6 +70,7 @@ static_assert(offsetof(entrepot_c_api, version) == 0 && offsetof(entrepot_c_api,
                   offsetof(entrepot_c_api, wait_for_host) == slot(10),
               "version 1");
 static_assert(offsetof(entrepot_c_api, argument) == slot(11), "version 2");
+static_assert(offsetof(entrepot_c_api, from_address) == slot(12), "version 3");
 static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shape) == 8 &&
                   offsetof(entrepot_view, strides) == 16 && offsetof(entrepot_view, size) == 24 &&
                   offsetof(entrepot_view, ndim) == 32 && offsetof(entrepot_view, dtype_code) == 36 &&

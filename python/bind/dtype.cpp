@@ -67,11 +67,8 @@ std::string library_of(PyObject *object) {
     return is_of_python ? std::string() : library;
 }
 
-// "torch.float32", or "float32", is how a library's dtype shows itself. Other objects show what is in them, as a path does.
-std::optional<Dtype> dtype_shown(PyObject *object) {
-    const std::string library = library_of(object);
-    if (library.empty())
-        return std::nullopt;
+// "torch.float32", or "float32", is how a library's dtype shows itself; another object of its shows what is in it.
+std::optional<Dtype> dtype_shown(PyObject *object, const std::string &library) {
     const nb::object text = nb::steal(PyObject_Str(object));
     if (!text.is_valid())
         throw PythonError{};
@@ -82,8 +79,13 @@ std::optional<Dtype> dtype_shown(PyObject *object) {
     return dtype_from_name(words.substr(dot + 1));
 }
 
-// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, or what it shows.
+// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, or what it shows. Python's own
+// objects have names too, paths and files among them.
 std::optional<Dtype> dtype_from_foreign(PyObject *object) {
+    const bool is_class = PyType_Check(object);
+    const std::string library = is_class ? std::string() : library_of(object);
+    if (!is_class && library.empty())
+        return std::nullopt;
     for (const char *attribute : {"name", "__name__"}) {
         nb::object name = nb::steal(PyObject_GetAttrString(object, attribute));
         if (!name.is_valid()) {
@@ -94,7 +96,7 @@ std::optional<Dtype> dtype_from_foreign(PyObject *object) {
             if (const auto dtype = dtype_from_name(text_of(name.ptr())))
                 return dtype;
     }
-    return dtype_shown(object);
+    return is_class ? std::nullopt : dtype_shown(object, library);
 }
 
 // Byte order is not in a numpy.dtype's name: a swapped one is refused by its typestr.

@@ -38,7 +38,9 @@ def test_torch_s_own() -> None:
     assert ep.Dtype(torch.bfloat16) == torch.bfloat16 == ep.Dtype("bfloat16")
 
 
-@pytest.mark.parametrize("spelling", [Path("weights.float32"), Shown("weights.float32"), of_library("a.float32")])
+@pytest.mark.parametrize(
+    "spelling", [Path("weights.float32"), Path("float32"), Shown("weights.float32"), of_library("a.float32")]
+)
 def test_an_object_with_such_a_name_in_it_is_none(spelling: Any) -> None:
     with pytest.raises(TypeError, match="a dtype was expected"):
         ep.empty(2, spelling)
