@@ -159,7 +159,7 @@ class TestRefusals:
     def test_a_keyword_that_is_none(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue"):
             program.kernel("slow")[1](stream=1)
-        with pytest.raises(TypeError, match="keywords must be strings, not int"):
+        with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
 
     def test_a_scalar_of_a_type_that_nobody_has(self, program: ep.Program) -> None:
