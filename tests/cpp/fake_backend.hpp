@@ -407,10 +407,12 @@ inline void enter_contexts(ep_backend &table) {
 
 inline void enter_queues(ep_backend &table) {
     table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
+        std::function<void()> meanwhile;
+        quietly([&](World &w) { meanwhile = std::exchange(w.queue_begins, {}); });
+        if (meanwhile)  // not under the lock: it takes the core's
+            meanwhile();
         return guarded([&](World &w) {
             ++w.calls.queue_create;
-            if (const auto meanwhile = std::exchange(w.queue_begins, {}))
-                meanwhile();
             if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
                 refuse(EP_INVALID, "the device is not in the context");
             auto *made = new ep_queue_s;
