@@ -24,8 +24,8 @@ template <class... Parts> std::string cache_key(const Parts &...parts) {
 // place changes neither the path nor, often, the version. Empty: there is no such file.
 std::string stamp_of(const std::string &path);
 
-// Where a compiler looks for what source includes as <name>: among its own files alone, which its stamp stands for, or, as
-// Intel's of OpenCL C does, in the working directory too.
+// Where a compiler looks for what source includes as <name>: among its own files alone, which its stamp stands for, or elsewhere
+// too: Intel's of OpenCL C in the working directory, NVRTC in what other packages bring.
 enum class Angled { its_own, anywhere };
 
 // Whether what is made of the source depends on files that no key stands for: headers and data that it names, and all headers

@@ -67,12 +67,17 @@ std::optional<Place> find_anywhere(const exchange::Reach &reach) {
     for (const Device &device : registry::devices()) {
         if (device.backend().is_host() || is_answered_by_another(device))
             continue;
-        const Context &context = device.default_context();
-        if (context == last)
-            continue;
-        if (std::optional<Place> place = find_in(context, device, reach))
-            return place;
-        last = context;
+        try {
+            const Context &context = device.default_context();
+            if (context == last)
+                continue;
+            if (std::optional<Place> place = find_in(context, device, reach))
+                return place;
+            last = context;
+        } catch (const Error &error) {  // one that is lost, or another process has to itself: no memory here is its
+            if (error.kind() != ErrorKind::device)
+                throw;
+        }
     }
     return std::nullopt;
 }
@@ -122,15 +127,21 @@ Array verify(Descriptor asked, Owner owner) {
     const exchange::Reach reach = checked_reach(asked);
     const bool as_host = asked.device && asked.device.backend().is_host();
     const std::optional<Place> place = asked.device && !as_host ? find_named(asked, reach) : find_anywhere(reach);
-    if (!place)
-        return exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout), asked.read_only, std::move(owner),
-                                   asked.queue);
+    const auto note_use = [&](const Memory &memory) {
+        if (asked.queue)
+            memory.after(Access::write, asked.queue, asked.queue.submitted());
+    };
+    if (!place) {
+        Array array = exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout), asked.read_only,
+                                          std::move(owner), asked.queue);
+        note_use(array.memory());
+        return array;
+    }
     if (as_host && !is_host_accessible(place->kind))
         refuse_elsewhere(reach, *place, asked);
 
     Memory memory = Memory::borrow(reach.lowest, reach.bytes, place->kind, place->device, place->context, std::move(owner));
-    if (asked.queue && !as_host)
-        memory.after(Access::write, asked.queue, asked.queue.submitted());
+    note_use(memory);
     const Array array(std::move(memory), asked.data, asked.dtype, std::move(asked.layout), asked.read_only,
                       as_host ? Queue() : std::move(asked.queue));
     return as_host ? array.host() : array;

@@ -1,8 +1,6 @@
 // Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
 
-#include <string_view>
-
 namespace entrepot::exchange {
 namespace {
 

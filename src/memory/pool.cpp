@@ -76,7 +76,7 @@ bool is_over(const Queue &queue, Queue::Position position) noexcept {
     return queue.backend().is_host() ? is_done_for_sure(queue, position) : is_known_done(queue, position);
 }
 
-bool any(const Shelf &) noexcept { return true; }
+bool every_shelf(const Shelf &) noexcept { return true; }
 bool may_end(const Shelf &shelf) noexcept { return !shelf.place.context.record()->immortal; }
 
 struct Registered {
@@ -217,7 +217,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 // for other lengths each time, do not pile up what they no longer use.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
-    ask_about_bindings(any);
+    ask_about_bindings(every_shelf);
     const std::size_t size = large_size(bytes);
     std::vector<Returned> returned;
     std::vector<Queue> dropped;
@@ -250,9 +250,15 @@ void PoolResource::deallocate(const Place &place, Block block, Pending pending) 
         if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending))) [[likely]]
             state_->put_back(place, index, bound_to(block.data, pending.uses));
         else
-            state_->set_aside(*state_->find_shelf(place), index, block.data, std::move(pending));
+            state_->set_aside(state_->shelf_that_is_there(place), index, block.data, std::move(pending));
     } catch (...) {  // no memory for the lists: a block that leaks is better than one that is given to two
     }
+}
+
+// Of a block that was given out: as long as `place` holds its context, nobody takes the shelf away.
+Shelf &PoolResource::State::shelf_that_is_there(const Place &place) {
+    const std::lock_guard lock(mutex);
+    return *find_shelf(place);
 }
 
 void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBlock block) {
@@ -393,7 +399,7 @@ void PoolResource::State::ask_about_bindings(bool (*of)(const Shelf &shelf)) {
 }
 
 std::size_t PoolResource::State::give_back_free() {
-    ask_about_bindings(any);
+    ask_about_bindings(every_shelf);
     struct Load {
         Place place;
         std::vector<Returned> returned;

@@ -99,6 +99,7 @@ struct PoolResource::State {
 
     Shelf &shelf_of(const Place &place);
     Shelf *find_shelf(const Place &place) const noexcept;
+    Shelf &shelf_that_is_there(const Place &place);
     void drop_done_queues();
     void give_back_abandoned();
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 namespace entrepot {
+
 std::optional<FreeBlock> Shelf::take(std::size_t index) {
     Bin &bin = bins_[index];
     if (bin.empty())

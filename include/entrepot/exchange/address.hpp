@@ -20,9 +20,8 @@ struct Descriptor {
 // Asks the drivers what the address is, for the lowest and the highest byte that an element has; an address without elements is
 // not asked. The Array keeps `owner` alive; on refusal it is released, and nothing else has happened.
 // Throws OverflowError: more bytes than 64 bits count; ValueError: NULL with elements, misaligned, elements below the address or
-// beyond the address space; ExchangeError:
-// memory of another place than the one named, or of none; elements outside of their allocation; memory that the named host cannot
-// reach.
+// beyond the address space; ExchangeError: memory of another place than the one named, or of none; elements outside of their
+// allocation; memory that the named host cannot reach; DeviceError: the device that is named cannot be asked.
 Array verify(Descriptor descriptor, Owner owner);
 
 }  // namespace entrepot::address

@@ -232,11 +232,11 @@ private:
     void require_running(const char *what) const;
 
     std::atomic<bool> may_be_captured_;
-    std::mutex mutex_;  // guards what follows
-    Event *last_ = nullptr;
     // A wait that was submitted keeps what the event meant then, so one is enough. Nobody may mark anew between the two: it is
     // not here while a hand-over has it, and one that comes meanwhile takes another.
     std::atomic<Event *> hand_over_mark_{nullptr};
+    std::mutex mutex_;  // guards what follows
+    Event *last_ = nullptr;
 };
 
 // ------------------------------------------------------------------ memory

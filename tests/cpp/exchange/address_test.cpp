@@ -4,6 +4,7 @@
 #include "exchange/fake_cuda.hpp"
 
 #include <entrepot/exchange/address.hpp>
+#include <entrepot/memory/release.hpp>
 
 #include <doctest/doctest.h>
 
@@ -114,9 +115,27 @@ TEST_CASE("what the queue holds is a use of the memory: the owner goes after it"
     const Queue queue = Queue::apart(caller.memory.device.default_context(), caller.memory.device);
     caller.what.queue = queue;
     caller.what.device = queue.device();
+    fake::hold(queue);
+    fake::submit(queue);
     {
         const Array array = caller.take();
         CHECK(array.queue() == queue);
         CHECK_FALSE(array.memory().is_quiet());
     }
+    release_finished();
+    CHECK(caller.released == 0);
+    fake::release(queue);
+    release_finished();
+    CHECK(caller.released == 1);
+}
+
+TEST_CASE("what a queue of the host holds is one, too") {
+    Caller caller;
+    alignas(16) float memory[16];
+    caller.what.data = memory;
+    caller.what.queue = Queue::create(registry::host());
+    caller.what.device = registry::host();
+    CHECK_FALSE(caller.take().memory().is_quiet());
+    release_finished();
+    CHECK(caller.released == 1);
 }
