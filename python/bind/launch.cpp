@@ -71,8 +71,7 @@ ep_range range_of_index(nb::handle index) {
                 " was called without a range, which says how many work-items there are: kernel[global, local](arguments…)");
 }
 
-// The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no
-// memory.
+// The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no memory.
 class Arguments {
 public:
     explicit Arguments(std::span<PyObject *const> objects) {
@@ -189,6 +188,8 @@ PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObje
 }
 
 nb::object launcher_for(nb::handle_t<Kernel> kernel, nb::handle index) {
+    if (!nb::inst_ready(kernel))
+        throw Error(ErrorKind::type, "launch: this Kernel was never made: Program.kernel makes them");
     return nb::steal(new_launcher(launcher_type, call, kernel.ptr(), range_of_index(index)));
 }
 

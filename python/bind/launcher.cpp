@@ -14,14 +14,11 @@ FreeList free_list;  // of all types: their objects are alike
 
 Launcher &mutable_launcher_of(PyObject *self) noexcept { return *reinterpret_cast<Launcher *>(self); }
 
+// There is no tp_clear, as tuples have none: a cycle through a launcher goes through its kernel, which has one, and who calls a
+// launcher that is garbage finds it whole.
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(launcher_of(self).kernel);
-    return 0;
-}
-
-int clear(PyObject *self) {
-    Py_CLEAR(mutable_launcher_of(self).kernel);
     return 0;
 }
 
@@ -46,7 +43,6 @@ PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *
         {Py_tp_doc, const_cast<char *>(doc)},
         {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
         {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-        {Py_tp_clear, reinterpret_cast<void *>(clear)},
         {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
         {Py_tp_members, members},
         {},

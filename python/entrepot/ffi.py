@@ -19,6 +19,7 @@ returns.
 
 from __future__ import annotations
 
+import os
 import sys
 from _thread import RLock  # threading is a module of its own to import
 
@@ -262,6 +263,17 @@ _types: dict[Any, CType] = {}
 # whose declarations name each other's.
 _making = RLock()
 _being_made: list[_Declaration] = []
+_libraries: dict[str, list[Library]] = {}  # by the names of the modules that they are declared in
+
+
+def _begin_anew_in_a_child() -> None:
+    """Of a fork while another thread was making something: in the child nobody ends that."""
+    _making._at_fork_reinit()  # type: ignore[attr-defined]
+    _being_made.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew_in_a_child)
 
 
 def _type_of(named: Any) -> Any:
@@ -468,6 +480,7 @@ class Library:
                 raise _NoSuchName(names["__name__"], name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return _made(declaration.present)  # until there is a library to ask
+            self._import()
             with _making:
                 made = _made(self._chosen(declaration))
                 if not _being_made:  # what another names may have fields of it, which other threads are not to see yet
@@ -475,6 +488,7 @@ class Library:
             return made
 
         self._scope.modules += [sys.modules[names["__name__"]], own]  # what a module declares goes before what is imported
+        _libraries.setdefault(names["__name__"], []).append(self)
         return get, lambda: sorted({*names, *pending}), public
 
     # What declarations mean.
@@ -484,9 +498,29 @@ class Library:
             declaration = declaration.present if self.has(declaration.symbol) else declaration.absent
         return declaration
 
+    def _import(self, on_the_way: tuple[Library, ...] = ()) -> None:
+        """What the declarations build on, and what that builds on. Not with `_making` held: a module may use declarations
+        while it is imported, and then its thread holds the lock of its import."""
+        imports = self._imports
+        if not imports:
+            return
+        from importlib import import_module
+
+        modules = [import_module(name) for name in imports]
+        on_the_way += (self,)
+        for name in imports:
+            for library in _libraries.get(name, ()):
+                if library not in on_the_way:
+                    library._import(on_the_way)
+        with _making:
+            if self._imports:  # else another thread was faster
+                self._scope.modules += modules
+                self._imports = ()
+
     def _evaluate(self, annotation: Any) -> Any:
         if not isinstance(annotation, str):
             return _type_of(annotation)
+        self._import()
         with _making:
             found = self._evaluated.get(annotation)
             if found is None:
@@ -494,11 +528,6 @@ class Library:
             return found
 
     def _meaning(self, annotation: str) -> Any:
-        if self._imports:
-            from importlib import import_module
-
-            self._scope.modules += [import_module(name) for name in self._imports]
-            self._imports = ()
         try:
             return _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
         except NameError as error:

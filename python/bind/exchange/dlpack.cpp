@@ -108,11 +108,7 @@ std::optional<DLDevice> announced_device(PyObject *object) {
     int type = 0, id = 0;
     if (answer && PyTuple_Check(answer.get()) && PyArg_ParseTuple(answer.get(), "ii", &type, &id))
         return DLDevice{static_cast<DLDeviceType>(type), id};
-    if (PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception))
-            throw PythonError{};
-        PyErr_Clear();
-    }
+    clear_answer();
     return std::nullopt;
 }
 

@@ -162,6 +162,10 @@ class TestRefusals:
         with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
 
+    def test_a_kernel_that_was_never_made(self) -> None:
+        with pytest.raises(TypeError, match="this Kernel was never made"):
+            ep.Kernel.__new__(ep.Kernel)[4]
+
     def test_a_scalar_of_a_type_that_nobody_has(self, program: ep.Program) -> None:
         with pytest.raises(ep.ExchangeError, match="M8"):
             program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import weakref
@@ -119,6 +120,7 @@ class TestRefusal:
         ids=lambda value: str(value.dtype) if isinstance(value, np.ndarray) else None,
     )
     def test_says_why_and_keeps_nothing(self, source: np.ndarray, words: str) -> None:
+        gc.collect()  # not between: other tests' arrays are in cycles
         before = sys.getrefcount(source), sys.getrefcount(ep.Array)  # each object of a class keeps it
         for _ in range(10):
             with pytest.raises(ep.ExchangeError, match=words):

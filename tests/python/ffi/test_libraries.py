@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
+import signal
 import sys
 import threading
 import types
+import warnings
 import zlib
 from pathlib import Path
 
 import pytest
 
-from entrepot import EntrepotError, LibraryError, hip
+from entrepot import EntrepotError, LibraryError, ffi, hip
 from entrepot.ffi import Library, Record, c_int
 from ffi import sample
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def declared(library: Library, name: str):
+def declared(library: Library, name: str, result: object = c_int):
     """A function of a library that is declared here."""
 
     def declaration() -> None: ...
 
     declaration.__name__ = name
-    declaration.__annotations__ = {"return": c_int}
+    declaration.__annotations__ = {"return": result}
     library.declared({"__name__": __name__})
     return library.function(declaration)
 
@@ -168,8 +171,50 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
             return c_int
 
         module.__getattr__ = get
-        second = threading.Thread(target=lambda: (begun.wait(), seen.append(getattr(module, name))))
+        second = threading.Thread(target=lambda: (begun.wait(), seen.append(getattr(module, name))), daemon=True)
         second.start()
         module.outer().whole.back = module.outer()
         second.join()
         assert seen == [getattr(module, name)] and issubclass(seen[0], Record)
+
+    def test_a_module_that_is_imported_for_another_keeps_nobody_waiting(self, module, tmp_path, monkeypatch):
+        """A thread that imports it may be waiting for a declaration: no declaration waits for an import."""
+        (tmp_path / "built_upon.py").write_text(
+            "import threading\n"
+            "import declared_for_threads\n"
+            "seen = []\n"
+            "other = threading.Thread(target=lambda: seen.append(declared_for_threads.outer), daemon=True)\n"
+            "other.start()\n"
+            "other.join(20)\n"
+            "assert seen, 'the other thread waits for this import'\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        module.slow = c_int
+        library = Library("libc", sonames=["libc.so.6"], imports=["built_upon"])
+        assert declared(library, "getpid", "c_int")() == os.getpid()
+        assert issubclass(sys.modules.pop("built_upon").seen[0], Record)
+
+    def test_a_child_of_a_fork_waits_for_no_thread_that_it_has_not(self, module):
+        going, done = threading.Event(), threading.Event()
+
+        def hold():
+            with ffi._making:
+                going.set()
+                done.wait()
+
+        holder = threading.Thread(target=hold, daemon=True)
+        holder.start()
+        going.wait()
+        module.slow = c_int
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, from 3.12 on
+            child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                os._exit(0 if issubclass(module.outer, Record) else 1)
+            finally:
+                os._exit(2)
+        done.set()
+        holder.join()
+        assert os.waitpid(child, 0)[1] == 0

@@ -194,7 +194,7 @@ _ITEM_METHODS = {
 }
 
 #: By these an item is known that is not annotated. A group's have other names.
-METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {"get_group", "get_sub_group"}
+METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {"get_group"}
 
 
 class WorkItem:
