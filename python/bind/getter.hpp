@@ -3,8 +3,7 @@
 #include <Python.h>
 
 #include "reference.hpp"
-
-#include <atomic>
+#include "type_version.hpp"
 
 namespace entrepot::python {
 
@@ -20,15 +19,6 @@ public:
     }
 
 private:
-    // 0 where it has none; no two that a class has are the same, and no two classes have the same.
-    static unsigned version_of(PyTypeObject *type) noexcept {
-#if PY_VERSION_HEX < 0x030C0000
-        if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG))
-            return 0;
-#endif
-        return std::atomic_ref(type->tp_version_tag).load(std::memory_order_relaxed);
-    }
-
     PyObject *look_up(PyObject *object, PyObject *name) {
         const Reference value(PyObject_GetAttr(object, name));  // which gives the class a version, if it had none
         if (value)

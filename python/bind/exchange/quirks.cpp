@@ -5,11 +5,11 @@
 #include "../gil.hpp"
 #include "../interned.hpp"
 #include "../reference.hpp"
+#include "../type_version.hpp"
 
 #include <entrepot/core/error.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,9 +56,6 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
     Py_XDECREF(module);
     return found;
 }
-
-// 0: it has none. Another thread may be changing the type.
-unsigned version_of(PyTypeObject *type) { return std::atomic_ref(type->tp_version_tag).load(std::memory_order_relaxed); }
 
 // Types that were looked for among the rows of one table. A type's version is unique in the process and changes with the type, so
 // an entry is never taken for another type's; a type without a version is looked for again.
