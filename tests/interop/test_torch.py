@@ -65,7 +65,9 @@ class TorchCuda(Torch):
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         with self.on():
             whole = torch.arange(24, dtype=torch.int32, device="cuda").reshape(4, 6).to(getattr(torch, dtype))
-            return LAYOUTS[layout](whole, torch.broadcast_to)
+            made = LAYOUTS[layout](whole, torch.broadcast_to)
+        self.stream.synchronize()  # its CAI names no stream that one could come behind
+        return made
 
     def values(self, obj: Any) -> np.ndarray:
         with self.on():

@@ -131,11 +131,19 @@ bool has_elements(const Attributes &attributes) {
     return std::ranges::find(shape, 0) == shape.end();
 }
 
-// Nothing is proved by a namesake where CuPy is not, or by an array without elements or typestr, whose dict says less; until
-// another comes by, DLPack serves.
+// The very class: a namesake of somebody else's says nothing of CuPy.
+bool is_of_cupy(PyObject *object) {
+    const Reference module = imported_module("cupy");
+    const Reference type(module ? PyObject_GetAttrString(module.get(), "ndarray") : nullptr);
+    PyErr_Clear();
+    return type.get() == reinterpret_cast<PyObject *>(Py_TYPE(object));
+}
+
+// Nothing is proved or refuted by a namesake, or by an array without elements or typestr, whose dict says less; until another comes
+// by, DLPack serves.
 bool is_as_expected(PyObject *object) {
     const StreamFunction current_stream = find_stream_function();
-    if (!current_stream)
+    if (!current_stream || !is_of_cupy(object))
         return false;
     try {
         Attributes attributes;

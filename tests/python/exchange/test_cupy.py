@@ -69,6 +69,17 @@ class TestArrays:
             assert takes(cupy.zeros((4, 3), "float32").T[::-1])
         """)
 
+    def test_a_namesake_refutes_nothing(self) -> None:
+        """In a process of its own, where it comes first."""
+        run("""
+            import cupy
+            import entrepot as ep
+
+            namesake = type("ndarray", (), {"__module__": "cupy", "__array_interface__": cupy.zeros(3).get().__array_interface__})
+            assert ep.asarray(namesake()).shape == (3,)
+            assert ep.asarray(cupy.zeros((4, 3)), protocol="cupy").shape == (4, 3)
+        """)
+
     def test_what_is_changed_in_its_class_counts(self) -> None:
         """In a process of its own, because the class is everybody's."""
         run("""

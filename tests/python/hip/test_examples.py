@@ -26,9 +26,13 @@ without_device = pytest.mark.skipif("has_device()", reason="there is a HIP devic
 @without_device
 class TestWithoutADevice:
     def test_statuses(self):
-        assert hip.hipInit(0) == (hip.hipError_t.hipErrorInvalidDevice,)
+        absent = (hip.hipError_t.hipErrorInvalidDevice, hip.hipError_t.hipErrorNoDevice)  # until HIP 5, and since 6
+        (status,) = hip.hipInit(0)
+        assert status in absent
         assert hip.hipGetDeviceCount() == (hip.hipError_t.hipErrorNoDevice, 0)
-        assert hip.hipMalloc(4) == (hip.hipError_t.hipErrorInvalidDevice, None)
+        status, pointer = hip.hipMalloc(4)
+        assert status in absent
+        assert pointer is None
         assert hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWarpSize, 0)[0] != 0
 
     def test_device_properties(self):
