@@ -1,7 +1,7 @@
 """The examples of HIP Python's documentation with nothing changed but their import, run to the end.
 
-On a HIP device, whose kernels AMD's GPUs run or, by the library of tests/hip_over_cuda, NVIDIA's; and on a stand-in whose device is
-the host. There two kernels are C's, and AMD's hipRTC compiles their text all the same.
+On a HIP device, whose kernels AMD's GPUs run or, by the library of tests/hip_over_cuda, NVIDIA's; and on a stand-in whose device
+is the host. There two kernels are C's, and AMD's hipRTC compiles their text all the same.
 
 hipBLAS is not among our modules: the device array's rows are scaled by a kernel, and not by hipblasSscal.
 """
