@@ -1,5 +1,5 @@
-// A HIP library whose device is the host: memory is malloc's, work is done when it is enqueued, and there are two kernels. For the
-// examples of HIP Python's documentation on machines without a device.
+// A HIP library whose device is the host: memory is malloc's, work is done when it is enqueued, and there are two kernels. For
+// the examples of HIP Python's documentation on machines without a device.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
