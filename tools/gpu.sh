@@ -26,11 +26,14 @@ part_cpp() {
     ENTREPOT_REQUIRE=cuda ctest --test-dir "$build" --output-on-failure -R "cuda${GPU_CTEST:-}"
 }
 
-# The HIP backend over the same GPU, by the library of tests/hip_over_cuda.
+# The HIP backend and HIP Python's examples over the same GPU, by the libraries of tests/hip_over_cuda.
 part_hip() {
-    export ENTREPOT_HIP_LIBRARY=$PWD/$build/tests/hip_over_cuda/libhip_over_cuda.so
+    local libraries=$PWD/$build/tests/hip_over_cuda
+    export ENTREPOT_HIP_LIBRARY=$libraries/libhip_over_cuda.so ENTREPOT_HIPRTC_LIBRARY=$libraries/libhip_over_cuda.so
+    export ENTREPOT_HIPRAND_LIBRARY=$libraries/libhiprand_over_cuda.so
     ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip$" || return
-    PYTHONPATH=$package ENTREPOT_REQUIRE=hip "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python/device tests/contract}
+    PYTHONPATH=$package ENTREPOT_REQUIRE=hip,numpy \
+        "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python tests/contract tests/robustness}
 }
 
 part_python() {

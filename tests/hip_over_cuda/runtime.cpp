@@ -1,21 +1,28 @@
 // The functions of the HIP runtime that Entrepot uses, as version 7 has them, over CUDA's driver.
 //
 // What a status means is the same number in both, in nearly every case; what a structure looks like is written here once more, so
-// that a mistake of the backend's is not made twice. HIP has a current device where CUDA's driver has a current context.
+// that a mistake of the backend's is not made twice. HIP has a current device where CUDA's driver has a current context, and
+// needs no hipInit.
 #include "library.hpp"
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 
 namespace hip_over_cuda {
 namespace {
 
+// Initialised when it is opened; hipInit says what became of that.
 void *driver_library() {
-    static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    static void *const library = [] {
+        void *const found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (found != nullptr)
+            reinterpret_cast<decltype(&::cuInit)>(symbol_of(found, "cuInit"))(0);
+        return found;
+    }();
     return library;
 }
 
@@ -61,6 +68,30 @@ CUcontext context_of(int device) {
 }
 
 CUdeviceptr address(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+// HIP's hipMemcpyKind: whose memory a copy goes from and to; of `either` the address says it.
+enum Direction { host_to_host, host_to_device, device_to_host, device_to_device, either };
+
+// The copy of `height` rows, as a plan of CUDA's for two axes or for three.
+template <class Plan>
+Plan rows(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width, std::size_t height,
+          int direction) {
+    const auto type = [direction](bool is_host) {
+        return direction == either ? CU_MEMORYTYPE_UNIFIED : is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    };
+    Plan plan{};
+    plan.srcMemoryType = type(direction == host_to_host || direction == host_to_device);
+    plan.dstMemoryType = type(direction == host_to_host || direction == device_to_host);
+    plan.srcHost = from;
+    plan.dstHost = to;
+    plan.srcDevice = address(from);
+    plan.dstDevice = address(to);
+    plan.srcPitch = from_pitch;
+    plan.dstPitch = to_pitch;
+    plan.WidthInBytes = width;
+    plan.Height = height;
+    return plan;
+}
 
 struct Row {
     int hip;
@@ -148,16 +179,33 @@ HIP_OVER_CUDA int hipDeviceGetAttribute(int *value, int which, int device) {
             return said(CU(cuDeviceGetAttribute)(value, row.cuda, device));
     return said(CUDA_ERROR_INVALID_VALUE);
 }
-// Of the structure that HIP 6 and 7 have, the name, the memory and the architecture.
-HIP_OVER_CUDA int hipGetDevicePropertiesR0600(void *properties, int device) {
-    char *const bytes = static_cast<char *>(properties);
-    std::memset(bytes, 0, 1472);
-    std::size_t memory = 0;
-    if (const int code = hipDeviceGetName(bytes, 256, device); code != 0)
+// As HIP 6 and 7 have it; what is not named here is 0.
+struct Properties {
+    char name[256], uuid[16], luid[8];
+    unsigned mask_of_luid;
+    std::size_t memory, memory_of_block;
+    int registers_of_block, warp;
+    std::size_t pitch;
+    int threads_of_block, block[3], grid[3];
+    char rest[812], architecture[256], more[56];
+};
+static_assert(offsetof(Properties, memory) == 288 && offsetof(Properties, architecture) == 1160 && sizeof(Properties) == 1472);
+HIP_OVER_CUDA int hipGetDevicePropertiesR0600(Properties *found, int device) {
+    *found = {};
+    if (const int code = hipDeviceGetName(found->name, sizeof found->name, device); code != 0)
         return code;
-    hipDeviceTotalMem(&memory, device);
-    std::memcpy(bytes + 288, &memory, sizeof memory);
-    std::snprintf(bytes + 1160, 256, "sm_%d%d", attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+    hipDeviceTotalMem(&found->memory, device);
+    found->memory_of_block = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
+    found->registers_of_block = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+    found->warp = attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    found->pitch = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_MAX_PITCH));
+    found->threads_of_block = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    for (int axis = 0; axis < 3; ++axis) {
+        found->block[axis] = attribute(device, static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis));
+        found->grid[axis] = attribute(device, static_cast<CUdevice_attribute>(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis));
+    }
+    std::snprintf(found->architecture, sizeof found->architecture, "sm_%d%d",
+                  attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                   attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     return 0;
 }
@@ -235,6 +283,13 @@ HIP_OVER_CUDA int hipStreamEndCapture(CUstream stream, CUgraph *graph) {
 HIP_OVER_CUDA int hipStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
     current_device();
     return said(CU(cuStreamIsCapturing)(stream, status));
+}
+HIP_OVER_CUDA int hipGraphCreate(CUgraph *graph, unsigned flags) { return said(CU(cuGraphCreate)(graph, flags)); }
+HIP_OVER_CUDA int hipGraphAddMemcpyNode1D(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, std::size_t count, void *to,
+                                          const void *from, std::size_t bytes, int direction) {
+    auto plan = rows<CUDA_MEMCPY3D>(to, bytes, from, bytes, bytes, 1, direction);
+    plan.Depth = 1;
+    return said(CU(cuGraphAddMemcpyNode)(node, graph, after, count, &plan, context_of(current_device())));
 }
 HIP_OVER_CUDA int hipGraphInstantiateWithFlags(CUgraphExec *ready, CUgraph graph, unsigned long long flags) {
     current_device();
@@ -336,16 +391,27 @@ HIP_OVER_CUDA int hipMemcpyPeerAsync(CUdeviceptr to, int to_device, CUdeviceptr 
                                      CUstream stream) {
     return said(CU(cuMemcpyPeerAsync)(to, context_of(to_device), from, context_of(from_device), bytes, stream));
 }
+HIP_OVER_CUDA int hipMemcpyHtoD(CUdeviceptr to, const void *from, std::size_t bytes) {
+    current_device();
+    return said(CU(cuMemcpyHtoD)(to, from, bytes));
+}
+HIP_OVER_CUDA int hipMemcpyDtoH(void *to, CUdeviceptr from, std::size_t bytes) {
+    current_device();
+    return said(CU(cuMemcpyDtoH)(to, from, bytes));
+}
+HIP_OVER_CUDA int hipMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+    current_device();
+    return said(CU(cuMemcpyDtoD)(to, from, bytes));
+}
+HIP_OVER_CUDA int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
+                              std::size_t height, int direction) {
+    current_device();
+    const auto plan = rows<CUDA_MEMCPY2D>(to, to_pitch, from, from_pitch, width, height, direction);
+    return said(CU(cuMemcpy2DUnaligned)(&plan));
+}
 HIP_OVER_CUDA int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
-                                   std::size_t height, int, CUstream stream) {
-    CUDA_MEMCPY2D plan{};
-    plan.srcMemoryType = plan.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-    plan.srcDevice = address(from);
-    plan.dstDevice = address(to);
-    plan.srcPitch = from_pitch;
-    plan.dstPitch = to_pitch;
-    plan.WidthInBytes = width;
-    plan.Height = height;
+                                   std::size_t height, int direction, CUstream stream) {
+    const auto plan = rows<CUDA_MEMCPY2D>(to, to_pitch, from, from_pitch, width, height, direction);
     return said(CU(cuMemcpy2DAsync)(&plan, stream));
 }
 
@@ -389,6 +455,10 @@ HIP_OVER_CUDA int hipMemsetD32Async(CUdeviceptr to, int value, std::size_t count
 HIP_OVER_CUDA int hipMemset(CUdeviceptr to, int value, std::size_t bytes) {
     current_device();
     return said(CU(cuMemsetD8)(to, static_cast<unsigned char>(value), bytes));
+}
+HIP_OVER_CUDA int hipMemsetAsync(CUdeviceptr to, int value, std::size_t bytes, CUstream stream) {
+    current_device();
+    return said(CU(cuMemsetD8Async)(to, static_cast<unsigned char>(value), bytes, stream));
 }
 
 // ------------------------------------------- memory that has a handle

@@ -7,7 +7,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uin
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-CPU, CUDA, ONE_API = 1, 2, 14
+CPU, CUDA, ROCM, ONE_API = 1, 2, 10, 14
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
 
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import cuda_kernels
 import entrepot as ep
+import tensors
 from adapters.objects import Cai, named
 from c_interface import c_interface
+from entrepot import hip
 from entrepot._core import _device_array, _mark_freed
 from entrepot.adapters import CStr, DeviceArray, ListOfInt, ListOfPointer, Pointer
 from interop import slow
@@ -553,35 +555,99 @@ class TestAsAnObject:
         goods += b"resized"
 
 
-@pytest.mark.cuda
+@pytest.mark.parametrize("device", [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)])
 class TestOnADevice:
     """What a driver is asked: any address that it knows is an Array, whoever allocated it."""
 
-    def test_asarray_asks_once_and_is_the_memory_itself(self):
-        numbers = ep.full((4, 3), 1.5, "float32", device="cuda:0")
+    def test_asarray_asks_once_and_is_the_memory_itself(self, device):
+        numbers = ep.full((4, 3), 1.5, "float32", device=device)
         array = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
         view = ep.asarray(array)
-        assert (view.data_ptr, view.device, view.kind) == (numbers.data_ptr, ep.device("cuda:0"), "device")
+        assert (view.data_ptr, view.device, view.kind) == (numbers.data_ptr, ep.device(device), "device")
         ep.fill(ep.asarray(array[1]), 2.0).wait()
         assert numbers.copy_to_host().numpy()[1].tolist() == [2.0] * 3
 
-    def test_cai_and_dlpack_out(self):
-        numbers = ep.full((4, 3), 1.5, "float32", device="cuda:0")
+    def test_cai_and_dlpack_device_out(self, device):
+        numbers = ep.full((4, 3), 1.5, "float32", device=device)
         array = DeviceArray(numbers)
-        assert array.__dlpack_device__() == numbers.__dlpack_device__()
+        assert array.__dlpack_device__() == numbers.__dlpack_device__() == (tensors.CUDA if "cuda" in device else tensors.ROCM, 0)
         assert ep.asarray(array, protocol="cai").data_ptr == numbers.data_ptr
         assert getattr(array, CAI)["data"] == (numbers.data_ptr, False)
 
-    def test_a_pointer_to_an_array_comes_when_the_work_on_it_is_done(self):
-        numbers = ep.zeros(2, "int32", device="cuda:0")
+    @pytest.mark.parametrize("form", [tensors.Legacy, tensors.Versioned])
+    @pytest.mark.parametrize("known", ["by its address", "as an array"])
+    def test_dlpack_out(self, device, form, known):
+        numbers = ep.full((4, 3), 1.5, "float32", device=device)
+        bare = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
+        part = (bare if known == "by its address" else DeviceArray(numbers))[1:, ::2]
+        capsule = part.__dlpack__(max_version=(1, 0) if form is tensors.Versioned else None)
+        tensor = tensors.content(capsule, form).dl_tensor
+        assert (tensor.device.device_type, tensor.device.device_id) == part.__dlpack_device__() == numbers.__dlpack_device__()
+        assert (tensor.data + tensor.byte_offset, tensor.shape[:2], tensor.strides[:2]) == (numbers.data_ptr + 12, [3, 2], [3, 2])
+        taken = ep.from_dlpack(capsule)
+        assert (taken.data_ptr, taken.device, taken.kind) == (numbers.data_ptr + 12, ep.device(device), "device")
+        ep.fill(taken, 2.0).wait()
+        assert numbers.copy_to_host().numpy().tolist() == [[1.5] * 3] + [[2.0, 1.5, 2.0]] * 3
+
+    def test_dlpack_keeps_it(self, device):
+        numbers = ep.full(12, 1.5, "float32", device=device)
+        array = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
+        gone = weakref.ref(array)
+        taken = ep.from_dlpack(array.__dlpack__())
+        del array
+        gc.collect()
+        assert gone() is not None and taken.copy_to_host().numpy().tolist() == [[1.5] * 3] * 4
+        del taken
+        gc.collect()
+        assert gone() is None
+
+    def test_a_pointer_to_an_array_comes_when_the_work_on_it_is_done(self, device):
+        numbers = ep.zeros(2, "int32", device=device)
         done = cuda_kernels.launch(numbers)
         assert int(Pointer(numbers)) == numbers.data_ptr and done.done
 
-    def test_beyond_the_allocation(self):
-        numbers = ep.zeros(16, "uint8", device="cuda:0")
+    def test_beyond_the_allocation(self, device):
+        numbers = ep.zeros(16, "uint8", device=device)
         array = _device_array(numbers.data_ptr, 16).configure(shape=1 << 40, _force=True)
-        with pytest.raises(ep.ExchangeError):
-            ep.asarray(array)
+        for way in (ep.asarray, DeviceArray.__dlpack__):
+            with pytest.raises((ep.ExchangeError, BufferError), match="leave the allocation of"):
+                way(array)
+
+
+@pytest.mark.hip
+class TestOfHipMalloc:
+    def test_asarray_is_the_memory_itself(self):
+        array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=(4, 3))
+        view = ep.asarray(array)
+        assert (view.data_ptr, view.shape, view.device, view.kind) == (int(array), (4, 3), ep.device("hip:0"), "device")
+        ep.fill(view, 1.5).wait()
+        ep.fill(ep.asarray(array[2]), 2.0).wait()
+        back = (ctypes.c_float * 12)()
+        hip.hip_check(hip.hipMemcpy(back, array, 48, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+        assert back[:] == [1.5] * 6 + [2.0] * 3 + [1.5] * 3
+        hip.hip_check(hip.hipFree(array))
+        for way in (ep.asarray, DeviceArray.__dlpack__):
+            with pytest.raises(ValueError, match="has been freed"):
+                way(array)
+
+    def test_an_array_of_it_keeps_it(self):
+        array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=12)
+        address = int(array)
+        gone = weakref.ref(array)
+        view = ep.asarray(array)
+        del array
+        gc.collect()
+        assert gone() is not None and view.data_ptr == address
+        del view
+        gc.collect()
+        assert gone() is None
+        hip.hip_check(hip.hipFree(address))
+
+    def test_dlpack_says_whose_it_is(self):
+        array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=12)
+        assert array.__dlpack_device__() == (tensors.ROCM, 0)
+        assert ep.from_dlpack(array).data_ptr == int(array)
+        hip.hip_check(hip.hipFree(array))
 
 
 @pytest.mark.numpy

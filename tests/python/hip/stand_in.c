@@ -1,6 +1,8 @@
-// A HIP library whose device is the host: memory is malloc's, work is done when it is enqueued, and there is one kernel. For the
-// examples of HIP Python's documentation on machines without a device.
+// A HIP library whose device is the host: memory is malloc's, work is done when it is enqueued, and there are two kernels. For
+// the examples of HIP Python's documentation on machines without a device.
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +18,28 @@ int hipDeviceGetAttribute(int *value, int attribute, int device) {
     *value = 1000 + attribute;
     return device ? INVALID_VALUE : SUCCESS;
 }
-int hipGetDevicePropertiesR0600(char *properties, int device) {
-    strcpy(properties, "stand-in");  // the name is the first field
+int hipDeviceTotalMem(size_t *bytes, int device) {
+    *bytes = 1 << 30;
+    return device ? INVALID_VALUE : SUCCESS;
+}
+struct properties {
+    char name[256], identifiers[32];
+    size_t memory, memory_of_block;
+    int registers, warp;
+    size_t pitch;
+    int threads, block[3], grid[3];
+    char rest[812], architecture[256], more[56];
+};
+_Static_assert(offsetof(struct properties, architecture) == 1160 && sizeof(struct properties) == 1472, "as in HIP 6 and 7");
+int hipGetDevicePropertiesR0600(struct properties *found, int device) {
+    *found = (struct properties){.name = "stand-in", .architecture = "gfx90a"};
+    hipDeviceTotalMem(&found->memory, device);
+    hipDeviceGetAttribute(&found->warp, 87, device);
+    hipDeviceGetAttribute(&found->threads, 56, device);
+    for (int axis = 0; axis < 3; ++axis) {
+        hipDeviceGetAttribute(found->block + axis, 26 + axis, device);
+        hipDeviceGetAttribute(found->grid + axis, 29 + axis, device);
+    }
     return device ? INVALID_VALUE : SUCCESS;
 }
 
@@ -70,7 +92,7 @@ int hipEventElapsedTime(float *milliseconds, const struct timespec *from, const 
 }
 int hipEventDestroy(struct timespec *event) { return hipFree(event); }
 
-// ---------------------------------------------------------------- the kernel
+// ---------------------------------------------------------------- the kernels
 
 // As a compiler lays the arguments out.
 struct arguments {
@@ -82,9 +104,16 @@ struct arguments {
     float *x;
 };
 
-static void scale_vector(const struct arguments *given) {
-    for (int i = 0; i < given->n; ++i)
-        given->x[i] *= given->factor;
+static void scale_vector(const struct arguments *given, int threads) {
+    printf("factor: %f, n: %d, unused: %d %d %f\n", given->factor, given->n, given->unused1, given->unused2, given->unused3);
+    for (int tid = 0; tid < threads; ++tid)
+        if (tid < given->n)
+            given->x[tid] *= given->factor;
+}
+
+static void print_tid(int threads) {
+    for (int tid = 0; tid < threads; ++tid)
+        printf("tid: %d\n", tid);
 }
 
 int hipModuleLoadData(void **module, const char *code) {
@@ -108,8 +137,12 @@ int hipModuleLaunchKernel(const char *function, uint32_t gx, uint32_t gy, uint32
         return INVALID_VALUE;
     if (extra && *(size_t *)extra[3] != sizeof(struct arguments))
         return INVALID_VALUE;
+    if (!strcmp(function, "print_tid") == !!extra)
+        return INVALID_VALUE;
     if (extra)
-        scale_vector(extra[1]);
+        scale_vector(extra[1], (int)(gx * bx));
+    else
+        print_tid((int)bx);
     return SUCCESS;
 }
 

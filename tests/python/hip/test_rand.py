@@ -1,5 +1,8 @@
-"""The documentation's example of hipRAND with NumPy: on AMD's library as far as a machine without a device goes, to the end on a
-stand-in of memory that is the host's and of a generator that is C's."""
+"""The documentation's example of hipRAND with NumPy.
+
+On AMD's library as far as a machine without a device goes; to the end on a HIP device, NVIDIA's by the libraries of
+tests/hip_over_cuda, and on a stand-in of memory that is the host's and of a generator that is C's.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,6 @@ int hiprandDestroyGenerator(struct generator *it) { free(it); return 0; }
 """
 
 PROLOGUE = """
-import os
-os.environ["ENTREPOT_HIP_LIBRARY"] = "{folder}/libhip.so"
-os.environ["ENTREPOT_HIPRAND_LIBRARY"] = "{folder}/libhiprand.so"
 import numpy as np
 from entrepot import hip, hiprand
 from entrepot.hip import hip_check
@@ -95,13 +95,24 @@ except ValueError as error:
 """
 
 
-@pytest.mark.numpy
-@pytest.mark.parametrize("example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["device", "host"])
-def test_to_the_end_on_a_stand_in(tmp_path, example):
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory):
+    """The variables that name them."""
+    folder = tmp_path_factory.mktemp("stand_ins")
     for name, source in {"hip": RUNTIME, "hiprand": GENERATOR}.items():
-        (tmp_path / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / f"lib{name}.so", tmp_path / f"{name}.c"], check=True)
-    assert run(PROLOGUE.format(folder=tmp_path) + example) == "done"
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / f"lib{name}.so", folder / f"{name}.c"], check=True)
+    return {f"ENTREPOT_{name.upper()}_LIBRARY": str(folder / f"lib{name}.so") for name in ("hip", "hiprand")}
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize("where", ["stand-in", pytest.param("device", marks=pytest.mark.hip)])
+@pytest.mark.parametrize("example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["pi", "memory of the host"])
+def test_to_the_end(stand_ins, monkeypatch, where, example):
+    if where == "stand-in":
+        for variable, library in stand_ins.items():
+            monkeypatch.setenv(variable, library)
+    assert run(PROLOGUE + example) == "done"
 
 
 @pytest.mark.hip_library
