@@ -1,4 +1,4 @@
-"""The benchmarks' own words, and what they find of fragmentation, which no machine changes; times are measured by nobody's test."""
+"""The benchmarks' own words, and what they find of fragmentation, which no machine changes. Times are nobody's test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import weakref
 from pathlib import Path
 
 import pytest
-
 from benchmarks import fragmentation
 
 ROOT = Path(__file__).resolve().parents[2]
