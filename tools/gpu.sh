@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, interop, device, memory, kernel, check, sanitize and
-# sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves its table in
-# build/gpu/results, where the parts of several calls come together.
+# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, interop, device, memory, kernel, conformance, check,
+# sanitize and sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves
+# its table in build/gpu/results, where the parts of several calls come together.
 #
 # `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
 # PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have, all of it by default.
@@ -15,7 +15,7 @@ results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
 peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,mpi4py,nanobind
-parts=(${@:-build cpp hip interop device memory kernel check sanitize sanitize_python})
+parts=(${@:-build cpp hip interop device memory kernel conformance check sanitize sanitize_python})
 mkdir -p "$results"
 
 part_carry() {
@@ -77,6 +77,11 @@ part_memory() {
 
 part_kernel() {
     tests tests/python/kernel
+}
+
+# Writes the page of the documentation, which the tests of the next part look at.
+part_conformance() {
+    in_python "$python" tests/peers/conformance.py cuda && cp docs/conformance_cuda.md "$results"
 }
 
 part_check() {
