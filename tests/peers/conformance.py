@@ -272,7 +272,8 @@ What `entrepot check` finds in the libraries that Entrepot connects, and in Entr
 this page.
 
 A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
-says why in the command's own table. A crash is one of the clause's own process.
+says why in the command's own table. A crash is one of the clause's own process. Of an importer whose results speak no protocol a
+view is checked: `wrapped` is `tests/peers/wrapped.py`, `nanobind_arrays` an extension in `tests/interop`.
 
 {count} clauses:
 
