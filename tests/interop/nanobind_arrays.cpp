@@ -34,6 +34,7 @@ NB_MODULE(nanobind_arrays, m) {
                      [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.stride(i); }); })
         .def_prop_ro("dtype",
                      [](const Held &self) { return std::pair(int{self.array.dtype().code}, int{self.array.dtype().bits}); })
+        .def_prop_ro("device_type", [](const Held &self) { return self.array.device_type(); })
         .def_prop_ro("lanes", [](const Held &self) { return int{self.array.dtype().lanes}; })
         .def_ro("read_only", &Held::read_only)
         .def("give", [](const Held &self) { return self.array; });

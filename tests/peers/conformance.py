@@ -118,8 +118,6 @@ ON_CUDA = f"device='{CUDA}'"
 CUPY_MANAGED = "ndarray((3, 4), 'float32', cuda.MemoryPointer(cuda.ManagedMemory(48), 0))"
 CUPY_PINNED = "zeros_pinned((3, 4), 'float32')"
 NUMBA_ON_A_STREAM = "device_array((3, 4), 'float32', stream=stream())"
-CORE_DEVICE = "__import__('wrapped').core_device()"
-CORE_PINNED = "LegacyPinnedMemoryResource().allocate(48)"
 STRIDED_VIEW = "partial(__import__('cuda.core.utils').core.utils.StridedMemoryView.from_any_interface, stream_ptr=-1)"
 
 CUDA_TARGETS: tuple[Target, ...] = (
@@ -143,8 +141,9 @@ CUDA_TARGETS: tuple[Target, ...] = (
     target("numba-cuda", f"numba.cuda:{NUMBA_ON_A_STREAM}", "numba_cuda", "cuda"),
     target("numba-cuda", "numba.cuda:managed_array((3, 4), 'float32')", "numba_cuda", "cuda"),
     target("numba-cuda", "numba.cuda:as_cuda_array", "numba_cuda", "cuda", device=CUDA),
-    target("cuda.core", f"cuda.core:{CORE_DEVICE}.allocate(48)", "cuda_core", "cuda"),
-    target("cuda.core", f"cuda.core:{CORE_PINNED}", "cuda_core", "cuda"),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('')", "cuda_core", "cuda"),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('LegacyPinnedMemoryResource')", "cuda_core", "cuda"),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('ManagedMemoryResource')", "cuda_core", "cuda"),
     target("cuda.core", f"functools:{STRIDED_VIEW}", "cuda_core", "cuda", device=CUDA),
     target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi", "cuda", device=CUDA),
     target("nanobind", f"nanobind:{WRAPPED}.nanobind_array", "nanobind", "cuda", device=CUDA),
@@ -273,7 +272,8 @@ this page.
 
 A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
 says why in the command's own table. A crash is one of the clause's own process. Of an importer whose results speak no protocol a
-view is checked: `wrapped` is `tests/peers/wrapped.py`, `nanobind_arrays` an extension in `tests/interop`.
+view is checked: `wrapped` is `tests/peers/wrapped.py`, which makes some objects, too, and `nanobind_arrays` an extension in
+`tests/interop`.
 
 {count} clauses:
 

@@ -1,16 +1,19 @@
-"""Importers whose results speak no protocol, or one that nobody else understands: what they took is shown by a view of it."""
+"""Targets that take more words than a command line has. Of importers whose results speak no protocol, or one that nobody else
+understands, what they took is shown by a view of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
 
 class View:
     """Shows memory, and keeps what took it."""
 
-    def __init__(self, kept: Any, data: tuple[int, bool], shape: tuple[int, ...], typestr: str, strides: Any = None) -> None:
+    def __init__(self, kept: Any, attribute: str = "__array_interface__", **words: Any) -> None:
         self._kept = kept
-        self.__array_interface__ = {"data": data, "shape": shape, "typestr": typestr, "strides": strides, "version": 3}
+        setattr(self, attribute, {**words, "version": 3})
 
 
 def hip_device_array(obj: Any) -> View:
@@ -21,7 +24,7 @@ def hip_device_array(obj: Any) -> View:
         raise TypeError("it is shown what has the CUDA array interface alone")
     array = DeviceArray(obj)
     said = array.__cuda_array_interface__
-    return View(array, said["data"], said["shape"], said["typestr"])
+    return View(array, data=said["data"], shape=said["shape"], typestr=said["typestr"])
 
 
 def nanobind_array(obj: Any) -> View:
@@ -32,14 +35,21 @@ def nanobind_array(obj: Any) -> View:
     if held.lanes != 1:
         raise TypeError("vectors are nobody's elements here")
     code, bits = held.dtype
-    steps = tuple(stride * bits // 8 for stride in held.strides)
-    return View(held, (held.address, held.read_only), tuple(held.shape), f"<{'iuf??cb'[code]}{bits // 8}", steps)
+    return View(
+        held,
+        "__cuda_array_interface__" if held.device_type in CUDA else "__array_interface__",
+        data=(held.address, held.read_only),
+        shape=tuple(held.shape),
+        strides=tuple(stride * bits // 8 for stride in held.strides),
+        typestr=f"<{'iuf??cb'[code]}{bits // 8}",
+    )
 
 
-def core_device() -> Any:
-    """cuda.core's, which has to be the current one to be asked for memory."""
-    from cuda.core import Device
+def core_buffer(resource: str) -> Any:
+    """cuda.core's, of 48 bytes: of one of its resources, or of the device, which has to be the current one."""
+    from cuda import core
 
-    device = Device(0)
+    device = core.Device(0)
     device.set_current()
-    return device
+    source = getattr(core, resource)() if resource else device
+    return source.allocate(48, stream=device.default_stream)
