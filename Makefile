@@ -11,7 +11,7 @@
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests under ThreadSanitizer
-#   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp python"
+#   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp interop"
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
 SHELL := /bin/bash

@@ -222,8 +222,9 @@ def driver() -> ctypes.CDLL | None:
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))
-    library.driver_launch.restype = library.driver_hand_over.restype = ctypes.c_double
-    library.driver_launch.argtypes = [ctypes.c_uint64, ctypes.c_int]
+    for launch in (library.driver_launch, library.driver_launch_of_four):
+        launch.restype, launch.argtypes = ctypes.c_double, [ctypes.c_uint64, ctypes.c_int]
+    library.driver_hand_over.restype = ctypes.c_double
     library.driver_hand_over.argtypes = [ctypes.c_int]
     library.driver_work.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
     return library

@@ -111,6 +111,12 @@ extern "C" __global__ void strided_copy(const float *__restrict__ from, float *_
     if (i < rows && j < columns)
         to[i * to_row + j * to_column] = from[i * from_row + j * from_column];
 }
+extern "C" __global__ void four_arrays(const float *__restrict__ a, const float *__restrict__ b, const float *__restrict__ c,
+                                       float *__restrict__ out, L n) {
+    const L i = (L)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = a[i] + b[i] + c[i];
+}
 """
 
 NUMBA = """
@@ -377,6 +383,19 @@ def hand_written(name: str, work: Work) -> Peer:
     return lambda: launch(*arguments), ep.device(SELECTOR).queue.wait
 
 
+def cupy(name: str, work: Work) -> Peer | None:
+    """The same source, built and launched by CuPy."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    extents, local = _groups(work)
+    blocks = tuple(n // each for n, each in zip(extents, local, strict=True))
+    kernel = cupy.RawKernel(CUDA, name)
+    arguments = (*(cupy.asarray(each) for each in work.arguments), *work.tail)
+    return lambda: kernel(blocks[::-1], local[::-1], arguments), cupy.cuda.get_current_stream().synchronize
+
+
 def numba_cuda(name: str, work: Work) -> Peer | None:
     try:
         from numba import cuda
@@ -481,7 +500,8 @@ LAUNCH_MARGIN_NS = 600
 
 
 def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
-    """A launch of a compiled kernel with four arrays, not waited for. The driver's is `driver_launch` of benchmarks/cpp.
+    """A launch of a compiled kernel with four arrays, not waited for. The driver's is `driver_launch_of_four` of
+    benchmarks/cpp: as many parameters.
 
     Nobody else has had the arrays' queue. Into the shared one others may submit too, so each launch there records its event at
     once; the device's default queue is such a one as soon as an exchange has given it to somebody.
@@ -507,6 +527,7 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:
         module = triton_module(Path(folder))
         peers: dict[str, Callable[[], Peer | None]] = {
+            "CuPy": lambda: cupy("four_arrays", work),
             "Triton": lambda: triton("four_arrays", work, module),
             "Numba-CUDA": lambda: numba_cuda("four_arrays", work),
         }
@@ -515,13 +536,9 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
             if peer is not None:
                 sides[name] = of(peer[0])
     if driver is not None:
-        sides["driver"] = (lambda calls: driver.driver_launch(arrays[0].data_ptr, calls), nothing)
+        sides["driver"] = (lambda calls: driver.driver_launch_of_four(arrays[0].data_ptr, calls), nothing)
     ns = short_rounds_ns(sides, synchronize)
-    found = [
-        Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer])
-        for peer in ("Triton", "Numba-CUDA")
-        if peer in ns
-    ]
+    found = [Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer]) for peer in peers if peer in ns]
     if driver is not None:
         at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
         found.append(

@@ -1,4 +1,7 @@
-"""Pairs of statements timed by turns, so that a machine whose speed drifts slows both; medians, and the ratio between them."""
+"""Pairs of statements timed by turns, so that a machine whose speed drifts slows both; medians, and the ratio between them.
+
+Each side's least time stands beside its median: where the two are far apart, the machine had other work.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,11 @@ from typing import Any
 
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
+#: What a process does before its first pair, off the record: processors and devices that were idle are slow at first.
+WARM_UP_SECONDS = 2
 #: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
 SHORT_ROUNDS, CALLS = 400, 10
+WARM_UP_ROUNDS = 40
 
 
 @dataclass
@@ -46,6 +52,8 @@ class Result:
     peer_ns: float
     #: The ratio that a quarter of the rounds exceeded; 0 where nobody counted them.
     upper_ratio: float = 0.0
+    #: The least times of both sides; 0 where nobody kept them.
+    least_ns: tuple[float, float] = (0, 0)
 
     @property
     def ratio(self) -> float:
@@ -70,6 +78,21 @@ def _repetitions(timer: timeit.Timer) -> int:
     return max(1, round(number * SECONDS_A_ROUND / seconds))
 
 
+_is_warm = False
+
+
+def _warm_up(timers: Sequence[timeit.Timer]) -> None:
+    """Once a process."""
+    global _is_warm
+    if _is_warm:
+        return
+    _is_warm = True
+    end = time.perf_counter() + WARM_UP_SECONDS
+    while time.perf_counter() < end:
+        for timer in timers:
+            timer.timeit(1)
+
+
 def measure(pair: Pair) -> Result:
     """Medians over rounds in which each side is timed once."""
     return measure_together([pair])[0]
@@ -80,21 +103,23 @@ def measure_together(pairs: Sequence[Pair]) -> list[Result]:
     first = pairs[0]
     assert all(pair.ours == first.ours and pair.names is first.names for pair in pairs)
     timers = [timeit.Timer(statement, globals=first.names) for statement in (first.ours, *(pair.peer for pair in pairs))]
+    _warm_up(timers)
     numbers = [_repetitions(timer) for timer in timers]
     times: list[list[float]] = [[] for _ in timers]
-    for _ in range(first.rounds):
+    for _ in range(1 + first.rounds):
         for side, timer in enumerate(timers):
             if first.rest:
                 time.sleep(first.rest)
                 timer.timeit(1)  # what slept is awake again
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
-    ours, *peers = times
+    ours, *peers = (each[1:] for each in times)  # the first round warms up
     return [
         Result(
             pair,
             statistics.median(ours),
             statistics.median(theirs),
             statistics.quantiles([b / a for a, b in zip(ours, theirs, strict=True)])[2],
+            (min(ours), min(theirs)),
         )
         for pair, theirs in zip(pairs, peers, strict=True)
     ]
@@ -111,14 +136,14 @@ def calls_of(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
 
 
 def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict[str, float]:
-    """Medians of sides by turns, a few calls each; ``after`` follows each, off the clock."""
+    """Medians of sides by turns, a few calls each; ``after`` follows each, off the clock, as the first rounds are."""
     times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(SHORT_ROUNDS):
+    for _ in range(WARM_UP_ROUNDS + SHORT_ROUNDS):
         for name, (timed, before) in sides.items():
             before()
             times[name].append(timed(CALLS))
             after()
-    return {name: statistics.median(each) for name, each in times.items()}
+    return {name: statistics.median(each[WARM_UP_ROUNDS:]) for name, each in times.items()}
 
 
 def _process_seconds(statement: str, environment: dict[str, str]) -> float:
@@ -162,10 +187,11 @@ Topic = Callable[[], "list[Pair]"]
 
 
 def print_table(results: list[Result]) -> None:
-    print(f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9}")
+    print(f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9} {'least ns: ours, peer':>20}")
     for result in results:
+        least = "".join(f" {ns:>9,.0f}" if ns else " " * 10 for ns in result.least_ns)
         verdict = "  tied" if result.tied else "" if result.reached else "  MISSED"
         print(
             f"{result.pair.what:58} {result.ours_ns:>9,.0f} ns {result.peer_ns:>9,.0f} ns {result.ratio:>7.2f}× "
-            f"{result.pair.at_least:>8.2f}×{verdict}"
+            f"{result.pair.at_least:>8.2f}×{least}{verdict}"
         )

@@ -1,7 +1,7 @@
 """What a test needs is written on it as markers: hardware (host, sycl, cuda, hip) and peers (numpy, dpctl, …).
 
 A test whose need this machine cannot meet is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl`` turns such skips
-into failures, for machines that are known to have these things; CI names everything it has.
+into failures, those of ``pytest.importorskip`` too, for machines that are known to have these things; CI names everything it has.
 
 ``make test`` shares the tests out among processes. One that is marked ``alone`` measures times, or needs a kernel to be still
 running: no other process runs a test meanwhile.
@@ -14,6 +14,7 @@ import functools
 import gc
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,15 @@ def _cupy() -> str | None:
     return None if cupy.cuda.is_available() else "cupy is installed, but sees no CUDA device"
 
 
+def _numba_cuda() -> str | None:
+    absent = _module("numba.cuda")
+    if absent:
+        return absent
+    from numba import cuda
+
+    return None if cuda.is_available() else "numba-cuda is installed, but finds no CUDA device"
+
+
 def _hip_library() -> str | None:
     from entrepot import LibraryError, hip
 
@@ -71,6 +81,23 @@ def _bindgen() -> str | None:
     return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
 
+# The needs that are met by importing a module.
+MODULES = {
+    "numpy": "numpy",
+    "ml_dtypes": "ml_dtypes",
+    "dpctl": "dpctl",
+    "dpnp": "dpnp",
+    "torch": "torch",
+    "jax": "jax",
+    "tvm_ffi": "tvm_ffi",
+    "nanobind": "nanobind",
+    "mpi4py": "mpi4py.MPI",
+    "numba": "numba",
+    "triton": "triton",
+    "cuda_core": "cuda.core",
+    "hip_python": "rocm.bindings.hip",
+}
+
 # One row per marker: why what it names is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
@@ -78,26 +105,10 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cuda": lambda: _backend("cuda"),
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
+    "numba_cuda": _numba_cuda,
     "hip_library": _hip_library,
     "bindgen": _bindgen,
-    **{
-        name: functools.partial(_module, module)
-        for name, module in {
-            "numpy": "numpy",
-            "ml_dtypes": "ml_dtypes",
-            "dpctl": "dpctl",
-            "dpnp": "dpnp",
-            "torch": "torch",
-            "jax": "jax",
-            "tvm_ffi": "tvm_ffi",
-            "nanobind": "nanobind",
-            "mpi4py": "mpi4py.MPI",
-            "numba": "numba",
-            "triton": "triton",
-            "cuda_core": "cuda.core",
-            "hip_python": "rocm.bindings.hip",
-        }.items()
-    },
+    **{name: functools.partial(_module, module) for name, module in MODULES.items()},
 }
 
 
@@ -133,6 +144,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if need in required():
             pytest.fail(f"ENTREPOT_REQUIRE names {need}, but {reason}", pytrace=False)
         pytest.skip(f"{need}: {reason}")
+
+
+def _fail_if_required(report: pytest.CollectReport | pytest.TestReport) -> None:
+    """Of what ``pytest.importorskip`` skipped, in a module or in a test, that which is required."""
+    if not report.skipped or not isinstance(report.longrepr, tuple):
+        return
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    missing = re.match(r"could not import '([\w.]+)'", reason)
+    for need, module in {**MODULES, "cupy": "cupy"}.items():
+        if missing and need in required() and f"{missing[1]}.".startswith(f"{module}."):
+            report.outcome = "failed"
+            report.longrepr = f"ENTREPOT_REQUIRE names {need}, but {reason}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    outcome = yield
+    _fail_if_required(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    outcome = yield
+    _fail_if_required(outcome.get_result())
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -176,27 +211,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--device-memory", action="store_true", help="fail tests of CUDA that leave memory of the first device behind"
+        "--device-memory", action="store_true", help="fail tests of CUDA, HIP and SYCL that leave memory of any kind behind"
     )
 
 
 @pytest.fixture(autouse=True)
 def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With ``--device-memory``: what a test of CUDA takes of the default pool has come back when it is over."""
-    if not request.config.getoption("--device-memory") or request.node.get_closest_marker("cuda") is None:
+    """With ``--device-memory``: what a test of a device takes of the default pool, which has device, pinned and shared memory of
+    all of them, has come back when it is over."""
+    of_a_device = any(request.node.get_closest_marker(need) for need in ("cuda", "hip", "sycl"))
+    if not request.config.getoption("--device-memory") or not of_a_device:
         yield
         return
     from entrepot import memory
     from robustness.settling import settles
 
+    pool = memory.get_resource("host")
+
     def used() -> int:
-        pool = memory.get_resource("cuda:0")
         return int(pool.used_bytes + pool.waiting_bytes)
 
     before = used()
     yield
     request.node.funcargs.clear()  # which hold what other fixtures made
-    assert settles(lambda: used() <= before, True, seconds=2), f"{used() - before} bytes of cuda:0 are left"
+    assert settles(lambda: used() <= before, True, seconds=2), f"{used() - before} bytes of the pool are left"
 
 
 @pytest.fixture(scope="module", autouse=True)

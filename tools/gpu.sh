@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [build] [cpp] [hip] [python]; without arguments all of them, one after the other. Each part ends in minutes
-# and leaves its table in build/gpu/results, where the parts of several calls come together.
+# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, interop, device, memory, kernel, conformance, check,
+# sanitize and sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves
+# its table in build/gpu/results, where the parts of several calls come together.
+#
+# `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
+# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have, all of it by default.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,11 +13,23 @@ python=${PYTHON:-python3}
 build=build/gpu
 results=$build/results
 package=$PWD/$build/package
-parts=(${@:-build cpp hip python})
+carried=$PWD/build/carry
+peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,mpi4py,nanobind
+parts=(${@:-build cpp hip interop device memory kernel conformance check sanitize sanitize_python})
 mkdir -p "$results"
 
+part_carry() {
+    local headers
+    headers=$(printf '#include <%s>\n' doctest/doctest.h ffi.h | c++ -x c++ -M - | grep -oE '/\S+\.h') || return
+    mkdir -p "$carried/include/doctest" "$carried/lib"
+    cp $(grep '/doctest/doctest\.h$' <<<"$headers") "$carried/include/doctest" &&
+        cp $(grep -E '/ffi(target)?\.h$' <<<"$headers") "$carried/include" &&
+        cp "$(c++ -print-file-name=libffi_pic.a)" "$carried/lib"
+}
+
 part_build() {
-    cmake -S . -B "$build" -G Ninja -DPython_EXECUTABLE="$(command -v "$python")" -DENTREPOT_SYCL=OFF -DENTREPOT_TESTS=ON \
+    CMAKE_PREFIX_PATH=$carried${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH} cmake -S . -B "$build" -G Ninja \
+        -DPython_EXECUTABLE="$(command -v "$python")" -DENTREPOT_SYCL=OFF -DENTREPOT_TESTS=ON -DENTREPOT_BENCHMARKS=ON \
         ${GPU_CMAKE_ARGS:-} --log-level=NOTICE || return
     cmake --build "$build" || return
     rm -rf "$package"
@@ -36,19 +52,81 @@ part_hip() {
         "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python tests/contract tests/robustness}
 }
 
-part_python() {
-    # JAX would take most of the device's memory for itself.
-    XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,numpy} \
-        "$python" -m pytest -o minversion=7 -q ${PYTEST_ARGS:-tests/contract tests/interop tests/python/device tests/python/array \
-        tests/python/exchange tests/python/adapters tests/python/memory/test_resources.py tests/robustness/test_malformed.py \
-        tests/robustness/test_threads.py tests/robustness/test_out_of_memory.py tests/project/test_documents.py}
+# JAX would take most of the device's memory for itself.
+in_python() {
+    XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,$peers} "$@"
+}
+
+# Among as many processes as there are cores, up to eight, where pytest-xdist is installed.
+tests() {
+    local cores processes=()
+    cores=$(nproc)
+    "$python" -c "import xdist" 2>/dev/null && processes=(-n "$((cores < 8 ? cores : 8))")
+    in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" ${PYTEST_ARGS:-}
+}
+
+part_interop() {
+    tests tests/interop --matrix
+}
+
+part_device() {
+    tests tests/contract tests/python/device tests/python/array tests/python/exchange tests/python/adapters \
+        tests/python/test_c_interface.py tests/robustness tests/project/test_documents.py
+}
+
+part_memory() {
+    tests tests/python/memory
+}
+
+part_kernel() {
+    tests tests/python/kernel
+}
+
+# Writes the page of the documentation, which the tests of the next part look at.
+part_conformance() {
+    in_python "$python" tests/peers/conformance.py cuda && cp docs/conformance_cuda.md "$results"
+}
+
+part_check() {
+    tests tests/python/check tests/peers
+}
+
+# Tests provoke errors of the driver's calls, which are none of ours.
+sanitizer() {
+    local tool
+    tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer | tail -n 1)
+    "${tool:?compute-sanitizer is not here}" --target-processes application-only --error-exitcode 86 --report-api-errors no "$@"
+}
+
+# What ctest would run, and in which environment.
+command_of='
+import json, sys
+test, = json.load(sys.stdin)["tests"]
+print(*test["command"], *next(each["value"] for each in test["properties"] if each["name"] == "ENVIRONMENT"))'
+
+part_sanitize() {
+    local tests environment groups='*groups_share_local_memory*,*transpositions*,*shared memory*,*cooperative*,*clusters*'
+    read -r tests environment < <(ctest --test-dir "$build" -R 'backends_cuda$' --show-only=json-v1 | "$python" -c "$command_of")
+    local -x ENTREPOT_REQUIRE=cuda "${environment:?build comes first}"
+    sanitizer --tool memcheck --leak-check full "$tests" &&
+        sanitizer --tool racecheck "$tests" --test-case="$groups" &&
+        sanitizer --tool synccheck "$tests" --test-case="$groups"
+}
+
+# Times are not what they are without it, so none of the tests that are alone; and a child of a fork has no driver.
+part_sanitize_python() {
+    local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone") kernel=tests/python/kernel
+    in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \
+        tests/python/device/test_cuda.py -k "not Fork" &&
+        in_python sanitizer --tool racecheck "${tests[@]}" $kernel/test_groups.py $kernel/test_functions_of_groups.py \
+            $kernel/test_synchronisation.py $kernel/test_spaces.py
 }
 
 failed=()
 for part in "${parts[@]}"; do
     start=$SECONDS
     "part_$part" 2>&1 | tee "$results/$part.log" || failed+=("$part")
-    summary=$(grep -E "tests passed|tests failed| passed| failed|error:" "$results/$part.log" | tail -n 1)
+    summary=$(grep -E "tests passed|tests failed| passed| failed|error:|ERROR SUMMARY" "$results/$part.log" | tail -n 1)
     printf '%s\t%s s\t%s\n' "$part" "$((SECONDS - start))" "${summary:-done}" >"$results/$part.row"
 done
 echo

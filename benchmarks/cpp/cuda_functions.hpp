@@ -30,11 +30,15 @@ inline void check(CUresult code) {
     }
 }
 
-// nothing(pointer, pointer, float, unsigned)
+// nothing(pointer, pointer, float, unsigned), and with what our kernels of four arrays take, nothing_to_four(pointers, long long)
 inline constexpr char nothing_ptx[] = ".version 7.0\n"
                                       ".target sm_52\n"
                                       ".address_size 64\n"
                                       ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .f32 x, .param .u32 n) {\n"
+                                      "    ret;\n"
+                                      "}\n"
+                                      ".visible .entry nothing_to_four(.param .u64 a, .param .u64 b, .param .u64 c, "
+                                      ".param .u64 d, .param .u64 n) {\n"
                                       "    ret;\n"
                                       "}\n";
 

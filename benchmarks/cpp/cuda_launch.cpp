@@ -11,7 +11,7 @@ namespace {
 // In the context that is the current one, PyTorch's and CuPy's.
 struct Driver {
     CUstream first = nullptr, second = nullptr;
-    CUfunction nothing = nullptr;
+    CUfunction nothing = nullptr, nothing_to_four = nullptr;
     CUevent mark = nullptr;
     decltype(&::cuLaunchKernel) launch = DRIVER_FUNCTION(cuLaunchKernel);
     decltype(&::cuEventRecord) record = DRIVER_FUNCTION(cuEventRecord);
@@ -22,6 +22,7 @@ struct Driver {
         CUmodule module = nullptr;
         check(DRIVER_FUNCTION(cuModuleLoadData)(&module, nothing_ptx));
         check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing, module, "nothing"));
+        check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing_to_four, module, "nothing_to_four"));
         for (CUstream *stream : {&first, &second})
             check(DRIVER_FUNCTION(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
         check(DRIVER_FUNCTION(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
@@ -45,6 +46,10 @@ template <class Call> double nanoseconds(int calls, Call &&call) {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls;
 }
 
+double launches(CUfunction kernel, void **arguments, int calls) {
+    return nanoseconds(calls, [&] { check(driver().launch(kernel, 1, 1, 1, 128, 1, 1, 0, driver().first, arguments, nullptr)); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -54,8 +59,14 @@ __attribute__((visibility("default"))) double driver_launch(CUdeviceptr memory, 
     float x = 1;
     int n = 2;
     void *arguments[] = {&memory, &memory, &x, &n};
-    return nanoseconds(
-        calls, [&] { check(driver().launch(driver().nothing, 1, 1, 1, 128, 1, 1, 0, driver().first, arguments, nullptr)); });
+    return launches(driver().nothing, arguments, calls);
+}
+
+// The same with what a kernel of ours with four arrays takes: them, and the range.
+__attribute__((visibility("default"))) double driver_launch_of_four(CUdeviceptr memory, int calls) {
+    long long range = 16;
+    void *arguments[] = {&memory, &memory, &memory, &memory, &range};
+    return launches(driver().nothing_to_four, arguments, calls);
 }
 
 // The same of a hand-over there and back.

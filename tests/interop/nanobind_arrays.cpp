@@ -34,8 +34,15 @@ NB_MODULE(nanobind_arrays, m) {
                      [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.stride(i); }); })
         .def_prop_ro("dtype",
                      [](const Held &self) { return std::pair(int{self.array.dtype().code}, int{self.array.dtype().bits}); })
+        .def_prop_ro("device_type", [](const Held &self) { return self.array.device_type(); })
+        .def_prop_ro("lanes", [](const Held &self) { return int{self.array.dtype().lanes}; })
         .def_ro("read_only", &Held::read_only)
         .def("give", [](const Held &self) { return self.array; });
     m.def("take", [](nb::ndarray<> array) { return Held{std::move(array), false}; });
+    m.def("make", [] {
+        float *const numbers = new float[12]();
+        return nb::ndarray<nb::array_api, float>(
+            numbers, {3, 4}, nb::capsule(numbers, [](void *at) noexcept { delete[] static_cast<float *>(at); }));
+    });
     m.def("take_read_only", [](nb::ndarray<nb::ro> array) { return Held{nb::ndarray<>(array.handle()), true}; });
 }

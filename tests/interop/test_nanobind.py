@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
-import subprocess
-import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ import entrepot as ep
 from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
 from places import CUDA, HOST, Place
 
-nanobind = pytest.importorskip("nanobind")
+pytest.importorskip("nanobind")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.nanobind]
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
@@ -27,20 +24,14 @@ MORE_DTYPES = (*NUMPY_DTYPES, *"bfloat16 float8_e4m3fn float8_e5m2".split())
 
 @functools.cache
 def extension() -> Any:
-    """Built once a run, from the headers and sources of the nanobind that is installed."""
+    """Built once a run."""
+    from interop.nanobind_extension import build
+
     with tempfile.TemporaryDirectory() as folder:  # what is loaded stays without its file
-        return _built(Path(folder) / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}")
+        return _loaded(build(Path(folder)))
 
 
-def _built(module: Path) -> Any:
-    root = Path(nanobind.__file__).parent
-    headers = [root / "include", root / "ext" / "robin_map" / "include", sysconfig.get_path("include")]
-    sources = [Path(__file__).with_name("nanobind_arrays.cpp"), root / "src" / "nb_combined.cpp"]
-    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-DNDEBUG"]
-    built = subprocess.run(
-        [*command, *(f"-I{path}" for path in headers), *sources, "-o", module], capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stderr
+def _loaded(module: Path) -> Any:
     spec = importlib.util.spec_from_file_location("nanobind_arrays", module)
     assert spec and spec.loader
     made = importlib.util.module_from_spec(spec)

@@ -7,22 +7,27 @@ it. A library joins with its rows in TARGETS or CUDA_TARGETS, and what is known 
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import importlib.metadata
 import os
 import platform
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import entrepot
 from entrepot.check import Request, Result, check
 from entrepot.check.clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, PASSED, Outcome
 from entrepot.check.protocols import PROTOCOLS, every_clause
 
-DOCS = Path(__file__).parents[2] / "docs"
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
 SYCL, CUDA = "opencl:cpu", "cuda:0"
 
 
@@ -38,14 +43,37 @@ class Target:
     def text(self) -> str:
         """As the command line would have it."""
         options = [f"--device {self.request.device}"] * (self.request.device != "host") + ["--copies"] * self.request.copies
+        options += [f"--protocol {name}" for name in self.request.protocols]
         return " ".join([self.request.target, *options])
 
+    def check(self) -> Result:
+        bring("nanobind" in self.needs)
+        return check(self.request)
 
-def target(library: str, name: str, *needs: str, device: str = "host", copies: bool = False) -> Target:
-    return Target(library, Request(name, device=device, copies=copies), needs)
+
+@functools.cache
+def bring(nanobind: bool) -> None:
+    """Makes what targets import beside the libraries importable: wrapped.py, and an extension of ours that uses nanobind."""
+    if not nanobind:
+        sys.path.append(str(HERE))
+        return
+    bring(False)
+    sys.path.append(str(HERE.parent))
+    from interop.nanobind_extension import build
+
+    folder = tempfile.TemporaryDirectory()
+    sys.path.append(folder.name)
+    atexit.register(folder.cleanup)
+    build(Path(folder.name))
+
+
+def target(library: str, name: str, *needs: str, **words: Any) -> Target:
+    return Target(library, Request(name, **words), needs)
 
 
 NUMPY_MADE = "__import__('numpy').zeros((3, 4), 'float32')"
+HIP_TYPES = "rocm.bindings.util.types"
+EXTENSION, WRAPPED = (f"__import__('{name}')" for name in ("nanobind_arrays", "wrapped"))
 COPIER = "partial(__import__('dpctl.memory').memory.MemoryUSMShared, copy=True)"
 
 TARGETS: tuple[Target, ...] = (
@@ -71,6 +99,11 @@ TARGETS: tuple[Target, ...] = (
     target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi"),
     target("mpi4py", "mpi4py.MPI:buffer.allocate(48)", "mpi4py"),
     target("mpi4py", "mpi4py.MPI:buffer.frombuffer", "mpi4py"),
+    # Its capsules of one array share a tensor, whose deleter the clauses of DLPack would count for all of them.
+    target("nanobind", f"nanobind:{EXTENSION}.make()", "nanobind", protocols=("buffer",)),
+    target("nanobind", f"nanobind:{WRAPPED}.nanobind_array", "nanobind"),
+    target("HIP Python", f"{HIP_TYPES}:DeviceArray(bytearray(48))", "hip_python"),
+    target("HIP Python", f"{HIP_TYPES}:{WRAPPED}.hip_device_array", "hip_python"),
     target("dpctl", "dpctl.memory:MemoryUSMShared(48)", "dpctl", "sycl"),
     target("dpctl", "dpctl.memory:MemoryUSMDevice(48)", "dpctl", "sycl"),
     target("dpctl", "dpctl.memory:as_usm_memory", "dpctl", "sycl", device=SYCL),
@@ -82,6 +115,9 @@ TARGETS: tuple[Target, ...] = (
 )
 
 ON_CUDA = f"device='{CUDA}'"
+CUPY_MANAGED = "ndarray((3, 4), 'float32', cuda.MemoryPointer(cuda.ManagedMemory(48), 0))"
+CUPY_PINNED = "zeros_pinned((3, 4), 'float32')"
+NUMBA_ON_A_STREAM = "device_array((3, 4), 'float32', stream=stream())"
 STRIDED_VIEW = "partial(__import__('cuda.core.utils').core.utils.StridedMemoryView.from_any_interface, stream_ptr=-1)"
 
 CUDA_TARGETS: tuple[Target, ...] = (
@@ -91,17 +127,26 @@ CUDA_TARGETS: tuple[Target, ...] = (
     target("Entrepot", "entrepot:asarray", "cuda", device=CUDA),
     target("Entrepot", "entrepot:from_dlpack", "cuda", device=CUDA),
     target("PyTorch", "torch:zeros(3, 4, device='cuda')", "torch", "cuda"),
+    target("PyTorch", "torch:zeros(3, 4).pin_memory()", "torch", "cuda"),
     target("PyTorch", "torch:from_dlpack", "torch", "cuda", device=CUDA),
     target("PyTorch", "functools:partial(__import__('torch').as_tensor, device='cuda')", "torch", "cuda", device=CUDA),
     target("CuPy", "cupy:zeros((3, 4), 'float32')", "cupy", "cuda"),
+    target("CuPy", f"cupy:{CUPY_MANAGED}", "cupy", "cuda"),
+    target("CuPy", f"cupyx:{CUPY_PINNED}", "cupy", "cuda"),
     target("CuPy", "cupy:from_dlpack", "cupy", "cuda", device=CUDA),
     target("CuPy", "cupy:asarray", "cupy", "cuda", device=CUDA),
     target("JAX", "jax.numpy:zeros((3, 4))", "jax", "cuda"),
     target("JAX", "jax.numpy:from_dlpack", "jax", "cuda", device=CUDA),
-    target("numba-cuda", "numba.cuda:device_array((3, 4), 'float32')", "numba", "cuda"),
-    target("numba-cuda", "numba.cuda:as_cuda_array", "numba", "cuda", device=CUDA),
+    target("numba-cuda", "numba.cuda:device_array((3, 4), 'float32')", "numba_cuda", "cuda"),
+    target("numba-cuda", f"numba.cuda:{NUMBA_ON_A_STREAM}", "numba_cuda", "cuda"),
+    target("numba-cuda", "numba.cuda:managed_array((3, 4), 'float32')", "numba_cuda", "cuda"),
+    target("numba-cuda", "numba.cuda:as_cuda_array", "numba_cuda", "cuda", device=CUDA),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('')", "cuda_core", "cuda"),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('LegacyPinnedMemoryResource')", "cuda_core", "cuda"),
+    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('ManagedMemoryResource')", "cuda_core", "cuda"),
     target("cuda.core", f"functools:{STRIDED_VIEW}", "cuda_core", "cuda", device=CUDA),
     target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi", "cuda", device=CUDA),
+    target("nanobind", f"nanobind:{WRAPPED}.nanobind_array", "nanobind", "cuda", device=CUDA),
     target("mpi4py", "mpi4py.MPI:buffer.frombuffer", "mpi4py", "cuda", device=CUDA),
 )
 
@@ -168,6 +213,12 @@ DEFECTS: tuple[Defect, ...] = (
         "functools:partial(__import__('cuda.core",
         "dlpack.import.refuses-a-major-version",
     ),
+    Defect("has a key of its own, offset", "rocm.bindings.util.types:DeviceArray", "cai.export.known-keys"),
+    Defect("has the typestr 'B'", "rocm.bindings.util.types:DeviceArray", "cai.export.typestr"),
+    Defect("does not keep the object", "rocm.bindings.util.types:__import__('wrapped')", "cai.import.keeps-the-object"),
+    Defect("does not look at the version", "rocm.bindings.util.types:__import__('wrapped')", "cai.import.refuses-no-version"),
+    Defect("does not rename the capsule", "nanobind:__import__('wrapped')", "dlpack.import.renames-the-capsule"),
+    Defect("takes a tensor of another major version", "nanobind:__import__('wrapped')", "dlpack.import.refuses-a-major-version"),
     Defect("takes contiguous memory only", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.steps", NOT_APPLICABLE),
 )
 
@@ -220,7 +271,9 @@ What `entrepot check` finds in the libraries that Entrepot connects, and in Entr
 this page.
 
 A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
-says why in the command's own table. A crash is one of the clause's own process.
+says why in the command's own table. A crash is one of the clause's own process. Of an importer whose results speak no protocol a
+view is checked: `wrapped` is `tests/peers/wrapped.py`, which makes some objects, too, and `nanobind_arrays` an extension in
+`tests/interop`.
 
 {count} clauses:
 
@@ -255,7 +308,7 @@ class Page:
 
     def text(self) -> str:
         with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) // 2)) as at_once:
-            results = list(at_once.map(lambda row: (row, check(row.request)), self.targets))
+            results = list(at_once.map(lambda row: (row, row.check()), self.targets))
         clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
         machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {self.processor()}"
         words = {"title": self.title, "command": self.command, "machine": machine}

@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from entrepot.check import Result, check
+from entrepot.check import Result
 from entrepot.check.clauses import FAILED, PASSED
 from entrepot.check.protocols import every_clause
 from peers.conformance import CUDA_TARGETS, DEFECTS, PAGES, TARGETS, Defect, Page, Target, main, named, table
@@ -14,7 +14,7 @@ from peers.conformance import CUDA_TARGETS, DEFECTS, PAGES, TARGETS, Defect, Pag
 
 @functools.cache
 def result_of(row: Target) -> Result:
-    return check(row.request)
+    return row.check()
 
 
 def case(row: Target, *values: object, id: str) -> object:

@@ -1,12 +1,15 @@
-"""The benchmarks' own words; what they measure is measured by nobody's test."""
+"""The benchmarks' own words, and what they find of fragmentation, which no machine changes. Times are nobody's test."""
 
 from __future__ import annotations
 
+import collections
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
+from benchmarks import fragmentation
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "rocm", "numba")
@@ -40,3 +43,39 @@ def test_rows_of_absent_peers_are_named() -> None:
     assert every[0] == ("not measured: exchange, asarray(torch CPU): torch is not installed; `make bench PEERS=all` brings it")
     assert left_out(("torch",)) == left_out(PEERS, "exchange") == every[:1]
     assert left_out(()) == left_out(PEERS, "memory") == [""]
+
+
+#: Of what was in use at most, what our pool may have taken from the driver: little more than docs/concepts/memory.md says.
+RESERVED_AT_MOST = {"training": 1.08, "mixed": 1.3, "growing": 1.01}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("trace", fragmentation.TRACES)
+def test_our_pool_fragments_little(trace: str) -> None:
+    steps = fragmentation.TRACES[trace]()
+    found = fragmentation.replay(steps, fragmentation.ours("host"))
+    assert 1 <= found.peak / fragmentation.peak_used(steps) <= RESERVED_AT_MOST[trace]
+
+
+class KeepsEverySize:
+    """A cache that gives a block again for its own size alone, as pools did before they cut blocks."""
+
+    def __init__(self) -> None:
+        self.reserved = 0
+        self.free: collections.Counter[int] = collections.Counter()
+
+    def allocate(self, nbytes: int) -> object:
+        if self.free[nbytes]:
+            self.free[nbytes] -= 1
+        else:
+            self.reserved += nbytes
+        block = type("Block", (), {})()
+        weakref.finalize(block, self.free.update, [nbytes])
+        return block
+
+
+@pytest.mark.parametrize(("trace", "over"), [("training", 1.3), ("mixed", 5), ("growing", 50)])
+def test_a_replay_finds_fragmentation(trace: str, over: float) -> None:
+    steps, cache = fragmentation.TRACES[trace](), KeepsEverySize()
+    found = fragmentation.replay(steps, fragmentation.Allocator("by size", cache.allocate, lambda: cache.reserved))
+    assert found.peak > over * fragmentation.peak_used(steps)

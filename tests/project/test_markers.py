@@ -21,9 +21,9 @@ def run(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n")
     (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n")
 
-    def run(require: str) -> subprocess.CompletedProcess:
+    def run(require: str, *options: str) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider"],
+            [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options],
             cwd=tmp_path,
             env={**os.environ, "ENTREPOT_REQUIRE": require},
             capture_output=True,
@@ -50,6 +50,60 @@ def test_a_requirement_that_no_marker_has_is_refused(run):
     done = run("host,syckl")
     assert done.returncode == 4
     assert "ENTREPOT_REQUIRE names syckl" in done.stderr
+
+
+ABSENT = """
+import sys
+import pytest
+
+sys.modules["dpctl"] = None
+{}
+def test_it():
+    {}
+"""
+
+
+@pytest.mark.parametrize("where", ["module", "test"])
+def test_what_cannot_be_imported_is_skipped_and_fails_where_it_is_required(run, tmp_path, where):
+    lines = ('pytest.importorskip("dpctl.memory")', "pass")
+    (tmp_path / "test_it.py").write_text(ABSENT.format(*(lines if where == "module" else lines[::-1])))
+    said = "could not import 'dpctl.memory'"
+    for require in ("", "host"):
+        done = run(require)
+        assert done.returncode == (5 if where == "module" else 0) and "1 skipped" in done.stdout and said in done.stdout
+    done = run("dpctl")
+    assert done.returncode == (2 if where == "module" else 1)
+    assert f"ENTREPOT_REQUIRE names dpctl, but {said}" in done.stdout
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("kind", ["device", "host", "shared"])
+def test_memory_that_a_test_leaves_behind_is_an_error(run, tmp_path, kind):
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {CONFTEST.parent}\n")
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            f"""
+            import entrepot as ep
+            import pytest
+
+            left = []
+            pytestmark = pytest.mark.sycl
+
+            def test_it():
+                ep.zeros(1000, "uint8", device="opencl:cpu", kind="{kind}")
+
+            def test_that_keeps_some():
+                left.append(ep.zeros(1000, "uint8", device="opencl:cpu", kind="{kind}"))
+
+            def test_after_it():
+                pass
+            """
+        )
+    )
+    assert run("").returncode == 0
+    done = run("", "--device-memory")
+    assert done.returncode == 1
+    assert "3 passed, 1 error" in done.stdout and "1024 bytes of the pool are left" in done.stdout
 
 
 def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:

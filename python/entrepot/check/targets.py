@@ -85,8 +85,10 @@ def makes_exporters(function: Callable[..., Any]) -> bool:
 
 
 def versions_of(name: str) -> dict[str, str]:
-    """Distribution → version, of the module that a target is in; empty for modules of nobody's."""
-    top = name.partition(":")[0].partition(".")[0]
-    return {
-        dist: importlib.metadata.version(dist) for dist in sorted(set(importlib.metadata.packages_distributions().get(top, ())))
-    }
+    """Distribution → version, of the module that a target is in and of those that its expression imports; empty for modules of
+    nobody's."""
+    module, _, expression = name.partition(":")
+    found = importlib.metadata.packages_distributions()
+    modules = [module, *re.findall(r"__import__\(['\"]([\w.]+)['\"]", expression)]
+    distributions = {dist for each in modules for dist in found.get(each.partition(".")[0], ())}
+    return {dist: importlib.metadata.version(dist) for dist in sorted(distributions)}

@@ -199,6 +199,8 @@ def test_a_protocol_that_is_asked_for_has_to_be_spoken() -> None:
 
 def test_versions_are_those_of_the_distribution() -> None:
     assert check(Request("pytest:__name__.encode()")).versions == {"pytest": pytest.__version__}
+    imported = check(Request("builtins:__import__('pytest').__name__.encode()"))
+    assert imported.versions == {"pytest": pytest.__version__}, "what the expression imports"
 
 
 def test_an_importer_that_promises_a_copy_is_held_to_it() -> None:

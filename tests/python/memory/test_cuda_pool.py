@@ -183,6 +183,7 @@ def total() -> int:
     return int(torch.cuda.mem_get_info()[1])
 
 
+@pytest.mark.alone  # each takes most of the device's memory
 @pytest.mark.torch
 class TestBesideOtherPools:
     def test_what_we_cached_serves_ourselves_in_another_length(self) -> None:

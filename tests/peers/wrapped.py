@@ -1,0 +1,55 @@
+"""Targets that take more words than a command line has. Of importers whose results speak no protocol, or one that nobody else
+understands, what they took is shown by a view of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+
+class View:
+    """Shows memory, and keeps what took it."""
+
+    def __init__(self, kept: Any, attribute: str = "__array_interface__", **words: Any) -> None:
+        self._kept = kept
+        setattr(self, attribute, {**words, "version": 3})
+
+
+def hip_device_array(obj: Any) -> View:
+    """HIP Python's, of what has the CUDA array interface; of buffers its element type is 'B', whatever theirs is."""
+    from rocm.bindings.util.types import DeviceArray
+
+    if not hasattr(obj, "__cuda_array_interface__"):
+        raise TypeError("it is shown what has the CUDA array interface alone")
+    array = DeviceArray(obj)
+    said = array.__cuda_array_interface__
+    return View(array, data=said["data"], shape=said["shape"], typestr=said["typestr"])
+
+
+def nanobind_array(obj: Any) -> View:
+    """nanobind's, which an extension holds: what it gives again is the object itself."""
+    from nanobind_arrays import take
+
+    held = take(obj)
+    if held.lanes != 1:
+        raise TypeError("vectors are nobody's elements here")
+    code, bits = held.dtype
+    return View(
+        held,
+        "__cuda_array_interface__" if held.device_type in CUDA else "__array_interface__",
+        data=(held.address, held.read_only),
+        shape=tuple(held.shape),
+        strides=tuple(stride * bits // 8 for stride in held.strides),
+        typestr=f"<{'iuf??cb'[code]}{bits // 8}",
+    )
+
+
+def core_buffer(resource: str) -> Any:
+    """cuda.core's, of 48 bytes: of one of its resources, or of the device, which has to be the current one."""
+    from cuda import core
+
+    device = core.Device(0)
+    device.set_current()
+    source = getattr(core, resource)() if resource else device
+    return source.allocate(48, stream=device.default_stream)
