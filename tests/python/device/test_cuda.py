@@ -261,7 +261,7 @@ class TestFork:
         assert out == "True"
 
 
-@pytest.mark.skipif(sum(str(device).startswith("cuda") for device in ep.devices()) < 2, reason="there are not two CUDA devices")
+@pytest.mark.two_cuda
 class TestTwoDevices:
     @pytest.mark.parametrize("kind", KINDS)
     def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):

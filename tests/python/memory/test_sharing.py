@@ -27,7 +27,8 @@ pytestmark = pytest.mark.numpy
 
 HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
-every_device = pytest.mark.parametrize("device", [HOST, CUDA])
+SECOND = pytest.param("cuda:1", marks=pytest.mark.two_cuda)  # which is not the current device
+every_device = pytest.mark.parametrize("device", [HOST, CUDA, SECOND])
 TIMEOUT = 120
 
 
