@@ -139,6 +139,13 @@ def is_idle(stream: int) -> bool:
     return status == 0
 
 
+class DefaultStream:
+    """The legacy one, as a queue."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, LEGACY)
+
+
 class OnStream(Peer):
     """One whose work is the driver's, on the legacy default stream or on a stream of its own."""
 
