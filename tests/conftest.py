@@ -40,6 +40,13 @@ def _backend(*names: str) -> str | None:
     return f"there is no {' or '.join(names)} device here, only {', '.join(found) or 'none at all'}"
 
 
+def _two_cuda() -> str | None:
+    import entrepot as ep
+
+    count = sum(device.backend == "cuda" for device in ep.devices())
+    return None if count >= 2 else f"there are not two CUDA devices here, but {count}"
+
+
 def _module(name: str) -> str | None:
     """Why the module cannot be imported; None if it can."""
     try:
@@ -103,6 +110,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
     "sycl": lambda: _backend("opencl", "level_zero"),
     "cuda": lambda: _backend("cuda"),
+    "two_cuda": _two_cuda,
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
     "numba_cuda": _numba_cuda,

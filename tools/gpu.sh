@@ -47,14 +47,14 @@ part_hip() {
     local libraries=$PWD/$build/tests/hip_over_cuda
     export ENTREPOT_HIP_LIBRARY=$libraries/libhip_over_cuda.so ENTREPOT_HIPRTC_LIBRARY=$libraries/libhip_over_cuda.so
     export ENTREPOT_HIPRAND_LIBRARY=$libraries/libhiprand_over_cuda.so
-    ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip$" || return
-    PYTHONPATH=$package ENTREPOT_REQUIRE=hip,numpy \
+    ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip" || return
+    PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} ENTREPOT_REQUIRE=hip,numpy \
         "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python tests/contract tests/robustness}
 }
 
 # JAX would take most of the device's memory for itself.
 in_python() {
-    XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,$peers} "$@"
+    XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,$peers} "$@"
 }
 
 # Among as many processes as there are cores, up to eight, where pytest-xdist is installed.

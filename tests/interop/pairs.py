@@ -100,6 +100,12 @@ class Peer:
         """Puts the kernel of slow.py on the object's queue."""
         raise NotImplementedError
 
+    def make_slowly(self, place: Place) -> Any:
+        """An object whose first element is slow.RESULT once a kernel is done that is at work on it."""
+        obj = self.make(place)
+        self.start_slow_kernel(obj)
+        return obj
+
     def wait(self) -> None:
         """Until the peer has nothing to do; for ways that carry no order."""
 
@@ -406,15 +412,13 @@ def in_read_only(way: In, place: Place) -> None:
 def in_order(way: In, place: Place) -> None:
     other = ep.Queue(place.selector)
     for read in (values_of, lambda array: values_of(array.to(queue=other))):
-        obj = way.peer.make(place)
-        way.peer.start_slow_kernel(obj)
+        obj = way.peer.make_slowly(place)
         assert read(way.carry(obj)).ravel()[0] == slow.RESULT, "read before the peer's kernel was done"
 
 
 def in_at_once(way: In, place: Place) -> None:
-    obj = way.peer.make(place)
-    way.carry(obj)
-    way.peer.start_slow_kernel(obj)
+    way.carry(way.peer.make(place))  # what has to be loaded has been
+    obj = way.peer.make_slowly(place)
     array = way.carry(obj)
     assert not way.peer.is_idle(obj), "the call waited for the peer's kernel"
     values_of(array)

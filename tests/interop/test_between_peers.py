@@ -1,16 +1,22 @@
-"""From every peer to every other through one Array: one address, and the far end keeps the near one's memory alive."""
+"""From every peer to every other through one Array.
+
+One address, and the far end keeps the near one's memory alive. On CUDA, while a kernel of the near end is at work: nobody waits
+for it on the host, and the far end reads what it has written.
+"""
 
 from __future__ import annotations
 
 import importlib
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import entrepot as ep
+from interop import slow
 from interop.pairs import In, Out, Way, numbers
-from places import Place
+from places import CUDA, Place
 
 #: The rows of each peer are those of its own file; the builtins are everywhere.
 PEERS = {
@@ -18,7 +24,11 @@ PEERS = {
     "dpctl": [pytest.mark.sycl, pytest.mark.dpctl],
     "dpnp": [pytest.mark.sycl, pytest.mark.dpnp],
     "torch": [pytest.mark.torch],
+    "cupy": [pytest.mark.cuda, pytest.mark.cupy],
     "jax": [pytest.mark.jax],
+    "numba_cuda": [pytest.mark.cuda, pytest.mark.numba],
+    "cuda_core": [pytest.mark.cuda, pytest.mark.cuda_core],
+    "nanobind": [pytest.mark.nanobind],
     "tvm_ffi": [pytest.mark.tvm_ffi],
     "mpi4py": [pytest.mark.mpi4py],
     "builtin_buffers": [],
@@ -77,3 +87,52 @@ def test_memory_goes_from_one_to_the_other(near: str, far: str) -> None:
     ]
     if not any(handed_over):
         pytest.skip("no memory of the one may be given to the other: another place, or read-only and that would be forgotten")
+
+
+# ---------------------------------------------------------------- while a kernel is at work
+
+ON_CUDA = ("torch", "cupy", "jax", "numba_cuda", "cuda_core", "nanobind", "tvm_ffi")
+DEVICE = next(place for place in CUDA if place.kind == "device")
+
+
+class HasWaited(AssertionError):
+    """What it raises whose far end waits on the host by itself."""
+
+
+def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
+    """Those to device memory that say whose work comes first; of those that do not, the peer's own rows tell."""
+    try:
+        found = ways(peer, direction)
+    except pytest.skip.Exception:
+        return []
+    return [way for way in found if DEVICE in way.places and "order" not in way.cannot]
+
+
+def hand_overs() -> Iterator[Any]:
+    for near, far in itertools.product(ON_CUDA, repeat=2):
+        marks = [pytest.mark.cuda, *PEERS[near], *PEERS[far]]
+        routes = list(itertools.product(ordered_ways(near, In), ordered_ways(far, Out)))
+        for way_in, way_out in routes:
+            assert way_in.at_once, f"{near}: {way_in}"
+            assert way_out.at_once, f"{far}: {way_out}"
+            waits = way_out.cannot.get("at once")
+            expected = [pytest.mark.xfail(reason=waits.reason, raises=HasWaited, strict=True)] if waits else []
+            yield pytest.param(way_in, way_out, marks=marks + expected, id=f"{near}: {way_in} to {far}: {way_out}")
+        if not routes:
+            yield pytest.param(None, None, marks=marks, id=f"{near} to {far}")
+
+
+@pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
+def test_the_far_end_works_behind_the_near_one_and_nobody_waits(way_in: In | None, way_out: Out | None) -> None:
+    if way_in is None or way_out is None:
+        pytest.skip("there is no way that carries an order, as the peer's own rows say")
+    first = way_in.peer.make(DEVICE)
+    way_in.peer.wait()
+    way_out.peer.values(way_out.carry(way_in.carry(first)))  # what has to be loaded has been
+    source = way_in.peer.make_slowly(DEVICE)
+    seen = way_out.carry(way_in.carry(source))
+    has_waited = way_in.peer.is_idle(source)
+    assert way_out.peer.view(seen).address == way_in.peer.view(source).address, "copied"
+    assert way_out.peer.values(seen).ravel()[0] == slow.RESULT, "read before the near end's kernel was done"
+    if has_waited:
+        raise HasWaited("somebody waited on the host for the near end's kernel")

@@ -13,19 +13,25 @@ import pytest
 import cuda_kernels
 import entrepot as ep
 from cuda_streams import LEGACY
-from interop.pairs import NUMPY_DTYPES, Out, Peer, View, is_let_go, matrix, values_of, write_by_driver
-from places import CUDA, values
+from interop import driver_memory
+from interop.driver_memory import OnStream
+from interop.pairs import NUMPY_DTYPES, SHAPED, Cannot, In, Out, View, Way, is_let_go, matrix, values_of, write_by_driver
+from places import CUDA, Place, values
 
 core = pytest.importorskip("cuda.core")
 utils = pytest.importorskip("cuda.core.utils")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cuda, pytest.mark.cuda_core]
 
 
-@pytest.fixture(autouse=True)
-def device() -> Any:
+def current_device() -> Any:
     device = core.Device(0)
     device.set_current()
     return device
+
+
+@pytest.fixture(autouse=True)
+def device() -> Any:
+    return current_device()
 
 
 def numbers() -> ep.Array:
@@ -35,22 +41,24 @@ def numbers() -> ep.Array:
     return array
 
 
-class CudaCore(Peer):
+class CudaCore(OnStream):
     """Views, which are read by copies of ours once the stream that they were made for has come so far."""
 
     name = "cuda_core"
 
-    def __init__(self, *, own_stream: bool) -> None:
-        self.own_stream = own_stream
-
     @functools.cached_property
     def stream(self) -> Any:
-        core.Device(0).set_current()
-        return core.Device(0).create_stream() if self.own_stream else None
+        return current_device().create_stream()
 
     @property
     def number(self) -> int:
         return int(self.stream.handle) if self.own_stream else LEGACY
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return utils.StridedMemoryView.from_dlpack(driver_memory.producer(dtype, layout), stream_ptr=-1)
+
+    def make_read_only(self, place: Place) -> Any:
+        return utils.StridedMemoryView.from_dlpack(driver_memory.producer(read_only=True), stream_ptr=-1)
 
     def view(self, obj: Any) -> View:
         return View(obj.ptr, tuple(obj.shape), obj.strides and tuple(obj.strides), obj.readonly)
@@ -67,19 +75,67 @@ class CudaCore(Peer):
         return str(obj.dtype)
 
 
-def ways(peer: CudaCore) -> list[Out]:
-    name = "own stream" if peer.own_stream else "default stream"
+class Buffers(CudaCore):
+    """Runs of bytes, which belong to the stream that they were allocated on."""
+
+    def make(self, place: Place, dtype: str = "int8", layout: str = "whole") -> Any:
+        buffer = current_device().allocate(driver_memory.BYTES, stream=self.stream)
+        self.stream.sync()
+        driver_memory.put(int(buffer.handle), np.arange(24, dtype="int32"))
+        return buffer
+
+    def view(self, obj: Any) -> View:
+        return View(int(obj.handle), (obj.size,), read_only=False)
+
+    def values(self, obj: Any) -> np.ndarray:
+        return driver_memory.got(int(obj.handle), "int8", obj.size)
+
+    def write(self, obj: Any, value: int) -> None:
+        write_by_driver(int(obj.handle), value)
+
+    def expected(self, values: np.ndarray) -> np.ndarray:
+        return np.frombuffer(values.tobytes(), "int8")
+
+
+ON_DEVICE = [place for place in CUDA if place.kind == "device"]
+REACHABLE = [place for place in CUDA if place.kind != "host"]
+NO_STREAM = Cannot("what cuda.core gives by DLPack comes behind no stream", AssertionError)
+NO_OWN_STREAM = Cannot("the table of cuda.core's views says that their stream is the default one", AssertionError)
+NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot.lacks("they may be written", "read-only")
+
+
+def ways(peer: CudaCore) -> list[Way]:
+    name = peer.stream_name
+    by_table = {"order": NO_OWN_STREAM} if peer.own_stream else {}
+    by_dlpack = {"order": NO_STREAM}
     return [
-        Out(
-            f"StridedMemoryView.from_{protocol}(a), {name}",
+        In(f"asarray(view), {name}", peer, ep.asarray, ON_DEVICE, NUMPY_DTYPES, by_table, at_once=True),
+        In(
+            f"asarray(view, protocol='dlpack'), {name}",
             peer,
-            lambda array, protocol=protocol: VIEWS[protocol](array, peer.number),
-            [place for place in CUDA if place.kind == "device"],
+            lambda view: ep.asarray(view, protocol="dlpack"),
+            ON_DEVICE,
             NUMPY_DTYPES,
+            by_dlpack,
             at_once=True,
-        )
-        for protocol in VIEWS
+        ),
+        *(
+            Out(
+                f"StridedMemoryView.from_{protocol}(a), {name}",
+                peer,
+                lambda array, protocol=protocol: view_of(array, protocol, peer.number),
+                REACHABLE,
+                NUMPY_DTYPES,
+                at_once=True,
+            )
+            for protocol in VIEWS
+        ),
     ]
+
+
+def view_of(array: ep.Array, protocol: str, stream: int) -> Any:
+    current_device()  # whose event it is that one stream waits for
+    return VIEWS[protocol](array, stream)
 
 
 VIEWS = {
@@ -89,6 +145,17 @@ VIEWS = {
 
 
 WAYS = [way for own_stream in (False, True) for way in ways(CudaCore(own_stream=own_stream))]
+WAYS += [
+    In(
+        "asarray(buffer), own stream",
+        Buffers(own_stream=True),
+        ep.asarray,
+        ON_DEVICE,
+        ("int8",),
+        NO_BUFFER | {"order": NO_STREAM},
+        at_once=True,
+    )
+]
 
 test_pair = matrix(WAYS)
 

@@ -16,8 +16,10 @@ from interop.pairs import LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Wa
 from places import CUDA, Place
 
 cupy = pytest.importorskip("cupy")
+cupyx = pytest.importorskip("cupyx")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cupy]
 
+MORE_DTYPES = {"ml_dtypes": ("bfloat16", "float8_e4m3fn")}
 ON_DEVICE = [place for place in CUDA if place.kind != "host"]
 
 
@@ -74,6 +76,8 @@ class CuPy(Peer):
 
 NO_FLAG = "CuPy has no read-only arrays: what it makes of one may be written"
 WAITS = Cannot("CuPy waits on the host for the stream of CAI", AssertionError)
+NO_FLOAT8 = {"dtype float8_e4m3fn": Cannot("CuPy has no float8", (TypeError, ValueError, BufferError, RuntimeError))}
+NO_BFLOAT16 = {"dtype bfloat16": Cannot("CAI has no word for bfloat16", (TypeError, ValueError, BufferError, ep.ExchangeError))}
 
 
 def ways(peer: CuPy) -> list[Way]:
@@ -85,19 +89,57 @@ def ways(peer: CuPy) -> list[Way]:
         return carry_there
 
     name = "own stream" if peer.own_stream else "default stream"
-    cannot_make, cannot_take = Cannot.lacks(NO_FLAG, "read-only"), {"read-only": Cannot(NO_FLAG, AssertionError)}
-    by_cai = there(lambda x: ep.asarray(x, protocol="cai"))
+    cannot_make = Cannot.lacks(NO_FLAG, "read-only") | NO_FLOAT8
+    cannot_take = {"read-only": Cannot(NO_FLAG, AssertionError)} | NO_FLOAT8
     return [
-        In(f"asarray(x), {name}", peer, there(ep.asarray), ON_DEVICE, NUMPY_DTYPES, cannot_make, at_once=True),
-        In(f"asarray(x, protocol='cai'), {name}", peer, by_cai, ON_DEVICE, NUMPY_DTYPES, cannot_make, at_once=True),
-        Out(f"cupy.from_dlpack(a), {name}", peer, there(cupy.from_dlpack), ON_DEVICE, NUMPY_DTYPES, cannot_take, at_once=True),
+        In(
+            f"asarray(x), {name}",
+            peer,
+            there(ep.asarray),
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            cannot_make,
+            more_dtypes=MORE_DTYPES,
+            at_once=True,
+        ),
+        In(
+            f"asarray(x, protocol='dlpack'), {name}",
+            peer,
+            there(lambda x: ep.asarray(x, protocol="dlpack")),
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            cannot_make,
+            more_dtypes=MORE_DTYPES,
+            at_once=True,
+        ),
+        In(
+            f"asarray(x, protocol='cai'), {name}",
+            peer,
+            there(lambda x: ep.asarray(x, protocol="cai")),
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            cannot_make | NO_BFLOAT16,
+            more_dtypes=MORE_DTYPES,
+            at_once=True,
+        ),
+        Out(
+            f"cupy.from_dlpack(a), {name}",
+            peer,
+            there(cupy.from_dlpack),
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            cannot_take,
+            more_dtypes=MORE_DTYPES,
+            at_once=True,
+        ),
         Out(
             f"cupy.asarray(a), {name}",
             peer,
             there(cupy.asarray),
             ON_DEVICE,
             NUMPY_DTYPES,
-            cannot_take | {"at once": WAITS},
+            cannot_take | {"at once": WAITS} | NO_BFLOAT16,
+            more_dtypes=MORE_DTYPES,
             at_once=True,
         ),
     ]
@@ -122,3 +164,12 @@ def test_our_queues_are_its_streams() -> None:
     with cupy.cuda.ExternalStream(queue.__cuda_stream__()[1]):
         array = cupy.arange(4)
     assert ep.asarray(array, queue=queue).copy_to_host().numpy().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.cuda
+def test_its_pinned_memory_is_numpys() -> None:
+    theirs = cupyx.zeros_pinned((4, 6), "int32")
+    array = ep.asarray(theirs)
+    assert (array.data_ptr, array.kind) == (theirs.ctypes.data, "host")
+    ep.fill(array, 7).wait()
+    assert set(theirs.ravel().tolist()) == {7}

@@ -121,6 +121,33 @@ def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
     done.wait()
 
 
+@pytest.mark.cuda
+def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
+    """An MPI that knows CUDA delivers it. Another one crashes or refuses; it must not say that it has delivered it."""
+    program = """if True:
+        import entrepot as ep
+        from mpi4py import MPI
+
+        sent, received = (ep.full(1000, value, "int32", device="cuda:0") for value in (7, 0))
+        sent.queue.wait()
+        received.queue.wait()
+        MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
+        print("delivered", set(received.copy_to_host().numpy().tolist()))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    if done.returncode == 0:
+        assert done.stdout.strip() == "delivered {7}"
+    else:
+        assert "delivered" not in done.stdout
+        assert done.returncode < 0 or "MPI" in done.stderr or "Signal" in done.stderr, done.stderr
+
+
+@pytest.mark.cuda
+def test_who_has_no_such_mpi_asks_for_the_hosts_view_and_is_refused() -> None:
+    with pytest.raises(ep.ExchangeError, match="cannot be reached by the host; copy it"):
+        MPI.memory.frombuffer(ep.zeros(4, "int32", device="cuda:0").host())
+
+
 def devices_after(imports: str) -> str:
     """What is listed, and why there is no more, in a process that has done these imports."""
     code = f"{imports}\nprint(ep.devices())\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers, values_of
+from interop.driver_memory import DefaultStream, OnStream, producer
+from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
 from places import CUDA, HOST, Place
 
 pytest.importorskip("nanobind")
@@ -70,6 +71,19 @@ class Nanobind(Peer):
         return extension().take_read_only(whole)
 
 
+class NanobindCuda(OnStream, Nanobind):
+    """Device memory that somebody else gave the extension, and has made ready on the default stream: it names none."""
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return extension().take(producer(dtype, layout))
+
+    def make_read_only(self, place: Place) -> Any:
+        return extension().take_read_only(producer(read_only=True))
+
+    def values(self, obj: Any) -> np.ndarray:
+        return values_of(ep.asarray(obj.give(), queue=DefaultStream()))
+
+
 PEER = Nanobind()
 
 
@@ -77,9 +91,20 @@ def take(array: ep.Array) -> Any:
     return extension().take_read_only(array) if array.read_only else extension().take(array)
 
 
+def given(held: Any) -> ep.Array:
+    return ep.asarray(held.give())
+
+
+KNOWS_NO_STREAM = {"order": Cannot("nanobind's arrays know no stream", AssertionError)}
+
 WAYS = [
-    In("asarray(nb::ndarray)", PEER, lambda held: ep.asarray(held.give()), (HOST,), NUMPY_DTYPES),
-    Out("nb::ndarray(a)", PEER, take, (*HOST_ACCESSIBLE, *ON_DEVICE), MORE_DTYPES),
+    In("asarray(nb::ndarray)", PEER, given, (HOST,), NUMPY_DTYPES),
+    *(
+        In(f"asarray(nb::ndarray), {peer.stream_name}", peer, given, ON_DEVICE, MORE_DTYPES, KNOWS_NO_STREAM, at_once=True)
+        for peer in (NanobindCuda(), NanobindCuda(own_stream=True))
+    ),
+    Out("nb::ndarray(a)", PEER, take, HOST_ACCESSIBLE, MORE_DTYPES),
+    Out("nb::ndarray(a)", NanobindCuda(), take, ON_DEVICE, MORE_DTYPES, at_once=True),
 ]
 
 test_pair = matrix(WAYS)

@@ -1,4 +1,4 @@
-"""numba-cuda: the CUDA array interface both ways."""
+"""numba-cuda: the CUDA array interface both ways, on the default stream and on one of the arrays' own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 import cuda_kernels
 import entrepot as ep
-from interop.pairs import NUMPY_DTYPES, Cannot, Out, Peer, View, matrix, values_of, write_by_driver
-from places import CUDA, values
+from interop.driver_memory import OnStream
+from interop.pairs import LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, View, matrix, numbers, values_of, write_by_driver
+from places import CUDA, Place, values
 
 if not hasattr(np, "row_stack"):
     np.row_stack = np.vstack  # NumPy 2.5 dropped it, and numba-cuda 0.30 looks for it
@@ -29,10 +30,27 @@ def address_of(device_array: Any) -> int:
     return device_array.__cuda_array_interface__["data"][0]
 
 
-class Numba(Peer):
-    """Device arrays over our memory, which are read by copies of ours."""
+class Numba(OnStream):
+    """Device arrays, which name no stream or the one that they are bound to, and are read by copies of ours."""
 
     name = "numba_cuda"
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        cuda = pytest.importorskip("numba.cuda")
+        content = numbers().astype(dtype)
+        part = LAYOUTS[layout](content, np.broadcast_to)
+        whole = cuda.to_device(content)
+        cuda.synchronize()  # the call returns before the device has the elements
+        interface = {
+            "version": 3,
+            "shape": part.shape,
+            "strides": part.strides,
+            "typestr": part.dtype.str,
+            "data": (address_of(whole) + part.ctypes.data - content.ctypes.data, False),
+        }
+        if self.own_stream:
+            interface["stream"] = self.number
+        return cuda.from_cuda_array_interface(interface, owner=whole)
 
     def view(self, obj: Any) -> View:
         return View(address_of(obj), obj.shape, tuple(stride // obj.dtype.itemsize for stride in obj.strides), False)
@@ -51,12 +69,24 @@ CANNOT_TAKE = {
 }
 
 
+CANNOT_MAKE = {
+    **Cannot.lacks("numba-cuda has no read-only arrays", "read-only"),
+    "broadcast strides": CANNOT_TAKE["broadcast strides"],
+}
+
+
 def as_cuda_array(array: ep.Array) -> Any:
     return pytest.importorskip("numba.cuda").as_cuda_array(array)
 
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
-WAYS = [Out("numba.cuda.as_cuda_array(a)", Numba(), as_cuda_array, ON_DEVICE, NUMPY_DTYPES, CANNOT_TAKE, at_once=True)]
+WAYS = [
+    *(
+        In(f"asarray(x), {peer.stream_name}", peer, ep.asarray, ON_DEVICE, NUMPY_DTYPES, CANNOT_MAKE, at_once=True)
+        for peer in (Numba(), Numba(own_stream=True))
+    ),
+    Out("numba.cuda.as_cuda_array(a)", Numba(), as_cuda_array, CUDA, NUMPY_DTYPES, CANNOT_TAKE, at_once=True),
+]
 
 test_pair = matrix(WAYS)
 
@@ -90,6 +120,23 @@ class TestIn:
         del array
         gc.collect()
         assert gone() is None
+
+    @pytest.mark.parametrize(("make", "kind"), [("mapped_array", "host"), ("managed_array", "shared")])
+    def test_arrays_that_the_host_reaches(self, cuda: Any, make: str, kind: str) -> None:
+        theirs = getattr(cuda, make)((4, 6), "int32")
+        theirs[:] = np.arange(24).reshape(4, 6)
+        array = ep.asarray(theirs, protocol="cai")
+        assert (array.data_ptr, array.kind, str(array.device)) == (theirs.ctypes.data, kind, "cuda:0")
+        assert values(array)[3].tolist() == list(range(18, 24))
+        ep.fill(array, 7).wait()
+        assert set(theirs.ravel().tolist()) == {7}
+
+    def test_pinned_arrays_are_numpys(self, cuda: Any) -> None:
+        theirs = cuda.pinned_array(6, "int32")
+        theirs[:] = 3
+        array = ep.asarray(theirs)
+        assert (array.data_ptr, array.kind) == (theirs.ctypes.data, "host")
+        assert array.numpy().tolist() == [3] * 6
 
     def test_its_streams_are_queues(self, cuda: Any) -> None:
         stream = cuda.stream()

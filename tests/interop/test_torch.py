@@ -49,6 +49,14 @@ class Torch(Peer):
         obj[0, 0] = value
 
 
+class TorchPinned(Torch):
+    """The host's tensors in pinned memory, which say that they are the CPU's."""
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype)).pin_memory()
+        return LAYOUTS[layout](whole, torch.broadcast_to)
+
+
 class TorchCuda(Torch):
     """On the current device, on the default stream or on one of its own; whoever writes waits, as its users would."""
 
@@ -167,6 +175,19 @@ def on_device(peer: TorchCuda) -> list[Way]:
     ]
 
 
+PINNED = [place for place in CUDA if place.kind == "host"]
+CANNOT_MAKE_PINNED = CANNOT_MAKE | Cannot.lacks("PyTorch's host waits for its own copies", "order")
+WAYS += [
+    In("asarray(t.pin_memory())", TorchPinned(), ep.asarray, PINNED, NUMPY_DTYPES, CANNOT_MAKE_PINNED),
+    In(
+        "asarray(t.pin_memory(), protocol='dlpack')",
+        TorchPinned(),
+        lambda t: ep.asarray(t, protocol="dlpack"),
+        PINNED,
+        NUMPY_DTYPES,
+        CANNOT_MAKE_PINNED,
+    ),
+]
 WAYS += [way for own_stream in (False, True) for way in on_device(TorchCuda(own_stream=own_stream))]
 
 test_pair = matrix(WAYS)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
-from places import Place, every_place
+from interop.driver_memory import OnStream, producer
+from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix, numbers, values_of
+from places import CUDA, Place, every_place
+from tensors import Legacy
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
@@ -49,6 +53,23 @@ class TvmFfi(Peer):
         ep.fill(ep.asarray(obj)[0, 0, ...], value).wait()
 
 
+class TvmFfiCuda(OnStream, TvmFfi):
+    """Device memory of somebody else's; functions work on the stream that is set."""
+
+    def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
+        return tvm_ffi.from_dlpack(producer(dtype, layout, form=Legacy))
+
+    def on(self) -> contextlib.AbstractContextManager[Any]:
+        return tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), self.number) if self.own_stream else contextlib.nullcontext()
+
+    def there(self, carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def carry_there(obj: Any) -> Any:
+            with self.on():
+                return carry(obj)
+
+        return carry_there
+
+
 PEER = TvmFfi()
 
 
@@ -66,10 +87,34 @@ CANNOT_TAKE = {
     "sub-devices": Cannot("DLPack has no word for a context; a.host() is the host's", ep.ExchangeError),
 }
 
+ON_DEVICE = [place for place in CUDA if place.kind == "device"]
+ELSEWHERE = [place for place in EVERYWHERE if place not in ON_DEVICE]
+ON_DEVICE_DTYPES = (*MORE_DTYPES, "complex64", "complex128")  # NumPy gives no complex ones by DLPack
+NO_CONTEXTS = {name: cannot for name, cannot in CANNOT_TAKE.items() if name != "sub-devices"}
+
+
+def on_device(peer: TvmFfiCuda) -> list[Way]:
+    name = peer.stream_name
+    return [
+        In(f"asarray(t), {name}", peer, peer.there(ep.asarray), ON_DEVICE, ON_DEVICE_DTYPES, CANNOT_MAKE, at_once=True),
+        Out(
+            f"tvm_ffi.from_dlpack(a), {name}",
+            peer,
+            peer.there(tvm_ffi.from_dlpack),
+            ON_DEVICE,
+            MORE_DTYPES,
+            NO_CONTEXTS,
+            at_once=True,
+        ),
+        Out(f"function(a), {name}", peer, peer.there(as_argument), ON_DEVICE, MORE_DTYPES, NO_CONTEXTS, at_once=True),
+    ]
+
+
 WAYS = [
     In("asarray(t)", PEER, ep.asarray, dtypes=MORE_DTYPES, cannot=CANNOT_MAKE),
-    Out("tvm_ffi.from_dlpack(a)", PEER, tvm_ffi.from_dlpack, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
-    Out("function(a)", PEER, as_argument, EVERYWHERE, MORE_DTYPES, CANNOT_TAKE),
+    Out("tvm_ffi.from_dlpack(a)", PEER, tvm_ffi.from_dlpack, ELSEWHERE, MORE_DTYPES, CANNOT_TAKE),
+    Out("function(a)", PEER, as_argument, ELSEWHERE, MORE_DTYPES, CANNOT_TAKE),
+    *(way for own_stream in (False, True) for way in on_device(TvmFfiCuda(own_stream=own_stream))),
 ]
 
 test_pair = matrix(WAYS)

@@ -1,14 +1,17 @@
-"""PyTorch's own tests of DLPack, run with Entrepot as the producer, and as the consumer.
+"""PyTorch's own tests of DLPack, run with Entrepot as the producer, and as the consumer, and those with numba-cuda, run with
+Entrepot between the two.
 
     python tests/peers/torch_suite.py PYTORCH/test [--side producer|consumer] [arguments of pytest]
 
-The tests are those of a checkout of PyTorch, whose packages have none; nothing of them is here.
+The tests are those of a checkout of PyTorch at the tag of the version that is installed, whose packages have none (of it,
+version.txt and the files below are enough); nothing of them is here.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,10 +21,12 @@ from exchanged import Judge, Replaced, main, pytest_run
 
 import entrepot as ep
 
-FILES = ("test_dlpack.py",)
+NUMBA = "test_numba_integration"
+FILES = {"producer": ("test_dlpack.py", f"{NUMBA}.py"), "consumer": ("test_dlpack.py",)}
 
 WORDS = "asks for the words of PyTorch's own refusals"
 SPECIAL = "the tensors are of sorts that only PyTorch has"
+OWN_DICT = "asks for what PyTorch's own dict has: version 2, and no stream"
 LEFT_OUT = {
     "producer": {
         "test_dlpack_cuda_per_thread_stream": "PyTorch refuses the per-thread stream, and Entrepot takes it",
@@ -33,6 +38,8 @@ LEFT_OUT = {
         "test_dlpack_tensor_on_different_device": "PyTorch refuses a device that is not the current one, and Entrepot takes it",
         "test_dlpack_export_": SPECIAL,
         "test_dlpack_unsupported_dtype_error": SPECIAL,
+        f"{NUMBA}.py::TestNumbaIntegration::test_cuda_array_interface": OWN_DICT,
+        f"{NUMBA}.py::TestNumbaIntegration::test_conversion_errors": SPECIAL,
         "float4": "four bits to an element: Entrepot has whole bytes only",
     },
     "consumer": {
@@ -71,7 +78,31 @@ def producing(make: Any) -> Any:
     return lambda *arguments, **keywords: make(*arguments, **keywords).as_subclass(Produced)
 
 
+def through(take: Any) -> Any:
+    """What takes memory of CUDA by CAI, given an Array of it."""
+
+    def taken(obj: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not hasattr(obj, "__cuda_array_interface__"):
+            return take(obj, *arguments, **keywords)
+        judge.exchanged += 1
+        return take(ep.asarray(obj), *arguments, **keywords)
+
+    return taken
+
+
+def replace_between(module: ModuleType) -> None:
+    """A tensor becomes numba-cuda's array, and its array a tensor."""
+    module.torch = Replaced(torch, as_tensor=through(torch.as_tensor), tensor=through(torch.tensor))  # type: ignore[attr-defined]
+    if hasattr(module, "numba"):  # where PyTorch's tests have found numba-cuda
+        numba = module.numba
+        cuda = Replaced(numba.cuda, as_cuda_array=through(numba.cuda.as_cuda_array))
+        module.numba = Replaced(numba, cuda=cuda)  # type: ignore[attr-defined]
+
+
 def replace_producer(module: ModuleType) -> None:
+    if module.__name__.rpartition(".")[2] == NUMBA:
+        replace_between(module)
+        return
     makers = {name: producing(getattr(torch, name)) for name in ("rand", "zeros")}
     module.torch = Replaced(torch, **makers)  # type: ignore[attr-defined]
     module.make_tensor = producing(module.make_tensor)  # type: ignore[attr-defined]
@@ -90,10 +121,18 @@ def replace_consumer(module: ModuleType) -> None:
 judge: Judge
 
 
+def require_tag(folder: Path) -> None:
+    """PyTorch's tests are of one version, as its refusals' words are."""
+    tagged = (folder.parent / "version.txt").read_text().strip()
+    if tagged.split(".")[:2] != torch.__version__.split(".")[:2]:
+        raise SystemExit(f"{folder}: the tests are of PyTorch {tagged}, and {torch.__version__} is installed")
+
+
 def run(side: str, arguments: Sequence[str]) -> tuple[int, Judge]:
     global judge
+    require_tag(Path(arguments[0]))
     judge = Judge(replace_producer if side == "producer" else replace_consumer, LEFT_OUT[side])
-    return pytest_run(judge, arguments[0], FILES, arguments[1:]), judge
+    return pytest_run(judge, arguments[0], FILES[side], arguments[1:]), judge
 
 
 if __name__ == "__main__":

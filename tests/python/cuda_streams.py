@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 LEGACY, PER_THREAD = 1, 2
 _NON_BLOCKING = 1
+_CLUSTER_LAUNCH = 120  # CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
 
 
 @functools.cache
@@ -20,6 +21,12 @@ def driver() -> ctypes.CDLL:
 
 def check(status: int) -> None:
     assert status == 0, f"error {status} of the driver"
+
+
+def has_clusters(device: int = 0) -> bool:
+    found = ctypes.c_int()
+    check(driver().cuDeviceGetAttribute(ctypes.byref(found), _CLUSTER_LAUNCH, device))
+    return found.value != 0
 
 
 @functools.cache

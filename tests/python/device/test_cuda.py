@@ -12,6 +12,7 @@ import time
 import pytest
 
 import entrepot as ep
+from cuda_streams import has_clusters
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
@@ -145,6 +146,28 @@ class TestRange:
         program.kernel("places")[(2, 64), (1, 32)](out, cooperative=True).wait()
         assert values(out)[1, 63] == 1063
 
+    def test_groups_of_a_cluster_know_each_other(self):
+        source = """extern "C" __global__ void rank(unsigned *out) {
+            unsigned rank = 0, size = 0;
+        #if __CUDA_ARCH__ >= 900
+            asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+            asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+        #endif
+            out[2 * blockIdx.x] = rank;
+            out[2 * blockIdx.x + 1] = size;
+        }"""
+        kernel, out = ep.Program(source, "cuda:0").kernel("rank"), ep.zeros((16, 2), "uint32", device="cuda:0")
+        launch = kernel[16 * 32, 32]
+        if not has_clusters():
+            with pytest.raises(ep.KernelError, match="cluster"):
+                launch(out, cluster=4)
+            return
+        for cluster, size in ((4, 4), ((2,), 2)):
+            launch(out, cluster=cluster).wait()
+            assert values(out).tolist() == [[group % size, size] for group in range(16)]
+        with pytest.raises(ep.KernelError):
+            launch(out, cluster=3)
+
 
 class TestProgram:
     def test_kernels_are_described(self, program):
@@ -261,7 +284,7 @@ class TestFork:
         assert out == "True"
 
 
-@pytest.mark.skipif(sum(str(device).startswith("cuda") for device in ep.devices()) < 2, reason="there are not two CUDA devices")
+@pytest.mark.two_cuda
 class TestTwoDevices:
     @pytest.mark.parametrize("kind", KINDS)
     def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):
@@ -324,3 +347,20 @@ class TestBesideTorch:
             assert torch.cuda.current_stream() == side
             assert torch.cuda.current_device() == 0
         assert (before + 1).sum().item() == 4
+
+
+class TestWithoutACompiler:
+    def test_strided_copies_and_fills_need_none(self):
+        """Their kernels came with us as PTX: a process that makes them has not opened NVRTC."""
+        out = fresh(
+            "import entrepot as ep, numpy as np\n"
+            "numbers = np.arange(24, dtype='int32').reshape(4, 6)\n"
+            "a, b = ep.empty((4, 6), 'int32', device='cuda:0'), ep.zeros((6, 4), 'int32', device='cuda:0')\n"
+            "ep.copy(a, numbers).wait(); ep.copy(b, a.T).wait()\n"
+            "assert (b.copy_to_host().numpy() == numbers.T).all()\n"
+            "c = ep.zeros((3, 5, 7), 'complex128', device='cuda:0')\n"
+            "ep.fill(c[::2, ::-2, 1:6:2], 3 + 4j).wait()\n"
+            "assert c.copy_to_host().numpy().sum() == (3 + 4j) * 2 * 3 * 3\n"
+            "print('nvrtc' in open('/proc/self/maps').read())"
+        )
+        assert out == "False"

@@ -14,8 +14,9 @@ import pytest
 import cuda_graphs
 import cuda_kernels
 import entrepot as ep
+import entrepot.kernel as kernels
 from cuda_graphs import Graph, capture
-from cuda_streams import LEGACY, Stream, driver
+from cuda_streams import LEGACY, Stream, driver, has_clusters
 from entrepot import memory
 from places import values
 
@@ -25,6 +26,14 @@ pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
 DEVICE = "cuda:0"
 MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 ADD = 'extern "C" __global__ void add(int *to, const int *from, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) to[i] += from[i]; }'  # noqa: E501
+
+
+@kernels.kernel
+def plus(to, source):
+    i = kernels.get_global_id(0)
+    to[i] += source[i]
+
+
 every_mode = pytest.mark.parametrize("mode", cuda_graphs.MODES.values(), ids=cuda_graphs.MODES)
 
 
@@ -97,6 +106,24 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert back.tolist() == list(range(100))
 
+    def test_kernels_written_in_python(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+        a, b = numbers(1), numbers(2)
+        plus[100](numbers(0), b).wait()  # compiled now
+        with capture(stream, mode) as graph:
+            plus[100](a, b, queue=queue)
+        graph.run(stream)
+        graph.run(stream)
+        assert content(a) == {5}
+
+    def test_groups_that_work_together(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+        kernel = ep.Program(ADD, DEVICE).kernel("add")
+        a, b, count = numbers(1), numbers(2), ep.Scalar(100, "int32")
+        with capture(stream, mode) as graph:
+            kernel[128, 32](a, b, count, queue=queue, cooperative=True)
+            kernel[128, 32](a, b, count, queue=queue, **({"cluster": 2} if has_clusters() else {}))
+        graph.run(stream)
+        assert content(a) == {5}
+
     def test_queues_fork_and_join_by_events(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b, other = numbers(1), numbers(2), ep.Queue(DEVICE)
         with capture(stream, mode) as graph:
@@ -159,6 +186,31 @@ class TestMemory:
         for _ in range(3):
             graph.run(stream)
         assert content(b) == {3}
+
+    @pytest.mark.parametrize("kind", ["host", "shared"])
+    def test_memory_that_the_host_reaches_belongs_to_it_as_well(
+        self, kind: str, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
+        a, b = numbers(1), numbers(0)
+        counted = memory.statistics(memory.pool())
+        with memory.use_resource(counted), capture(stream) as graph:
+            middle = ep.empty(100, "int32", queue=queue, kind=kind)
+            assert middle.kind == kind
+            ep.copy(middle, a, queue=queue)
+            add(b, middle, queue)
+            address = middle.data_ptr
+            del middle
+            gc.collect()
+            others = [ep.empty(100, "int32", device=DEVICE, kind=kind) for _ in range(8)]
+        with memory.use_resource(counted):
+            others += [ep.empty(100, "int32", queue=queue, kind=kind) for _ in range(8)]
+        assert address not in [other.data_ptr for other in others]
+        for _ in range(3):
+            graph.run(stream)
+        assert content(b) == {3}
+        graph.drop()
+        del others
+        assert settles(lambda: counted.current_bytes == 0)
 
     def test_the_graph_keeps_arrays_owners_and_kernels(self, stream: Stream, queue: ep.Queue) -> None:
         held, b = numbers(5), numbers(0)
@@ -233,12 +285,45 @@ REFUSED = {
     "event.wait": lambda queue, array: queue.record().wait(),
     "another queue's host": lambda queue, array: ep.fill(array, 1, queue=queue).wait(),
     "read by the host": lambda queue, array: array.to(queue=queue).copy_to_host().numpy(),
+    "moved to the host": lambda queue, array: array.to(queue=queue).to("host").numpy(),
     "a strided copy from the host": lambda queue, array: ep.copy(array, np.zeros(200, "int32")[::2], queue=queue),
     "a strided copy to the host": lambda queue, array: ep.copy(np.zeros(200, "int32")[::2], array, queue=queue),
 }
 
 
 class TestWhatIsNot:
+    def test_sharing_what_a_captured_queue_writes(self, stream: Stream, queue: ep.Queue) -> None:
+        with memory.use_resource(memory.shareable()):
+            array = numbers(1)
+        with capture(stream) as graph:
+            ep.fill(array, 5, queue=queue)
+            with pytest.raises(ep.DeviceError, match="captured"):
+                array.share()
+        graph.run(stream)
+        assert content(array.share().open()) == {5}
+
+    def test_times_of_captured_events(self, stream: Stream, queue: ep.Queue) -> None:
+        array = numbers(1)
+        with capture(stream) as graph:
+            start = queue.record()
+            ep.fill(array, 5, queue=queue)
+            with pytest.raises((ep.DeviceError, ValueError), match=r"captured|profiling"):
+                start.seconds_until(queue.record())
+        graph.run(stream)
+        assert content(array) == {5}
+
+    @pytest.mark.two_cuda
+    @every_mode
+    def test_a_copy_between_two_devices(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+        here, there = numbers(1), ep.full(100, 0, "int32", device="cuda:1")
+        there.queue.wait()
+        with capture(stream, mode) as graph:
+            ep.fill(here, 5, queue=queue)
+            with pytest.raises(ep.DeviceError, match="captured"):
+                ep.copy(there, here, queue=queue)
+        graph.run(stream)
+        assert (content(here), content(there)) == ({5}, {0})
+
     @every_mode
     @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
     def test_it_is_refused_by_name(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
@@ -304,6 +389,20 @@ def other_things() -> None:
 
 
 class TestWhatOthersCapture:
+    @every_mode
+    def test_sharing_and_opening_other_memory(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+        a = numbers(1)
+        with memory.use_resource(memory.shareable()):
+            shared = numbers(3)
+        handle = shared.share()
+        with capture(stream, mode) as graph:
+            ep.fill(a, 9, queue=queue)
+            opened = [shared.share().open(), handle.open()]
+        assert graph.status == 0
+        graph.run(stream)
+        assert content(a) == {9}
+        assert [content(each) for each in opened] == [{3}, {3}]
+
     @every_mode
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
     def test_nothing_of_ours_invalidates_it(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:

@@ -410,7 +410,7 @@ class Foreign:
         return self.stream.__cuda_stream__()
 
 
-@pytest.mark.skipif(sum(str(device).startswith("cuda") for device in ep.devices()) < 2, reason="there are not two CUDA devices")
+@pytest.mark.two_cuda
 class TestTwoDevices:
     def test_each_memory_goes_by_its_device(self) -> None:
         for number in (0, 1):

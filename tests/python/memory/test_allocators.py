@@ -330,3 +330,67 @@ class TestTorch:
                 pass
             """
         )
+
+
+@pytest.mark.two_cuda
+class TestOnTheSecondDevice:
+    """Each device has a resource of its own, and what is asked for on one comes from there, whichever is current."""
+
+    @pytest.fixture
+    def there(self) -> Iterator[memory.statistics]:
+        counted = memory.statistics(memory.pool())
+        memory.set_resource("cuda:1", counted)
+        yield counted
+        memory.set_resource("cuda:1", None)
+
+    @pytest.mark.cupy
+    def test_cupys_arrays(self, cupy: Any, numbers: memory.statistics, there: memory.statistics) -> None:
+        with cupy.cuda.Device(1):
+            array = cupy.arange(1000, dtype="float64")
+            assert there.current_bytes >= 8000
+            assert numbers.current_bytes == 0
+            assert float((array * 2).sum()) == 999_000
+            address = array.data.ptr
+        assert str(ep.asarray(array).device) == "cuda:1"
+        here = cupy.arange(1000)
+        assert numbers.current_bytes >= 8000
+        del array  # while the other device is current
+        assert there.current_bytes == 0
+        with cupy.cuda.Device(1):
+            assert cupy.empty(1000, "float64").data.ptr == address, "the same block again, on the same stream"
+        assert int(here.sum()) == 499_500
+
+    @pytest.mark.cupy
+    def test_cupys_streams(self, cupy: Any, there: memory.statistics) -> None:
+        with cupy.cuda.Device(1):
+            for value in range(20):
+                with cupy.cuda.Stream(non_blocking=True) as stream:
+                    array = cupy.full(100_000, value, "int32")
+                    stream.synchronize()
+                    assert int(array.sum()) == 100_000 * value
+                del array, stream
+        gc.collect()
+        memory.trim()
+        assert there.current_bytes == 0
+
+    @pytest.mark.torch
+    def test_torchs_tensors(self) -> None:
+        run(
+            """
+            import torch, entrepot as ep
+            from entrepot import memory
+            here, there = memory.statistics(memory.pool()), memory.statistics(memory.pool())
+            memory.set_resource("cuda:0", here)
+            memory.set_resource("cuda:1", there)
+            ep.allocators.use_in_torch()
+            tensor = torch.arange(1000, device="cuda:1", dtype=torch.float64)
+            assert torch.cuda.current_device() == 0
+            assert there.current_bytes >= 8000, there.current_bytes
+            assert here.current_bytes == 0, here.current_bytes
+            assert float((tensor * 2).sum()) == 999000
+            assert str(ep.asarray(tensor).device) == "cuda:1"
+            count = there.current_count
+            del tensor
+            assert there.current_count < count
+            """
+        )

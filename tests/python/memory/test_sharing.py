@@ -27,7 +27,8 @@ pytestmark = pytest.mark.numpy
 
 HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
-every_device = pytest.mark.parametrize("device", [HOST, CUDA])
+SECOND = pytest.param("cuda:1", marks=pytest.mark.two_cuda)  # which is not the current device
+every_device = pytest.mark.parametrize("device", [HOST, CUDA, SECOND])
 TIMEOUT = 120
 
 
@@ -237,6 +238,7 @@ class TestLifetime:
         assert (values(handle.open()) == 19).all()
 
     def test_nothing_is_left_when_all_let_go(self, device: str, other: Other) -> None:
+        """Of the host there are mappings and files of it, of a device its free memory: see TestCuda."""
         other.run("_ = None")
         before = (open_files(), shared_mappings())
         for _ in range(20):
@@ -471,18 +473,25 @@ def answer(handle: ep.ArrayHandle, answers: Any) -> None:
     ep.fill(array, 1).wait()
 
 
-def produce(handles: Any, leave: Any) -> None:
-    array = shareable(np.arange(10), "host")
+def produce(handles: Any, leave: Any, device: str) -> None:
+    array = shareable(np.arange(10), device)
     handles.put(array.share())
     leave.get(timeout=TIMEOUT)
 
 
 @pytest.mark.host
 class TestMultiprocessing:
-    @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-    def test_handles_go_to_workers_and_through_queues(self, method: str) -> None:
+    @pytest.mark.parametrize(
+        ("method", "device"),
+        [
+            *((method, "host") for method in ("spawn", "forkserver", "fork")),
+            # CUDA does not outlive a fork, but the fork server has not used it.
+            *(pytest.param(method, "cuda:0", marks=pytest.mark.cuda) for method in ("spawn", "forkserver")),
+        ],
+    )
+    def test_handles_go_to_workers_and_through_queues(self, method: str, device: str) -> None:
         context = multiprocessing.get_context(method)
-        array = shareable(np.arange(10), "host")
+        array = shareable(np.arange(10), device)
         answers = context.Queue()
         worker = context.Process(target=answer, args=(array.share(), answers))
         worker.start()
@@ -491,7 +500,7 @@ class TestMultiprocessing:
         assert values(array).tolist() == [1] * 10
 
         leave, handles = context.Queue(), context.Queue()
-        worker = context.Process(target=produce, args=(handles, leave))
+        worker = context.Process(target=produce, args=(handles, leave, device))
         worker.start()
         opened = handles.get(timeout=TIMEOUT).open()
         leave.put(None)
@@ -571,6 +580,68 @@ class TestCuda:
         assert watcher.run("_ = free()") - with_array > nbytes * 0.9
         watcher.end()
 
+    @pytest.mark.alone  # it measures what the whole device has in use
+    @pytest.mark.parametrize("device", [CUDA, SECOND])
+    def test_a_killed_owner_leaves_no_device_memory_behind(self, device: str) -> None:
+        nbytes = 1 << 30
+        owner, watcher = Other(), Other()
+        free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
+        handle = owner.run(
+            """
+            with memory.use_resource(memory.shareable()):
+                array = ep.empty(nbytes, "uint8", device=device)
+            ep.fill(array, 3).wait()
+            _ = array.share()
+            """,
+            nbytes=nbytes,
+            device=device,
+        )
+        array = handle.open()
+        owner.kill()
+        with_array = watcher.run(free, device=device)
+        assert values(array[-10:]).tolist() == [3] * 10
+        del array
+        gc.collect()
+        memory.trim()
+        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory went with the last who had it"
+        watcher.end()
+        owner.end()
+
+    @pytest.mark.alone
+    @pytest.mark.parametrize("device", [CUDA, SECOND])
+    def test_no_device_memory_is_left_when_all_let_go(self, device: str) -> None:
+        nbytes = 256 << 20
+        other = Other()
+        free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
+        values(shareable(np.zeros(10), device))
+        before = other.run(free, device=device)
+        for _ in range(8):
+            array = shareable(np.zeros(nbytes, "uint8"), device)
+            other.run("handle.open(); _ = None", handle=array.share())
+            del array
+        gc.collect()
+        memory.trim()
+        assert before - other.run("memory.trim()\n" + free, device=device) < nbytes, "the rounds leave their memory"
+        other.end()
+
+    def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
+        """Memory of IPC origin, by the files of virtual memory and by the driver's own handles: asked as somebody else's."""
+        tell = """
+            array = handle.open()
+            class Speaker:
+                __cuda_array_interface__ = array.__cuda_array_interface__
+            again = ep.asarray(Speaker())
+            _ = (str(again.device), again.kind, again.data_ptr == array.data_ptr, again.copy_to_host().numpy().tolist())
+        """
+        found = other.run(textwrap.dedent(tell), handle=shareable(np.arange(6), "cuda:0").share())
+        assert found == ("cuda:0", "device", True, [0, 1, 2, 3, 4, 5])
+        torch = pytest.importorskip("torch")
+        tensor = torch.arange(6, device="cuda")
+        torch.cuda.synchronize()
+        found = other.run(textwrap.dedent(tell), handle=ep.asarray(tensor)[2:].share())
+        assert found == ("cuda:0", "device", True, [2, 3, 4, 5])
+        other.run("del array, again, Speaker; _ = None")
+
     def test_a_fabric_handle_or_why_not(self) -> None:
         array = shareable(np.arange(3), "cuda:0")
         try:
@@ -616,11 +687,11 @@ class TestCuda:
 
 
 FREE = """
-def free():
+def free(number=0):
     driver = ctypes.CDLL("libcuda.so.1")
     available, all = ctypes.c_size_t(), ctypes.c_size_t()
     context = ctypes.c_void_p()
-    device = ctypes.c_int()
+    device = ctypes.c_int(number)
     assert driver.cuInit(0) == 0
     assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
     assert driver.cuCtxPushCurrent_v2(context) == 0

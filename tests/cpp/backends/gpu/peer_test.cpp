@@ -2,9 +2,11 @@
 #include "backends/gpu/code.hpp"
 
 #include "kernels.hpp"
+#include "required.hpp"
 #include "table.hpp"
 
 #include <numeric>
+#include <string>
 
 namespace entrepot::contract {
 namespace {
@@ -14,10 +16,12 @@ const Subject &subject() {
     return only;
 }
 
-// body(first, second), or a message where there is one device only.
+// body(first, second). Where there is one device only, CTest knows by the message that the suite is skipped, and where two are
+// required it is a failure.
 template <class Body> void with_two(Body &&body) {
     const std::vector<ep_device> devices = devices_of(subject());
     if (devices.size() < 2) {
+        REQUIRE_FALSE(is_required("two_" + std::string(gpu_table().name)));
         MESSAGE("skipped: the driver lists one device");
         return;
     }
@@ -26,6 +30,8 @@ template <class Body> void with_two(Body &&body) {
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("two devices");
 
 TEST_CASE("blocks are copied between devices by a queue of either, in order") {
     with_two([](const Bench &first, const Bench &second) {
@@ -127,5 +133,7 @@ TEST_CASE("each device works while the other's context is current") {
         CHECK(current_context() == static_cast<Native>(native));
     });
 }
+
+TEST_SUITE_END();
 
 }  // namespace entrepot::contract

@@ -1,0 +1,53 @@
+"""The page of the matrix on CUDA has a row for each way that there is, and no other, and a column for each check."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from interop.pairs import In, Out, Way, columns
+from interop.test_between_peers import PEERS
+from places import CUDA
+
+PAGE = Path(__file__).parents[2] / "docs" / "cuda_matrix.md"
+COMMAND = "pytest tests/interop --matrix"
+FIRST = ("library", "way", "memory")
+
+
+def table() -> list[list[str]]:
+    lines = [
+        line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|") and not line.startswith("|---")
+    ]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def ways_of(peer: str) -> list[Way]:
+    try:
+        return list(importlib.import_module(f"interop.test_{peer}").WAYS)
+    except pytest.skip.Exception as absent:
+        pytest.skip(str(absent))
+
+
+@pytest.mark.host
+@pytest.mark.numpy
+@pytest.mark.parametrize(
+    "peer", [pytest.param(peer, marks=[m for m in marks if m.name not in ("cuda", "cupy")]) for peer, marks in PEERS.items()]
+)
+def test_each_way_has_its_row(peer: str) -> None:
+    here = {(way.name, str(place)) for way in ways_of(peer) for place in way.places if place in CUDA}
+    there = {(way, place) for library, way, place, *_ in table()[1:] if library == peer}
+    assert there == here, f"print the page anew: {COMMAND}"
+
+
+@pytest.mark.host
+@pytest.mark.numpy
+def test_each_check_has_its_column() -> None:
+    asked = {name for way in (In, Out) for name, _ in columns(way("", None, print, CUDA, at_once=True), CUDA[0])}  # type: ignore[arg-type]
+    assert set(table()[0]) == {*FIRST, *(name for name in asked if not name.startswith("dtype ")), "dtypes"}
+
+
+def test_the_page_has_no_others() -> None:
+    assert {library for library, *_ in table()[1:]} <= set(PEERS)
+    assert COMMAND in PAGE.read_text(encoding="utf-8")
