@@ -207,6 +207,7 @@ void open_way(const Device &here, const PointerAttributes &there) {
 
 void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
                           const PointerAttributes &of_from, std::size_t bytes) {
+    queue.require_running("a copy between two devices by");  // the driver captures none
     open_way(queue.device(), of_to);
     open_way(queue.device(), of_from);
     const Reference<Context> in_to = primary_context(device_of(of_to.ordinal));

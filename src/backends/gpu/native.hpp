@@ -224,12 +224,12 @@ public:
     }
     // Records the event by which other threads know a per-thread stream, unless it is captured: then nothing of it runs.
     void mark();
+    void require_running(const char *what) const;  // refuses `what` of a queue that is being captured
 
 private:
     void require_own_thread() const;
     Event *last_mark();  // one reference; NULL: nothing was submitted
     void remember(Event &mark) noexcept;
-    void require_running(const char *what) const;
 
     std::atomic<bool> may_be_captured_;
     // A wait that was submitted keeps what the event meant then, so one is enough. Nobody may mark anew between the two: it is

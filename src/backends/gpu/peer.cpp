@@ -33,6 +33,7 @@ void Context::enable_peer(Device &peer) {
     if (!can_access(device, peer))
         refuse(EP_UNSUPPORTED, device.selector(), " has no way to the memory of ", peer.selector(),
                ": copy the data to the device that works on it");
+    const BesideCaptures beside;                              // it is of the context, and of no stream that is being captured
     Context *const of_peer = primary_context(peer).detach();  // kept: access ends with the context that it was granted by
     {
         const Current current(native);
