@@ -97,7 +97,7 @@ demo: install $(call group,test $(peers))
 
 test: TESTS := ON
 test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
-	ctest --test-dir build/wheel --output-on-failure
+	ctest --test-dir build/wheel --output-on-failure -j $(JOBS)
 	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: system-test
@@ -165,7 +165,7 @@ sanitize-address sanitize-thread: sanitize-%: $(call group,build)
 	tools/system_packages.sh compiler libffi doctest
 	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=$(WERROR) --log-level=NOTICE
 	cmake --build --preset $*
-	ctest --preset $*
+	ctest --preset $* -j $(JOBS)
 
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
 # leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away, from each
