@@ -67,6 +67,16 @@ def _hip_library() -> str | None:
     return None
 
 
+def _hiprand_library() -> str | None:
+    from entrepot import LibraryError, hiprand
+
+    try:
+        hiprand.hiprandGetVersion()
+    except LibraryError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 def _bindgen() -> str | None:
     return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
@@ -79,6 +89,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "hip": lambda: _backend("hip"),
     "cupy": _cupy,
     "hip_library": _hip_library,
+    "hiprand_library": _hiprand_library,
     "bindgen": _bindgen,
     **{
         name: functools.partial(_module, module)
