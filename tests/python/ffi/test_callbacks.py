@@ -10,6 +10,9 @@ import weakref
 
 import pytest
 
+import entrepot as ep
+from adapters.objects import Cai
+from entrepot.ffi import Pointer
 from ffi import sample
 from robustness.processes import run
 
@@ -123,6 +126,42 @@ def test_of_an_address_and_of_ctypes():
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert sample.apply(sample.binary(address), 7, 3) == 4
     assert sample.apply(sample.binary(function), 7, 3) == 4
+
+
+class Producer:
+    """Of DLPack, and of nothing else."""
+
+    def __dlpack__(self, **keywords):
+        return numbers.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return numbers.__dlpack_device__()
+
+
+numbers = ep.zeros(4, "float32")
+
+
+@pytest.mark.parametrize("source", [Cai(), Producer()], ids=["CAI", "DLPack"])
+def test_data_is_no_function(source):
+    words = r"a (Cai|Producer) stands for no function: None, an int, a ctypes pointer, "
+    assert int(Pointer(source))
+    with pytest.raises(TypeError, match=words):
+        sample.binary(source)
+    with pytest.raises(TypeError, match=rf"^keep\(\) argument 'function': {words}"):
+        sample.keep(source)
+    with pytest.raises(TypeError, match=words):
+        sample.apply(source, 1, 2)
+
+
+def test_what_a_function_may_be_at():
+    code = bytearray(b"\xc3")
+    assert int(sample.binary(code)) == int(Pointer(code)) == int(sample.binary(Pointer(code)))
+    assert int(sample.binary(None)) == 0 and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
+    function = sample.binary(code)
+    with pytest.raises(BufferError):
+        code.append(0)
+    del function
+    code.append(0)
 
 
 def test_from_threads_of_pythons():
