@@ -84,6 +84,7 @@ class TestStatuses:
 
 # Streams and events of the host: what was done with them is in `done`, a letter and a flag or a handle's last digit each.
 RUNTIME = """
+#include <pthread.h>
 #include <stdio.h>
 char done[1000];
 static long made;
@@ -100,7 +101,33 @@ int hipEventCreateWithFlags(void **event, unsigned flags) {
 }
 int hipStreamDestroy(void *stream) { note("destroy", (long)stream & 0xF); return 0; }
 int hipEventDestroy(void *event) { note("destroy", (long)event & 0xF); return 0; }
-int hipStreamSynchronize(void *stream) { note("synchronize", (long)stream & 0xF); return 0; }
+static pthread_t worker;
+static int has_worker;
+int hipStreamSynchronize(void *stream) {
+    note("synchronize", (long)stream & 0xF);
+    if (has_worker)
+        pthread_join(worker, 0);
+    has_worker = 0;
+    return 0;
+}
+static struct { void (*function)(void *); void (*callback)(void *, int, void *); void *stream, *data; } work;
+static void *do_work(void *unused) {
+    if (work.function)
+        work.function(work.data);
+    else
+        work.callback(work.stream, 700, work.data);
+    return unused;
+}
+int hipLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+    work.function = function, work.callback = 0, work.stream = stream, work.data = data;
+    has_worker = 1;
+    return pthread_create(&worker, 0, do_work, 0);
+}
+int hipStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data, unsigned flags) {
+    work.function = 0, work.callback = callback, work.stream = stream, work.data = data;
+    has_worker = 1;
+    return pthread_create(&worker, 0, do_work, 0) + flags;
+}
 int hipEventSynchronize(void *event) { note("synchronize", (long)event & 0xF); return 0; }
 int hipEventRecord(void *event, void *stream) { note("record", ((long)event & 0xF) * 10 + ((long)stream & 0xF)); return 0; }
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
@@ -166,6 +193,25 @@ except HipError as error:
 """,
         "event,flags=0 event,flags=0",
     ),
+    "functions of the host, on the runtime's own thread": (
+        """
+import threading
+one, seen, data = Stream(), [], bytearray(b"data")
+def note(*arguments):
+    seen.append((*arguments, threading.get_ident() != threading.main_thread().ident))
+function = hip.hipHostFn_t(note)
+hip.hip_check(hip.hipLaunchHostFunc(one, function, data))
+one.synchronize()
+callback = hip.hipStreamCallback_t(note)
+hip.hip_check(hip.hipStreamAddCallback(one, callback, None, 0))
+one.synchronize()
+(given, elsewhere), (stream, status, nothing, elsewhere_too) = seen
+assert ctypes.string_at(int(given), 4) == b"data" and elsewhere and elsewhere_too
+assert (stream, type(stream)) == (one.handle, type(one.handle)) and nothing is None
+assert status is hip.hipError_t.hipErrorIllegalAddress
+""",
+        "stream,flags=0 synchronize1 synchronize1",
+    ),
     "what was not made": (
         """
 for make in (lambda: Stream(2), lambda: Event(4)):
@@ -203,7 +249,7 @@ print(ctypes.c_char_p(ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL("{librar
 def runtime(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runtime")
     (folder / "hip.c").write_text(RUNTIME)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-pthread", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
     return folder / "libhip.so"
 
 
