@@ -39,9 +39,21 @@ SOURCES = [
     ("ListOfBytes", "[b'a', b'b', b'c']"),
     ("ListOfPointer", "[None, address, pointer_of_ours]"),
     ("PointerToInt", "[5]"),
+    ("PointerToUnsigned", "[5]"),
+    ("PointerToLong", "[5]"),
+    ("PointerToUnsignedLong", "[5]"),
+    ("PointerToInt64", "[5]"),
     ("PointerToUInt64", "[5]"),
     ("DeviceArray", "None"),
+    ("DeviceArray", "address"),
+    ("DeviceArray", "void_pointer"),
+    ("DeviceArray", "pointer_of_ours"),
     ("DeviceArray", "cai"),
+    ("CStr", "text_of_ours"),
+    ("ListOfBytes", "pointer_of_ours"),
+    ("ListOfPointer", "pointer_of_ours"),
+    ("ListOfInt", "pointer_of_ours"),
+    ("ListOfInt", "address"),
     ("HipModuleLaunchKernel_extra", "[number, real, void_pointer]"),
 ]
 
@@ -83,7 +95,7 @@ def pairs() -> list[Pair]:
         Pair(
             f"{name}({source})",
             f"adapter({source})",
-            f"peer({source.replace('pointer_of_ours', 'pointer_of_peer')})",
+            f"peer({source.replace('_of_ours', '_of_peer')})",
             EXTRA_AT_LEAST if name == "HipModuleLaunchKernel_extra" else AT_LEAST,
             {
                 **names,
@@ -91,6 +103,8 @@ def pairs() -> list[Pair]:
                 "peer": peer[name],
                 "pointer_of_ours": ours.Pointer(5),
                 "pointer_of_peer": peer["Pointer"](5),
+                "text_of_ours": ours.CStr(b"text"),  # HIP Python's looks for the end at once
+                "text_of_peer": peer["CStr"](b"text"),
             },
         )
         for name, source in sources

@@ -84,6 +84,26 @@ def _hip_library() -> str | None:
     return None
 
 
+def _hiprand_library() -> str | None:
+    from entrepot import LibraryError, hiprand
+
+    try:
+        hiprand.hiprandGetVersion()
+    except LibraryError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def _hipsparse_library() -> str | None:
+    from entrepot import LibraryError, hipsparse
+
+    try:
+        hipsparse.hipsparseGetVersion(None)
+    except LibraryError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 def _bindgen() -> str | None:
     return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
@@ -115,6 +135,8 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "cupy": _cupy,
     "numba_cuda": _numba_cuda,
     "hip_library": _hip_library,
+    "hiprand_library": _hiprand_library,
+    "hipsparse_library": _hipsparse_library,
     "bindgen": _bindgen,
     **{name: functools.partial(_module, module) for name, module in MODULES.items()},
 }

@@ -280,7 +280,7 @@ private:
         std::string text = taken(clang_getTypeSpelling(type));
         for (const char *opening : {"(*", "["})  // a pointer to a function, an array: the name stands inside
             if (const std::size_t at = text.find(opening); at != std::string::npos)
-                return text.insert(opening[0] == '(' ? at + 2 : at, name);
+                return text.insert(opening[0] == '(' ? at + 2 : at, opening[0] == '(' || text[at - 1] == ' ' ? name : " " + name);
         return text + (text.back() == '*' ? "" : " ") + name;
     }
 

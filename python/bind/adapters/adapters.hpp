@@ -32,6 +32,9 @@ struct Argument {
 };
 Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name);
 
+// The same where the type is a pointer to a function.
+Argument function_argument(PyObject *object, const char *function, const char *name);
+
 // A DeviceArray of `bytes` at an address which a native allocator returned; owns nothing.
 Reference device_array(void *address, std::size_t bytes);
 
@@ -44,6 +47,8 @@ void mark_freed(PyObject *object) noexcept;
 // The documented conversions of Pointer: None, an adapter, an int, a ctypes pointer, CAI, a buffer, whatever asarray takes. What
 // the object kept is let go when the new one is there. Throws as `argument` does, without the names.
 void become(PyObject *self, PyObject *object);
+// The same of a pointer to a function, which CAI and arrays are refused for.
+void become_function(PyObject *self, PyObject *object);
 // As many zeros, which go with the object. Throws MemoryError.
 void become_owner(PyObject *self, std::size_t bytes, std::size_t alignment = 16);
 // An address inside of what `owner` keeps; no owner: nobody's. `owner` counts as the collector's where it is an object (keep()).

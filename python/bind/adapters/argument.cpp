@@ -63,6 +63,20 @@ Reference pin_of(Argument &&argument, PyObject *object) {
     return argument.held && keeps_memory(object) ? pinned(object) : Reference();
 }
 
+Argument function_argument(PyObject *object, const char *function, const char *name) {
+    drain_released();
+    return with_subject(
+        [&] {
+            if (object == Py_None || is_adapter(object) || PyLong_Check(object))
+                return argument_of(object, pointer_type);
+            Reference adapter = blank(pointer_type);
+            become_function(adapter.get(), object);
+            void *const address = pointer_of(adapter.get())->address;
+            return Argument{address, std::move(adapter)};
+        },
+        function, "() argument '", name, "'");
+}
+
 Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name) {
     drain_released();
     return with_subject(

@@ -105,6 +105,8 @@ PyObject *kept_by(const entrepot_pointer &pointer) noexcept {
 
 void become(PyObject *self, PyObject *object) { set(self, target_of(object)); }
 
+void become_function(PyObject *self, PyObject *object) { set(self, target_of_function(object)); }
+
 void become_owner(PyObject *self, std::size_t bytes, std::size_t alignment) {
     OwnBlock block = new_block(bytes, alignment, {});
     set(self, {block.data, std::move(block.owner), static_cast<Py_ssize_t>(bytes), false});

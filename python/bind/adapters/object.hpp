@@ -98,6 +98,9 @@ Target target_of(PyObject *object);
 bool find_target(PyObject *object, Target &target);
 Target target_of_import(const Array &array);
 
+// Of a pointer to a function: the documented conversions without CAI, and without arrays of any protocol, which are data.
+Target target_of_function(PyObject *object);
+
 // Of host memory that the adapter knows the end of, from its address on; else -1.
 Py_ssize_t bytes_of(PyObject *adapter) noexcept;
 

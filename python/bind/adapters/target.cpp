@@ -235,6 +235,14 @@ Target target_of(PyObject *object) {
     return target_of_import(array_for(object));
 }
 
+Target target_of_function(PyObject *object) {
+    Target target;
+    if (find_plain(object, target) || find_buffer(object, target) || find_void_pointer(object, target))
+        return target;
+    throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name,
+                " stands for no function: None, an int, a ctypes pointer, an adapter, a contiguous buffer or a callable does");
+}
+
 void check_not_freed(PyObject *adapter) {
     PyObject *const root = root_of(adapter);
     if (!root || !(pointer_of(root)->flags & ENTREPOT_ADAPTER_FREED)) [[likely]]

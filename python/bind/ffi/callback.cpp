@@ -137,7 +137,7 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))  // ctypes' functions are both
             set_callable(made.get(), form, given);
         else
-            become(made.get(), given);
+            become_function(made.get(), given);
         return made.release();
     } catch (...) {
         raise_current();
@@ -180,12 +180,12 @@ PyObject *pointer_repr(PyObject *self) {
     if (object.target)
         return PyUnicode_FromFormat("<%s at %p: %R>", Py_TYPE(self)->tp_name, object.pointer.address, object.target->callable);
     return object.pointer.address ? PyUnicode_FromFormat("<%s at %p>", Py_TYPE(self)->tp_name, object.pointer.address)
-                                  : PyUnicode_FromFormat("<%s NULL>", Py_TYPE(self)->tp_name);
+                                  : PyUnicode_FromFormat("<%s at 0x0>", Py_TYPE(self)->tp_name);
 }
 
 constexpr const char *pointer_doc =
     "A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer "
-    "takes.\n\n"
+    "takes but for arrays (CAI, DLPack …), which are data.\n\n"
     "Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.";
 
 // make_callback(name, result, parameters, dict): a parameter is (name, form).

@@ -180,6 +180,12 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
+    if (callback_of(form.type)) {
+        Argument taken = function_argument(value, subject.owner, subject.name);
+        put(to, taken.address);
+        held = std::move(taken.held);
+        return;
+    }
     // What the class itself would take for fields' values is, as an argument, what Pointer takes.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, access,
                               subject.owner, subject.name);

@@ -372,7 +372,7 @@ PyObject *record_repr(PyObject *self) {
         const RecordLayout &fields = layout(self);
         const void *const address = pointer_of(self)->address;
         if (!address)
-            return PyUnicode_FromFormat("<%s NULL>", fields.name.c_str());
+            return PyUnicode_FromFormat("<%s at 0x0>", fields.name.c_str());
         if (pointer_of(self)->length < 1)  // whether there is a record at that address nobody knows
             return PyUnicode_FromFormat("<%s at %p>", fields.name.c_str(), address);
         Reference text = checked(PyUnicode_FromFormat("<%s at %p:", fields.name.c_str(), address));

@@ -29,7 +29,7 @@ const Rtc &newest_rtc();
 // The newest that compiles what the target takes.
 const Rtc &rtc_for(const Target &target);
 
-// The request's options and ours.
+// The request's options and ours. Refuses with EP_BUILD_FAILED what the compiler would not survive.
 Words all_options(const Rtc &rtc, const Request &request);
 
 // Whether the option brings in files, which may change without the request changing.

@@ -62,6 +62,48 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
 }
 
+// hipRTC of HIP 5.2 ends the process over an architecture that it does not know, by a free of what it never allocated. The
+// library that compiles for it is asked before; where that is not found, nothing is known.
+std::vector<std::string> known_architectures() {
+    std::vector<std::string> known;
+    void *const compiler = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);  // of all of HIP 5; never closed
+    if (compiler == nullptr)
+        return known;
+    const auto count_of = reinterpret_cast<int (*)(std::size_t *)>(dlsym(compiler, "amd_comgr_get_isa_count"));
+    const auto name_of = reinterpret_cast<int (*)(std::size_t, const char **)>(dlsym(compiler, "amd_comgr_get_isa_name"));
+    std::size_t count = 0;
+    if (count_of == nullptr || name_of == nullptr || count_of(&count) != 0)
+        return known;
+    for (std::size_t i = 0; i < count; ++i)
+        if (const char *name = nullptr; name_of(i, &name) == 0)  // "amdgcn-amd-amdhsa--gfx90a"
+            known.push_back(std::string(name).substr(std::string_view(name).rfind("--") + 2));
+    return known;
+}
+
+// Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed.
+bool dies_of_unknown_architectures() {
+    static const bool known = [] {
+        const auto version_of = reinterpret_cast<CUresult (*)(int *)>(dlsym(hip_library(), "hipRuntimeGetVersion"));
+        int version = 0;
+        return version_of != nullptr && version_of(&version) == CUDA_SUCCESS && version < 60'000'000;
+    }();
+    return known;
+}
+
+void check_architecture(const Rtc &rtc, const std::string &option) {
+    static const std::vector<std::string> known = known_architectures();
+    const std::size_t equals = option.find('=');
+    if (known.empty() || equals == std::string::npos)
+        return;
+    const std::string named = option.substr(equals + 1);
+    if (std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
+        return;
+    std::string all;
+    for (const std::string &each : known)
+        all += (all.empty() ? "" : ", ") + each;
+    refuse(EP_BUILD_FAILED, rtc.name(), " does not know the architecture '", named, "': it compiles for ", all);
+}
+
 // How options begin that bring in files: Clang's, of which hipRTC takes any.
 constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--imacros", "--sysroot",     "-cxx-isystem",
                                         "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
@@ -103,10 +145,14 @@ const Rtc &newest_rtc() {
 
 const Rtc &rtc_for(const Target &) { return newest_rtc(); }
 
-Words all_options(const Rtc &, const Request &request) {
+Words all_options(const Rtc &rtc, const Request &request) {
     Words options = request.options;
     if (std::none_of(options.begin(), options.end(), names_architecture))
         options.push_back("--offload-arch=" + request.target.architecture);
+    if (dies_of_unknown_architectures())
+        for (const std::string &option : options)
+            if (names_architecture(option))
+                check_architecture(rtc, option);
     return options;
 }
 

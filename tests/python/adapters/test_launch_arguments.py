@@ -6,9 +6,10 @@ import ctypes
 import gc
 import subprocess
 import weakref
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import entrepot as ep
@@ -85,16 +86,24 @@ simple = st.sampled_from(
         ctypes.c_wchar,
     ]
 )
-arrays = st.builds(lambda kind, count: kind * count, simple, st.integers(1, 5))
-members = st.recursive(
-    simple | arrays, lambda inner: st.builds(lambda fields: structure(*fields), st.lists(inner, min_size=1, max_size=4))
-)
-unions = st.builds(
-    lambda fields: type("Union", (ctypes.Union,), {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]}),
-    st.lists(members, min_size=1, max_size=3),
-)
-packed = st.builds(lambda fields: structure(*fields, pack=1), st.lists(simple, min_size=1, max_size=4))
-entries = simple | st.builds(lambda fields: structure(*fields), st.lists(members, min_size=1, max_size=4)) | unions | packed
+
+
+def union(*fields: type) -> type[ctypes.Union]:
+    return type("Union", (ctypes.Union,), {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]})
+
+
+def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
+    """Structures, packed ones and unions of some members, and structures with an array of one."""
+    fields = st.lists(inner, min_size=1, max_size=4)
+    return st.one_of(
+        st.builds(lambda each: structure(*each), fields),
+        st.builds(lambda each: union(*each), fields),
+        st.builds(lambda each, pack: structure(*each, pack=pack), fields, st.sampled_from([1, 2, 4])),
+        st.builds(lambda each, count: structure(each * count), inner, st.integers(1, 5)),
+    )
+
+
+entries = simple | composed(st.recursive(simple, composed, max_leaves=6))
 
 
 @given(st.lists(entries, min_size=1, max_size=12))
@@ -123,46 +132,49 @@ C_NAMES = {
 }
 
 
-def declared(kind: type, name: str) -> str:
-    """The declaration of a member of that type in C."""
-    if issubclass(kind, ctypes.Array):
-        return f"{declared(kind._type_, name)}[{kind._length_}]"
-    if issubclass(kind, ctypes.Structure):
-        return f"struct {{ {' '.join(declared(field, each) + ';' for each, field in kind._fields_)} }} {name}"
-    return f"{C_NAMES[kind]} {name}"
+class InC:
+    """Types as C declares them, each structure and union by a name of its own."""
+
+    def __init__(self) -> None:
+        self.definitions: list[str] = []
+
+    def member(self, kind: type, name: str) -> str:
+        if issubclass(kind, ctypes.Array):
+            return self.member(kind._type_, f"{name}[{kind._length_}]")
+        if issubclass(kind, ctypes.Structure | ctypes.Union):
+            return f"{self.defined(kind)} {name}"
+        return f"{C_NAMES[kind]} {name}"
+
+    def defined(self, kind: type) -> str:
+        fields = " ".join(self.member(field, each) + ";" for each, field in kind._fields_)
+        pack = getattr(kind, "_pack_", None)
+        word = "union" if issubclass(kind, ctypes.Union) else "struct"
+        text = f"{word} t{len(self.definitions)}"
+        packed = [f"#pragma pack(push, {pack})", "#pragma pack(pop)"] if pack else ["", ""]
+        self.definitions.append("\n".join([packed[0], f"{text} {{ {fields} }};", packed[1]]))
+        return text
 
 
-def test_entries_lie_where_a_c_compiler_puts_them(tmp_path):
-    """Two hundred structs of random members, the offsets printed by one compiled program."""
-    import random
-
-    choice = random.Random(5)
-    simple_kinds = list(C_NAMES)
-
-    def kind(depth: int) -> type:
-        which = choice.random()
-        if depth == 0 or which < 0.6:
-            return choice.choice(simple_kinds)
-        if which < 0.7:
-            return choice.choice(simple_kinds) * choice.randint(1, 4)
-        return structure(*(kind(depth - 1) for _ in range(choice.randint(1, 4))))
-
-    def entry() -> type:
-        made = kind(2)
-        return structure(made) if issubclass(made, ctypes.Array) else made
-
-    lists = [[entry() for _ in range(choice.randint(1, 8))] for _ in range(200)]
+def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
+    """Of the members of a struct each, and its size, as one compiled program prints them."""
+    types = InC()
     prints = []
-    for number, kinds in enumerate(lists):
-        fields = " ".join(declared(each, f"f{i}") + ";" for i, each in enumerate(kinds))
-        offsets = "".join(f'printf("%zu ", __builtin_offsetof(struct s{number}, f{i}));' for i in range(len(kinds)))
-        prints.append(f'struct s{number} {{ {fields} }}; {offsets} printf("%zu\\n", sizeof(struct s{number}));')
-    source = tmp_path / "offsets.c"
-    source.write_text("#include <stdio.h>\nint main(void) {\n" + "\n".join(prints) + "\nreturn 0;\n}\n")
-    subprocess.run(["cc", "-o", tmp_path / "offsets", source], check=True, timeout=120)
-    said = subprocess.run([tmp_path / "offsets"], check=True, capture_output=True, text=True, timeout=60).stdout
-    for kinds, line in zip(lists, said.splitlines(), strict=True):
-        *offsets, size = map(int, line.split())
+    for kinds in lists:
+        name = types.defined(structure(*kinds))
+        offsets = "".join(f'printf("%zu ", __builtin_offsetof({name}, f{i}));' for i in range(len(kinds)))
+        prints.append(f'{offsets} printf("%zu\\n", sizeof({name}));')
+    source = folder / "offsets.c"
+    source.write_text("\n".join(["#include <stdio.h>", *types.definitions, "int main(void) {", *prints, "return 0;", "}", ""]))
+    subprocess.run(["cc", "-o", folder / "offsets", source], check=True, timeout=120)
+    said = subprocess.run([folder / "offsets"], check=True, capture_output=True, text=True, timeout=60).stdout
+    return [[int(each) for each in line.split()] for line in said.splitlines()]
+
+
+@given(st.lists(st.lists(entries, min_size=1, max_size=8), min_size=1, max_size=16))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
+    """Unions, packed structures and what is made of them included; Hypothesis says which list it was."""
+    for kinds, (*offsets, size) in zip(lists, c_offsets(lists, tmp_path_factory.mktemp("c")), strict=True):
         found = arguments_in(HipModuleLaunchKernel_extra([filled(each) for each in kinds]))
         assert offsets_in(found, kinds) == offsets and len(found) == size, kinds
 

@@ -16,6 +16,9 @@ from adapters.objects import Cai, bytes_at, named
 from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, ListOfPointer, Pointer, PointerToInt
 from ffi import sample
 from interop import slow
+from tables import publish
+from tensors import READ_ONLY, Legacy, Versioned
+from tensors import Producer as TensorProducer
 
 pytestmark = pytest.mark.host
 
@@ -179,6 +182,50 @@ class TestConversions:
         gc.collect()
         assert int(pointer) == address and bytes_at(pointer, 4) == b"\7\0\0\0", "the memory is kept"
 
+    @pytest.mark.parametrize("form", [Legacy, Versioned], ids=["legacy", "versioned"])
+    def test_of_dlpack_either_kind_of_capsule_is_taken(self, form):
+        """A producer of 2020 knows no keyword; the tensor is given back once, when the pointer goes."""
+
+        class Old(TensorProducer):
+            def __dlpack__(self):
+                return self.capsule()
+
+        memory = (ctypes.c_float * 12)(1.5)
+        producer = (Old if form is Legacy else TensorProducer)(
+            ctypes.addressof(memory), form=form, byte_offset=4, shape=(11,), strides=None
+        )
+        pointer = Pointer(producer)
+        assert int(pointer) == ctypes.addressof(memory) + 4 and not pointer.is_read_only
+        assert producer.deleted == 0
+        del pointer
+        gc.collect()
+        assert producer.deleted == 1
+
+    def test_of_dlpack_read_only_memory_is_marked(self):
+        memory = (ctypes.c_float * 12)()
+        assert Pointer(TensorProducer(ctypes.addressof(memory), flags=READ_ONLY)).is_read_only
+
+    def test_of_dlpack_strided_memory_is_refused(self):
+        memory = (ctypes.c_float * 12)()
+        producer = TensorProducer(ctypes.addressof(memory), form=Legacy, shape=(3,), strides=(2,))
+        with pytest.raises(ValueError, match="strided"):
+            Pointer(producer)
+        assert producer.deleted == 1
+
+    def test_the_exchange_api_alone_is_enough(self):
+        """Of a type that has its table and no ``__dlpack__``: what comes by it cannot have come otherwise."""
+        memory = (ctypes.c_float * 12)()
+        kind, _ = publish(lambda: TensorProducer(ctypes.addressof(memory)))
+        tensor = kind()
+        producer, gone = tensor.producer, weakref.ref(tensor)
+        assert not hasattr(tensor, "__dlpack__")
+        pointer = Pointer(tensor)
+        del tensor
+        assert int(pointer) == ctypes.addressof(memory)
+        del pointer
+        gc.collect()
+        assert producer.deleted == 1 and gone() is None
+
     def test_what_has_as_c_void_p_is_what_that_says(self):
         class Foreign:
             def as_c_void_p(self):
@@ -218,6 +265,15 @@ class TestConversions:
 
         numbers = torch.arange(4)
         assert int(Pointer(numbers)) == numbers.data_ptr()
+
+    @pytest.mark.torch
+    def test_torch_comes_by_the_exchange_api(self, monkeypatch):
+        import torch
+
+        asked = []
+        monkeypatch.setattr(torch.Tensor, "__dlpack__", lambda self, **keywords: asked.append(keywords))
+        numbers = torch.arange(4)
+        assert int(Pointer(numbers)) == numbers.data_ptr() and asked == []
 
 
 class TestRefusals:

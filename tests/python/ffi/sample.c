@@ -1,4 +1,5 @@
 // A library to be called: a function for each way in which values go in and come out.
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,3 +112,41 @@ bool sleep_until_told(int milliseconds) {
 }
 // Whether there was a sleeper to be woken.
 bool tell_sleeper(void) { return asleep && (told = true); }
+// C's own threads, of which Python knows nothing until they call it.
+typedef struct {
+    pthread_t thread;
+    binary function;
+    int which, times, sum;
+} caller;
+static void *call_often(void *context) {
+    caller *const self = context;
+    for (int time = 0; time < self->times; ++time)
+        self->sum += self->function(self->which, time);
+    return 0;
+}
+// The sum of what all calls returned.
+int call_on_threads(binary function, int threads, int times) {
+    caller callers[64];
+    int sum = 0;
+    for (int which = 0; which < threads; ++which) {
+        callers[which] = (caller){.function = function, .which = which, .times = times};
+        if (pthread_create(&callers[which].thread, 0, call_often, &callers[which]))
+            abort();
+    }
+    for (int which = 0; which < threads; ++which) {
+        pthread_join(callers[which].thread, 0);
+        sum += callers[which].sum;
+    }
+    return sum;
+}
+static void *call_for_ever(void *context) {
+    const binary function = (binary)context;
+    for (int time = 0;; ++time)
+        function(0, time);
+}
+// They call until the process ends.
+void call_until_the_end(binary function, int threads) {
+    for (pthread_t thread; threads > 0; --threads)
+        if (pthread_create(&thread, 0, call_for_ever, (void *)function) || pthread_detach(thread))
+            abort();
+}

@@ -41,7 +41,7 @@ def _compiled() -> str:
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=folder) as own:
             made = Path(own) / library.name
-            subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-o", made, source], check=True)
+            subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-pthread", "-o", made, source], check=True)
             made.replace(library)
     return str(library)
 
@@ -246,6 +246,14 @@ def sleep_until_told(milliseconds: c_int) -> c_bool: ...
 
 @_library.function
 def tell_sleeper() -> c_bool: ...
+
+
+@_library.function
+def call_on_threads(function: Sync[binary], threads: c_int, times: c_int) -> c_int: ...
+
+
+@_library.function
+def call_until_the_end(function: binary, threads: c_int) -> None: ...
 
 
 @_library.function

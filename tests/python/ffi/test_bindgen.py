@@ -59,6 +59,14 @@ int make(box *out);
 int split(int whole, int *quotient, float *remainder);
 void draw(colour shade, unsigned char times);
 int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names);
+/**
+ * @param[in,out] seen   Read, and written anew.
+ * @param[out]    corner Written.
+ * @param[out]    room   As many bytes as there are.
+ * @param[out]    fixed  The documentation errs. */
+int ruled(const unsigned *few, const unsigned long *many, void *const *rows, const int *const *tables, int *seen,
+          crate_t *corner, char *room, const int *fixed);
+int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3]);
 int unknown(int *what);
 int written(void *to, size_t bytes);
 int printed(const char *format, ...);
@@ -76,6 +84,16 @@ SOURCE = """
 #include <string.h>
 int first(const char *text, size_t *length) { *length = strlen(text); return 0; }
 int unknown(int *what) { return ++*what; }
+int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names) {
+    return by_value.b + by_address->b + numbers[0] + names[0][0];
+}
+int ruled(const unsigned *few, const unsigned long *many, void *const *rows, const int *const *tables, int *seen,
+          crate_t *corner, char *room, const int *fixed) {
+    strcpy(corner->label, "abc");
+    strcpy(room, "xyz");
+    *seen = *tables[0] + 1;
+    return few[0] == 1 && many[0] == 1ul << 63 && !rows[0] && fixed[0] == 3;
+}
 """
 
 SETTINGS = """
@@ -124,6 +142,20 @@ def goods(folder):
     [
         "def first(text: In[CStr], length: Returned[c_size_t]) -> c_int:",
         "def make(out: Returned[box]) -> c_int:",
+        "def use(it: box, by_value: crate, by_address: In[crate], numbers: In[ListOfInt], names: InOut[ListOfBytes]) -> c_int:",
+        "    few: In[ListOfUnsigned],",
+        "    many: In[ListOfUnsignedLong],",
+        "    rows: In[ListOfPointer],",
+        "    tables: In[ListOfPointer],",
+        "    seen: InOut[ListOfInt],",
+        "    corner: Returned[crate],",
+        "    room: Out[Pointer],",
+        "    fixed: In[ListOfInt],",
+        "    numbers: InOut[ListOfLong],",
+        "    reals: InOut[Pointer],",
+        "    shades: InOut[ListOfInt],",
+        "    made: Returned[Pointer],",
+        "    with_length: InOut[ListOfInt],",
         "def unknown(what: InOut[ListOfInt]) -> c_int:",
         "def written(to: Out[Pointer], bytes: c_size_t) -> c_int:",
         "def chooser(it: box, which: colour) -> c_int:",
@@ -210,10 +242,46 @@ def test_no_line_is_too_long(folder, suffix):
 
 
 def test_what_no_rule_knows_is_reported(folder):
-    report = (folder / "goods.report").read_text()
-    assert "unknown.what: InOut[ListOfInt]" in report
-    assert "printed: left out" in report
-    assert "first" not in report
+    """And nothing else: what the settings, const or the documentation say is no guess."""
+    assert (folder / "goods.report").read_text().splitlines() == [
+        "make.out: Returned[box], allocated by the callee",
+        "use.names: InOut[ListOfBytes], for want of a rule",
+        "ruled.fixed: In[ListOfInt], though the documentation has it as out",
+        "unruled.numbers: InOut[ListOfLong], for want of a rule",
+        "unruled.reals: InOut[Pointer], for want of a rule",
+        "unruled.shades: InOut[ListOfInt], for want of a rule",
+        "unruled.made: Returned[Pointer], allocated by the callee",
+        "unruled.with_length: InOut[ListOfInt], for want of a rule",
+        "unknown.what: InOut[ListOfInt], for want of a rule",
+        "printed: left out, because it takes any number of arguments",
+        "build.made: Returned[shelf], allocated by the callee",
+        "look.else_where: InOut[Pointer], for want of a rule",
+    ]
+
+
+def test_a_declaration_is_shown_as_in_c(goods):
+    declared = "C: int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3])"
+    assert declared in " ".join(goods.unruled.__doc__.split())
+    assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
+
+
+def test_what_each_rule_takes(goods):
+    """Of C's own functions: the arguments are made as the rule says, and what C writes comes back or is the caller's."""
+    crate = goods.crate(label="abcd", b=7)
+    names = goods.ListOfBytes([b"one", b"two"])
+    assert goods.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
+    assert goods.use(None, crate, by_address=[crate][0], numbers=(1,), names=names) == 7 + 7 + 1 + ord("o")
+    with pytest.raises(TypeError, match=r"use\(\) argument 'by_value'"):
+        goods.use(None, 3, crate, [5], names)
+    with pytest.raises(OverflowError, match=r"use\(\) argument 'numbers': element 1"):
+        goods.use(None, crate, crate, [5, 2**31], names)
+    seen, room = goods.ListOfInt([10]), bytearray(4)
+    status, corner = goods.ruled([1, 2], [2**63], [None], [seen], seen, room, [3])
+    assert (status, seen[0], corner.label, room) == (1, 11, b"abc", b"xyz\0")
+    with pytest.raises(ValueError, match=r"ruled\(\) argument 'room': the memory of a bytes is read-only"):
+        goods.ruled([1], [2], [None], [seen], seen, b"1234", [3])
+    with pytest.raises(OverflowError, match=r"ruled\(\) argument 'few'"):
+        goods.ruled([-1], [2], [None], [seen], seen, room, [3])
 
 
 def test_the_module_does_what_the_header_says(goods):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 import threading
 import weakref
 
 import pytest
 
+import entrepot as ep
+from adapters.objects import Cai
+from entrepot.ffi import Pointer
 from ffi import sample
 from robustness.processes import run
 
@@ -124,7 +128,43 @@ def test_of_an_address_and_of_ctypes():
     assert sample.apply(sample.binary(function), 7, 3) == 4
 
 
-def test_from_a_thread_of_cs_own():
+class Producer:
+    """Of DLPack, and of nothing else."""
+
+    def __dlpack__(self, **keywords):
+        return numbers.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return numbers.__dlpack_device__()
+
+
+numbers = ep.zeros(4, "float32")
+
+
+@pytest.mark.parametrize("source", [Cai(), Producer()], ids=["CAI", "DLPack"])
+def test_data_is_no_function(source):
+    words = r"a (Cai|Producer) stands for no function: None, an int, a ctypes pointer, "
+    assert int(Pointer(source))
+    with pytest.raises(TypeError, match=words):
+        sample.binary(source)
+    with pytest.raises(TypeError, match=rf"^keep\(\) argument 'function': {words}"):
+        sample.keep(source)
+    with pytest.raises(TypeError, match=words):
+        sample.apply(source, 1, 2)
+
+
+def test_what_a_function_may_be_at():
+    code = bytearray(b"\xc3")
+    assert int(sample.binary(code)) == int(Pointer(code)) == int(sample.binary(Pointer(code)))
+    assert int(sample.binary(None)) == 0 and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
+    function = sample.binary(code)
+    with pytest.raises(BufferError):
+        code.append(0)
+    del function
+    code.append(0)
+
+
+def test_from_threads_of_pythons():
     results = []
     threads = [threading.Thread(target=lambda i=i: results.append(sample.apply(lambda a, b: a + b, i, i))) for i in range(8)]
     for thread in threads:
@@ -132,6 +172,39 @@ def test_from_a_thread_of_cs_own():
     for thread in threads:
         thread.join()
     assert sorted(results) == [2 * i for i in range(8)]
+
+
+def test_from_threads_of_cs_own():
+    """Python had no state of these threads; in a callback, and no longer, each is one of its threads like any."""
+    callers, names = set(), set()
+
+    def add(a, b):
+        callers.add(threading.get_native_id())
+        names.add(threading.current_thread().name.split("-")[0])
+        return 100 * a + b
+
+    assert sample.call_on_threads(add, 4, 25) == sum(100 * a + b for a in range(4) for b in range(25))
+    assert len(callers) == 4
+    assert threading.get_native_id() not in callers
+    assert names == {"Dummy"}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
+    reported = []
+    monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append((report.exc_type, threading.get_native_id())))
+    assert sample.call_on_threads(lambda a, b: 1 // b, 3, 2) == 3  # of b = 1 alone
+    assert [raised for raised, _ in reported] == [ZeroDivisionError] * 3
+    assert len({thread for _, thread in reported} - {threading.get_native_id()}) == 3
+
+
+def test_a_thread_of_cs_own_keeps_what_the_others_hold():
+    """An exception that is on its way in the thread which waits for C's is not another thread's."""
+    try:
+        raise KeyError("kept")
+    except KeyError as raised:
+        assert sample.call_on_threads(lambda a, b: sys.exc_info() == (None, None, None), 2, 2) == 4
+        assert sys.exc_info()[1] is raised
 
 
 @pytest.mark.parametrize("kept", ["f", "globals().setdefault('kept', f)"])
@@ -147,3 +220,32 @@ def test_c_calls_after_the_interpreters_end(kept):
     """)
         == "end"
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return a + b", "time.sleep(0.001); return 0", "locked.acquire(); return 0", "\n    while True: pass"],
+    ids=["that returns", "that sleeps", "that waits for good", "that never returns"],
+)
+def test_threads_of_cs_own_call_while_the_interpreter_ends(body):
+    """What the callable does then, it does no further: its thread rests, and the process ends as if it were not there."""
+    for _ in range(3):
+        assert (
+            run(f"""
+import sys, threading, time
+from ffi import sample
+locked, called = threading.Lock(), threading.Event()
+locked.acquire()
+def callback(a, b):
+    called.set(); {body}
+f = sample.binary(callback)
+sample.call_until_the_end(f, 4)
+called.wait()
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.1)  # the others ask for the GIL meanwhile
+sys.slow = Slow()
+print('end')
+""")
+            == "end"
+        )

@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from adapters.objects import Cai
 from entrepot.ffi import Pointer, Record
 from ffi import sample
 
@@ -121,7 +122,7 @@ class TestFields:
             _ = null.tag
         with pytest.raises(ValueError, match="NULL"):
             null.tag = 1
-        assert repr(null) == "<record NULL>"
+        assert repr(null) == "<record at 0x0>"
 
     def test_of_a_foreign_object(self):
         with pytest.raises((TypeError, AttributeError)):
@@ -139,6 +140,44 @@ class TestFields:
             point[2]
         x, y = point
         assert (x, y) == (1, 2)
+
+
+def numbers_at(address, **changes):
+    return Cai(**{"data": (address, False), "shape": (2,), "typestr": "<i4"} | changes)
+
+
+class TestAdapters:
+    """What a record is made of as an adapter, in place of values for its fields."""
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda memory: ctypes.addressof(memory),
+            lambda memory: ctypes.c_void_p(ctypes.addressof(memory)),
+            lambda memory: numbers_at(ctypes.addressof(memory)),
+            lambda memory: memory,
+            lambda memory: Pointer(memory),
+        ],
+        ids=["int", "c_void_p", "CAI", "buffer", "Pointer"],
+    )
+    def test_of_memory(self, make):
+        memory = (ctypes.c_int32 * 2)(3, 4)
+        source = make(memory)
+        point = sample.point.fromObj(source)
+        assert int(point) == ctypes.addressof(memory)
+        assert list(point) == [3, 4]
+        point.y = 7
+        assert list(memory) == [3, 7]
+
+    def test_a_function_takes_cai_for_records(self):
+        memory = (ctypes.c_int32 * 4)(1, 2, 3, 4)
+        seen = []
+        sample.visit(lambda context, at, count: seen.append(list(at)), None, numbers_at(ctypes.addressof(memory), shape=(4,)), 2)
+        assert seen == [[1, 2], [3, 4]]
+
+    def test_strided_cai_is_refused(self):
+        with pytest.raises(ValueError, match="strided"):
+            sample.point.fromObj(numbers_at(0x1000, strides=(8,)))
 
 
 class TestLifetimes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -108,6 +110,18 @@ extern "C" __global__ void scale_vector(float factor, float *x, int n) {
 """
 
 
+UNKNOWN_ARCHITECTURE = """
+from entrepot import hiprtc
+from entrepot.hip import hip_check
+prog = hip_check(hiprtc.hiprtcCreateProgram(b"// nothing\\n", b"empty", 0, None, None))
+print("created", flush=True)
+(err,) = hiprtc.hiprtcCompileProgram(prog, 1, [b"--offload-arch=gfx9999"])
+assert err
+assert hip_check(hiprtc.hiprtcGetProgramLogSize(prog)) > 1
+print("refused with words")
+"""
+
+
 class TestCompiler:
     @pytest.mark.parametrize("arch", [b"gfx90a", b"gfx906"])
     def test_compiles(self, arch):
@@ -136,6 +150,28 @@ class TestCompiler:
         assert b"error" in log
         with pytest.raises(HipError, match="HIPRTC_ERROR_COMPILATION"):
             hip_check((err,))
+
+    @pytest.mark.parametrize("arch", [b"gfx942", b"gfx9999"])
+    def test_the_refusal_of_an_architecture_carries_the_log(self, arch):
+        """HIP 5.2 knows no gfx942. It says so where an architecture that it knows stands before."""
+        if arch == b"gfx942" and hip_check(hip.hipRuntimeGetVersion()) >= 60_000_000:
+            pytest.skip("this hipRTC compiles for gfx942")
+        prog = hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"scale_vector", 0, None, None))
+        cflags = [b"--offload-arch=gfx90a", b"--offload-arch=" + arch]
+        (err,) = hiprtc.hiprtcCompileProgram(prog, len(cflags), cflags)
+        assert err == hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION
+        log = bytearray(hip_check(hiprtc.hiprtcGetProgramLogSize(prog)))
+        hip_check(hiprtc.hiprtcGetProgramLog(prog, log))
+        assert arch in log
+        hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
+
+    def test_an_unknown_architecture_alone(self):
+        """It is refused with words; only HIP 5.2 frees what it never allocated (amd_comgr_destroy_action_info) and dies of it."""
+        done = subprocess.run([sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60)
+        if hip_check(hip.hipRuntimeGetVersion()) < 50_300_000:
+            assert done.returncode != 0 and done.stdout == "created\n", done.stderr  # SIGABRT, or as a sanitizer ends a process
+        else:
+            assert done.stdout == "created\nrefused with words\n", done.stderr
 
 
 def test_text_of_errors():

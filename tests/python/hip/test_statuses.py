@@ -1,9 +1,17 @@
-"""Every function of the HIP runtime, called once here and once through HIP Python, on AMD's library without a device."""
+"""Every function of HIP and hipRTC, called once here and once through HIP Python, on AMD's library without a device.
+
+What is otherwise stands in the tables below, by name: whatever else comes to differ is red, and so is a row that holds no more.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import importlib
+import importlib.util
 import inspect
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,37 +22,126 @@ from entrepot import hip
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# What HIP Python answers where we have a status; each a defect of its own.
-THEIRS = {
-    "ValueError": "it makes an enum of what it has not set and C has not written",
-    "TypeError": "it takes an array whose length is another argument for one value, and has C write any number of them",
-    "RuntimeError: failed to dlsym": "it knows HIP 5's functions by HIP 6's names alone",
-    "AttributeError": "it has no such function",
+LIBRARIES = {"entrepot.hip": "rocm.bindings.hip", "entrepot.hiprtc": "rocm.bindings.hiprtc"}
+
+# The functions that have other arguments in HIP Python, and why; each is called there as it wants to be.
+OTHER_ARGUMENTS = {
+    "an array whose length is another argument is one result to it, and C writes any number of them there": (
+        "hipDrvPointerGetAttributes hipGraphGetEdges hipGraphGetNodes hipGraphGetRootNodes hipGraphInstantiate "
+        "hipGraphNodeGetDependencies hipGraphNodeGetDependentNodes hipLaunchCooperativeKernel_spt hipLaunchKernel_spt "
+        "hipLibraryLoadData hipLibraryLoadFromFile hipLinkAddData hipLinkAddFile hipLinkCreate hipMemRangeGetAttributes "
+        "hipMemcpyBatchAsync hipModuleLoadDataEx hipSetValidDevices hipTexRefSetBorderColor"
+    ),
+    "what C reads is a result to it": (
+        "hipDrvGraphMemcpyNodeSetParams hipGraphKernelNodeCopyAttributes hipMipmappedArrayDestroy "
+        "hipThreadExchangeStreamCaptureMode"
+    ),
+    "what C writes is the caller's to bring there": (
+        "hipGraphExecUpdate hipStreamGetAttribute hipStreamGetCaptureInfo_v2 hipStreamGetCaptureInfo_v2_spt hipTexRefGetArray"
+    ),
 }
 
+# Where HIP Python has neither our status nor, like us, no such function in the library.
+DIFFERENT = {
+    # An enum of what it has not set and C has not written: no ValueError where that happens to be a value.
+    "ValueError": (
+        "hipCtxGetCacheConfig hipCtxGetSharedMemConfig hipDeviceGetCacheConfig hipDeviceGetSharedMemConfig "
+        "hipDrvPointerGetAttributes hipGraphExecUpdate hipMemPoolGetAccess hipMemRangeGetAttributes hipModuleLoadDataEx "
+        "hipStreamGetCaptureInfo hipStreamGetCaptureInfo_v2 hipTexRefGetAddressMode hipThreadExchangeStreamCaptureMode"
+    ),
+    # It calls HIP 5's functions by HIP 6's names alone.
+    "RuntimeError: failed to dlsym": "hipChooseDevice hipGetDeviceProperties",
+    # It asks for a class method that its class has not.
+    "AttributeError": "hipGetChannelDesc hipGraphKernelNodeCopyAttributes",
+}
 
-def calls() -> list[tuple[str, list[str]]]:
-    """(name in HIP Python, what each argument is)."""
-    described = json.loads((ROOT / "tools/bindgen/libraries/hip.json").read_text())["functions"]
-    found = []
+# The twins of HIP 6 and later: of what has another layout there, as it was before.
+OURS_ALONE = {"hipChooseDeviceR0000", "hipGetDevicePropertiesR0000"}
+
+# The functions that do not bear NULL in HIP 5.2: the process ends.
+CRASHES = {
+    "entrepot.hip": {"hipKernelNameRef"},
+    "entrepot.hiprtc": {"hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCodeSize", "hiprtcGetProgramLogSize"},
+}
+
+# What HIP Python has and we have not.
+ABSENT = {
+    # HIP 7.1, whose headers ours are made from, has these in none of its headers for users.
+    "entrepot.hip": set(
+        # execution contexts, and what they divide
+        "hipDevResource hipDevResourceDesc_t hipDevResourceGenerateDesc hipDevResourceType hipDevResource_st "
+        "hipDevResource_st_union_0 hipDevSmResource hipDevSmResourceGroupParams hipDevSmResourceGroupParams_st "
+        "hipDevSmResourceGroup_flags hipDevSmResourceSplit hipDevSmResourceSplitByCount hipDevSmResourceSplitByCount_flags "
+        "hipDevWorkqueueConfigResource hipDevWorkqueueConfigScope hipDevWorkqueueResource hipDeviceGetDevResource "
+        "hipDeviceGetExecutionCtx hipExecutionCtxDestroy hipExecutionCtxGetDevResource hipExecutionCtxGetDevice "
+        "hipExecutionCtxGetId hipExecutionCtxRecordEvent hipExecutionCtxStreamCreate hipExecutionCtxSynchronize "
+        "hipExecutionCtxWaitEvent hipExecutionCtx_t hipGreenCtxCreate hipStreamGetDevResource "
+        "ihipDevResourceDesc_t ihipExecutionCtx_t "
+        # memory
+        "hipArrayMemoryRequirements hipDrvMemDiscardAndPrefetchBatchAsync hipDrvMemDiscardBatchAsync "
+        "hipExtDynDataPrefetchConfig hipExtDynDataPrefetchRegion hipExtDynDataPrefetchTemporal "
+        "hipMemDiscardAndPrefetchBatchAsync hipMemDiscardBatchAsync hipMemFabricHandle_st hipMemFabricHandle_t "
+        "hipMemGetDefaultMemPool hipMemGetMemPool hipMemPrefetchBatchAsync hipMemSetMemPool "
+        "hipMipmappedArrayGetMemoryRequirements "
+        # kernels, libraries, launches
+        "hipClusterSchedulingPolicy hipGetProcAddress_spt hipKernelGetAttribute hipKernelGetFunction hipKernelGetLibrary "
+        "hipKernelGetName hipKernelGetParamInfo hipKernelSetAttribute hipLaunchAttributeValue_struct_0 "
+        "hipLibraryEnumerateKernels hipLibraryGetGlobal hipLibraryGetManaged hipOccupancyAvailableDynamicSMemPerBlock "
+        "hipOccupancyMaxActiveClusters hipOccupancyMaxPotentialClusterSize hipStreamCopyAttributes "
+        # the runtime's log
+        "hipExtDisableLogging hipExtEnableLogging hipExtSetLoggingParams".split()
+    ),
+    "entrepot.hiprtc": set(),
+}
+
+# HIP Python's own, and what it imports.
+NO_NAMES_OF_HIP = {"ctypes", "enum", "has_symbol"}
+
+
+def words(table: dict[str, str]) -> dict[str, str]:
+    """Name → which row it stands in."""
+    return {name: row for row, names in table.items() for name in names.split()}
+
+
+def calls(module: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Function → what each argument is: of ours, and of HIP Python's, by the signature at the head of its text."""
+    described = json.loads((ROOT / f"tools/bindgen/libraries/{module.split('.')[1]}.json").read_text())["functions"]
+    ours, theirs = {}, {}
     for each in described:
-        function = getattr(hip, each["name"])
-        types = {parameter["name"].replace("from", "from_"): parameter["type"] for parameter in each["parameters"]}
-        kinds = [
-            {"scalar": "number", "enum": types[name].get("name"), "record": types[name].get("name")}.get(
-                types[name]["kind"], "null"
-            )
-            for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind is not parameter.KEYWORD_ONLY
-        ]
-        found.append((each["name"].replace("R0600", ""), kinds))
-    return found
+        name = each["name"].replace("R0600", "")
+        kinds = {}
+        for parameter in each["parameters"]:
+            type_ = parameter["type"]
+            kinds[parameter["name"].replace("from", "from_")] = {
+                "scalar": "number",
+                "enum": type_.get("name"),
+                "record": type_.get("name"),
+            }.get(type_["kind"], "null")
+        parameters = inspect.signature(getattr(importlib.import_module(module), each["name"])).parameters.values()
+        ours[name] = [kinds[parameter.name] for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+        head = re.match(r"\w+\((.*)\)", getattr(_oracle(module), name, None).__doc__ or "") if _has(module, name) else None
+        theirs[name] = [kinds[word.split()[-1]] for word in head[1].split(",") if word] if head else ours[name]
+    return ours, theirs
 
 
-def outcomes(module: str) -> dict[str, str]:
+def _oracle(module: str):
+    return importlib.import_module(LIBRARIES[module])
+
+
+def _has(module: str, name: str) -> bool:
+    return importlib.util.find_spec("rocm") is not None and hasattr(_oracle(module), name)
+
+
+def outcomes(module: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
+    """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
     done = subprocess.run(
-        [sys.executable, worker, module], input=json.dumps(calls()), capture_output=True, text=True, timeout=250
+        [sys.executable, worker, module],
+        input=json.dumps(list(arguments.items())),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env={**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -54,32 +151,110 @@ def is_missing(outcome: str) -> bool:
     return outcome.startswith(("LibraryError", "RuntimeError: failed to dlsym"))
 
 
-@pytest.fixture(scope="module")
-def ours():
-    return outcomes("entrepot.hip")
+def version() -> int:
+    """Of the runtime; 502 is HIP 5.2."""
+    return hip.hipRuntimeGetVersion()[1] // 100_000
+
+
+def library() -> str:
+    """The path of the runtime that entrepot.hip has opened."""
+    hip.hipInit(0)
+    opened = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libamdhip64.so" in line]
+    if not opened:
+        pytest.skip("the HIP library that is used here is not AMD's")
+    return opened[0]
+
+
+class Asked:
+    """Both modules' outcomes of all calls of one library."""
+
+    def __init__(self, module: str, folder: Path) -> None:
+        self.module, self.folder = module, folder
+        path = library()
+        if version() < 600:
+            (folder / "libhiprtc.so").symlink_to(path)
+        self.calls, self._their_calls = calls(module)
+        self.ours = outcomes(module, self.calls, folder)
+
+    def theirs(self) -> dict[str, str]:
+        return outcomes(LIBRARIES[self.module], self._their_calls, self.folder)
+
+    def with_other_arguments(self) -> set[str]:
+        return {name for name in self.calls if len(self.calls[name]) != len(self._their_calls[name])}
+
+
+@pytest.fixture(scope="module", params=LIBRARIES)
+def asked(request, tmp_path_factory):
+    return Asked(request.param, tmp_path_factory.mktemp("libraries"))
 
 
 @pytest.mark.hip_library
-def test_no_call_ends_but_with_a_status(ours):
+def test_no_call_ends_but_with_a_status(asked):
     """Where C itself does not bear NULL, the process dies of it; nothing of ours does."""
     odd = {
         name: outcome
-        for name, outcome in ours.items()
+        for name, outcome in asked.ours.items()
         if not outcome.startswith(("status", "signal")) and not is_missing(outcome)
     }
     assert odd == {}
-    assert sum(outcome.startswith("status") for outcome in ours.values()) > 300
+    crashes = {name for name, outcome in asked.ours.items() if outcome.startswith("signal")}
+    if version() == 502:
+        assert crashes == CRASHES[asked.module]
+    statuses = sum(outcome.startswith("status") for outcome in asked.ours.values())
+    assert statuses >= {"entrepot.hip": 367, "entrepot.hiprtc": 7}[asked.module]
+
+
+@pytest.mark.hip_library
+def test_what_is_missing_is_not_in_the_library(asked):
+    opened = ctypes.CDLL(library())
+    missing = {name for name, outcome in asked.ours.items() if is_missing(outcome)}
+    if asked.module == "entrepot.hiprtc" and version() >= 600:
+        pytest.skip("hipRTC is a library of its own")
+    assert {name for name in missing if hasattr(opened, name)} == set()
+    assert {name for name in asked.ours if not hasattr(opened, name)} - missing <= {"hipGetDeviceProperties", "hipChooseDevice"}
 
 
 @pytest.mark.hip_library
 @pytest.mark.hip_python
-def test_the_same_as_hip_python(ours):
-    theirs = outcomes("rocm.bindings.hip")
-    different = {
-        name: (mine, theirs[name])
-        for name, mine in ours.items()
-        if mine != theirs[name]
-        and not (is_missing(mine) and is_missing(theirs[name]))
-        and not any(theirs[name].startswith(reason) for reason in THEIRS)
-    }
+def test_the_same_as_hip_python(asked):
+    theirs, excused = asked.theirs(), words(DIFFERENT)
+    different, equal = {}, 0
+    for name, mine in asked.ours.items():
+        said = theirs[name]
+        if mine == said or (is_missing(mine) and is_missing(said)):
+            equal += mine == said and mine.startswith("status")
+        elif name in OURS_ALONE:
+            assert said.startswith("AttributeError: module")
+        elif not said.startswith(excused.get(name, "no row")):
+            different[name] = (mine, said)
     assert different == {}
+    assert equal >= {"entrepot.hip": 351, "entrepot.hiprtc": 7}[asked.module]
+    if version() == 502:
+        certain = {name for name, said in excused.items() if said != "ValueError" and name in asked.ours}
+        assert {name for name in certain if theirs[name] == asked.ours[name]} == set()
+
+
+@pytest.mark.hip_library
+@pytest.mark.hip_python
+def test_where_the_arguments_are_others(asked):
+    of_this = "hiprtc" if asked.module == "entrepot.hiprtc" else "hip"
+    assert asked.with_other_arguments() == {name for name in words(OTHER_ARGUMENTS) if re.match("hip(rtc)?", name)[0] == of_this}
+
+
+@pytest.mark.hip_python
+@pytest.mark.parametrize("module", LIBRARIES)
+def test_the_names_that_are_not_here(module):
+    ours = importlib.import_module(module)
+    theirs = {name for name in dir(_oracle(module)) if not name.startswith("_")} - NO_NAMES_OF_HIP
+    assert len(theirs) >= {"entrepot.hip": 930, "entrepot.hiprtc": 26}[module]
+    assert {name for name in theirs if not hasattr(ours, name)} == ABSENT[module]
+
+
+@pytest.mark.triton
+def test_the_names_that_are_not_here_came_later():
+    """Than the headers for users that the bindings are made from."""
+    include = Path(importlib.util.find_spec("triton").origin).parent / "backends/amd/include/hip"
+    for_users = [*include.glob("*.h"), include / "amd_detail/amd_hip_runtime.h", include / "amd_detail/host_defines.h"]
+    known = set(re.findall(r"\w+", "\n".join(header.read_text() for header in for_users)))
+    assert "hipMalloc" in known
+    assert ABSENT["entrepot.hip"] & known == set()

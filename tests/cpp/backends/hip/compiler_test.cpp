@@ -74,7 +74,16 @@ TEST_CASE("the environment's options are part of what the cache knows the compil
     CHECK(identity(newest_rtc()) == before);
 }
 
-// An architecture that it does not know is not among these: Debian's hipRTC 5.2 ends the process over it.
+// HIP 5.2's hipRTC ends the process over one, so it is not asked.
+TEST_CASE("an architecture that the compiler does not know is refused with those that it knows") {
+    check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
+    check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
+    check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {"--gpu-architecture=gfx9999"}));
+    if (newest_rtc().path.ends_with("libamdhip64.so.5"))
+        check_refused(EP_BUILD_FAILED, "does not know the architecture 'gfx942': it compiles for gfx600, ",
+                      request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
+}
+
 TEST_CASE("source that is wrong leaves its reasons in the log") {
     check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
 }

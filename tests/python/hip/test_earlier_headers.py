@@ -1,0 +1,146 @@
+"""Every record and every enumerator of entrepot.hip beside the headers of HIP 5.2, which Debian has: what a library of that
+version lays out by a name is what the name means where that library is.
+
+A compiler says first which names and members those headers have at all; what they have lies as ours, but for the table below.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from entrepot import hip
+from entrepot.ffi import Record
+
+ROOT = Path(__file__).resolve().parents[3]
+HEADERS = Path("/usr/include/hip")
+BEYOND = 100_000  # every size
+INCLUDED = "".join(f"#include <{each}>\n" for each in ("hip/hip_runtime_api.h", "stddef.h", "stdio.h"))
+
+# Size, or place and size, here and there. Structs that a library of 5.2 reads and does not write: what came later stands at
+# their ends, or where 5.2 reserves zeros.
+LONGER = {
+    "hipExternalMemoryBufferDesc_st": (88, 24),
+    "hipExternalMemoryHandleDesc_st": (104, 40),
+    "hipExternalSemaphoreHandleDesc_st": (96, 32),
+    "hipMemPoolProps.reserved": ((32, 56), (24, 64)),
+}
+# The members of those that came later; one that lies in 5.2's padding; and one that was called memoryType.
+LATER = {
+    "hipArrayMapInfo.resource.mipmap.num_channels",
+    "hipExternalMemoryBufferDesc_st.reserved",
+    "hipExternalMemoryHandleDesc_st.handle.nvSciBufObject",
+    "hipExternalMemoryHandleDesc_st.reserved",
+    "hipExternalSemaphoreHandleDesc_st.handle.NvSciSyncObj",
+    "hipExternalSemaphoreHandleDesc_st.reserved",
+    "hipMemPoolProps.maxSize",
+    "hipMipmappedArray.num_channels",
+    "hipPointerAttribute_t.type",
+}
+# How many there are is no option.
+GROWN = {"hipJitOptionNumOptions": (29, 17)}
+
+pytestmark = pytest.mark.skipif(
+    not (HEADERS / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (HEADERS / "hip_version.h").read_text(),
+    reason="HIP 5's headers are not here: apt-get install libamdhip64-dev",
+)
+
+
+def described(what: str) -> list[dict]:
+    return json.loads((ROOT / "tools/bindgen/libraries/hip.json").read_text())[what]
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory):
+    """A copy of the bindings of its own, which finds a library of HIP 5.2: none of the symbols that came later."""
+    folder = tmp_path_factory.mktemp("hip_5_2")
+    (folder / "hip.c").write_text("void hipInit(void) {}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
+    spec = importlib.util.spec_from_file_location("hip_of_5_2", hip.__file__)
+    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENTREPOT_HIP_LIBRARY", str(folder / "libhip.so"))
+        spec.loader.exec_module(made)
+        yield made
+    del sys.modules[spec.name]
+
+
+def fields_of(record: type[Record], reach: str = "", base: int = 0):
+    """(name in C, offset, size) of each field, those of nested records too; bit-fields apart."""
+    for name in record.PROPERTIES():
+        field = vars(record)[name]
+        inside = type(getattr(record.allocate(), name)) if field.bits == 0 else None
+        is_anonymous = name.rstrip("0123456789") in ("union_", "struct_")
+        if not is_anonymous and not field.bits:
+            yield f"{reach}{name}", base + field.offset, field.size
+        if inside is not None and issubclass(inside, Record) and field.size == inside.c_sizeof():
+            yield from fields_of(inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset)
+
+
+def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
+    """The numbers of those expressions that the headers know the names of."""
+    known = dict(expressions)
+    for _ in range(2):
+        source = folder / "numbers.c"
+        lines = [f'printf("{name} %lld\\n", (long long)({expression}));' for name, expression in known.items()]
+        source.write_text(f"{INCLUDED}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
+        first = INCLUDED.count("\n") + 2
+        done = subprocess.run(
+            ["cc", "-w", "-fmax-errors=0", "-D__HIP_PLATFORM_AMD__", "-o", folder / "numbers", source],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        if done.returncode == 0:
+            said = subprocess.run([folder / "numbers"], capture_output=True, text=True, check=True).stdout
+            return {name: int(number) for name, number in (line.rsplit(" ", 1) for line in said.splitlines())}
+        wrong = {int(line) - first for line in re.findall(r"numbers\.c:(\d+):\d+: error", done.stderr)}
+        known = {name: known[name] for at, name in enumerate(known) if at not in wrong}
+    pytest.fail(done.stderr)
+
+
+def names_of_records() -> dict[str, str]:
+    """Ours → C's: those that C has a name for, and those that mean another struct in each version."""
+    found = {each["name"]: each["c_name"] for each in described("records") if each.get("c_name")}
+    found = {name: in_c for name, in_c in found.items() if in_c.split()[-1] == name and not re.search(r"R0\d\d\d$", name)}
+    return found | {
+        name: name for name in ("hipDeviceProp_t", "hipExternalSemaphoreSignalParams", "hipExternalSemaphoreWaitParams")
+    }
+
+
+def test_records(module, tmp_path):
+    expected, expressions = {}, {}
+    for name, in_c in names_of_records().items():
+        record = getattr(module, name)
+        expressions[name], expected[name] = f"sizeof({in_c})", record.c_sizeof()
+        for field, offset, size in fields_of(record):
+            expressions[f"{name}.{field}"] = f"offsetof({in_c}, {field}) * {BEYOND} + sizeof((({in_c} *)0)->{field})"
+            expected[f"{name}.{field}"] = (offset, size)
+    numbers = printed(expressions, tmp_path)
+    found = {name: divmod(number, BEYOND) if "." in name else number for name, number in numbers.items()}
+    records = {name for name in found if "." not in name}
+    assert len(records) >= 92
+    assert {name: (expected[name], found[name]) for name in found if expected[name] != found[name]} == LONGER
+    assert {name for name in expected if name.split(".")[0] in records} - set(found) == LATER
+    type_of_memory = printed({"offset": "offsetof(hipPointerAttribute_t, memoryType)"}, tmp_path)["offset"]
+    assert vars(module.hipPointerAttribute_t)["type"].offset == type_of_memory
+    assert len(found) >= 650
+
+
+def test_enumerators(module, tmp_path):
+    names = {
+        member["name"]: (each["name"].partition("R0")[0] if re.search(r"R0\d\d\d$", each["name"]) else each["name"])
+        for each in described("enums")
+        for member in each["enumerators"]
+    }
+    found = printed({name: name for name in names}, tmp_path)
+    assert len(found) >= 457
+    expected = {name: int(getattr(getattr(module, names[name]), name)) for name in found}
+    assert {name: (expected[name], found[name]) for name in found if expected[name] != found[name]} == GROWN
