@@ -78,19 +78,21 @@ def test_a_launch_returns_before_its_end(device):
 
 
 @every_other_device
-def test_a_launch_that_depends_on_others_comes_behind_them(device):
+@pytest.mark.parametrize(
+    "chosen",
+    [lambda quick, slow: slow, lambda quick, slow: [quick, slow], lambda quick, slow: (slow, quick)],
+    ids=["one", "a list", "a tuple"],
+)
+def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
     """Behind events of other queues, on memory that they have nothing to do with."""
-    own, others = zeros(ep.Queue(device)), [zeros(ep.Queue(device)) for _ in range(2)]
+    own, other, third = (zeros(ep.Queue(device)) for _ in range(3))
     marks[1](own).wait()
-    for chosen in (slice(0, 2), slice(1, 2)):
-        events = [starts_slowly(each) for each in others]
-        depends_on = events[chosen]
-        last = marks[1](own, depends_on=depends_on if len(depends_on) > 1 else depends_on[0])
-        assert not events[1].done, "the kernel must be slow enough for the test to mean anything"
-        last.wait()
-        assert all(event.done for event in depends_on)
-        for event in events:
-            event.wait()
+    quick, started = marks[1](third), starts_slowly(other)
+    last = marks[1](own, depends_on=chosen(quick, started))
+    assert not started.done, "the kernel must be slow enough for the test to mean anything"
+    last.wait()
+    assert started.done
+    assert quick.done
 
 
 @every_device
