@@ -101,6 +101,23 @@ def test_the_extension_shows_its_own_names_alone():
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
 
 
+def test_libraries_need_what_every_program_in_cpp_has_and_the_plugin_sycl():
+    """Work of the host's devices runs on an executor of our own: no TBB, no OpenMP, and drivers are looked for at run time."""
+    import entrepot
+
+    folder = Path(entrepot.__file__).parent
+    libraries = {path for path in folder.rglob("*.so*") if path.is_file()}
+    assert any(path.name.startswith("_core.") for path in libraries)
+    usual = r"libstdc\+\+\.so\.6|libgcc_s\.so\.1|lib(c|m|dl|pthread|rt|atomic)\.so\.\d|ld-linux[\w-]*\.so\.\d"
+    for library in libraries:
+        needed = re.findall(
+            r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", library, env=os.environ | {"LC_ALL": "C"})
+        )
+        allowed = usual + (r"|libsycl\.so\.\d+" if library.name.startswith("libentrepot_sycl") else "")
+        assert needed
+        assert [name for name in needed if not re.fullmatch(allowed, name)] == [], library
+
+
 @pytest.mark.sycl
 def test_the_plugin_lies_beside_the_extension():
     import entrepot._core

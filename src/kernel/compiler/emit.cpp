@@ -268,9 +268,11 @@ std::string Emitter::helper(std::string_view name, Dtype dtype) {
     return called;
 }
 
-void Emitter::carry_along(const std::string &key, const std::string &text) {
-    if (helper_keys_.insert(key).second)
+bool Emitter::carry_along(const std::string &key, const std::string &text) {
+    const bool is_new = helper_keys_.insert(key).second;
+    if (is_new)
         helpers_ += text + "\n\n";
+    return is_new;
 }
 
 std::string Emitter::dimension_name(ir::Op op, ir::RootId root, std::uint32_t dimension) const {
@@ -336,16 +338,27 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
     return lines + "\n";
 }
 
+// The arrays of a program share CUDA's constant memory; one that does not fit lies in global memory.
+bool Emitter::fits_constant_memory(std::size_t bytes) {
+    constexpr std::size_t most = std::size_t{64} << 10;
+    if (dialect_.dialect != Dialect::cuda && dialect_.dialect != Dialect::hip)
+        return true;
+    const std::size_t start = (constant_bytes_ + 15) / 16 * 16;
+    if (bytes > most || start > most - bytes)
+        return false;
+    constant_bytes_ = start + bytes;
+    return true;
+}
+
 void Emitter::write_constant_arrays(const ir::Function &function) {
     for (ir::RootId i = 0; i < function.roots.size(); ++i) {
         const ir::Root &root = function.roots[i];
         if (!root.values || !uses_root(i))
             continue;
         roots_[i] = function_name(function) + "_" + roots_[i];
-        const bool beyond_constant_memory =
-            root.values->bytes.size() > 65536 && (dialect_.dialect == Dialect::cuda || dialect_.dialect == Dialect::hip);
+        const bool in_constant_memory = fits_constant_memory(root.values->bytes.size());
         const auto count = root.values->bytes.size() / static_cast<std::size_t>(root.values->dtype.itemsize());
-        carry_along(roots_[i], std::string(beyond_constant_memory ? "static __device__ const " : dialect_.constant_array) +
+        carry_along(roots_[i], std::string(in_constant_memory ? dialect_.constant_array : "static __device__ const ") +
                                    storage_type(root.type.dtype) + " " + roots_[i] + "[" +
                                    std::to_string(std::max<std::size_t>(count, 1)) + "] = {" + constant_array(function, i) +
                                    "};");

@@ -111,8 +111,8 @@ protected:
     std::string function_name(const ir::Function &function) const;
     // A helper for `dtype`, carried along from now on. `space`: of the pointer that it takes.
     std::string helper(std::string_view name, Dtype dtype);
-    // The same for text that is not in the table, once for each key.
-    void carry_along(const std::string &key, const std::string &text);
+    // The same for text that is not in the table, once for each key; false where it was there.
+    bool carry_along(const std::string &key, const std::string &text);
     std::string filled(std::string_view text, Dtype dtype);
 
     // ------------------------------------------------------------ expressions
@@ -185,10 +185,12 @@ private:
     void write_print(const ir::Statement &statement);
     std::string shortest_text(Dtype dtype);
     std::string constant_array(const ir::Function &function, ir::RootId root);
+    bool fits_constant_memory(std::size_t bytes);
 
     std::vector<std::string> function_names_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;
+    std::size_t constant_bytes_ = 0;  // of the device's constant memory, where it is small
 };
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);

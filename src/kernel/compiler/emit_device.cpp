@@ -11,6 +11,20 @@ namespace {
 
 constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
 
+// What a kernel of CUDA may declare of shared memory; only a launch can give it more.
+constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
+
+constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+std::uint64_t extent_of(const Type &array) {
+    std::int64_t extent = 1;
+    for (const std::int64_t each : array.shape)
+        extent *= each;
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1));
+}
+
+std::uint64_t bytes_of(const Type &array) { return extent_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize()); }
+
 // NVRTC 12 has not got this builtin of other compilers.
 constexpr std::string_view bit_cast = "__builtin_bit_cast(";
 constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> static __device__ inline To bits_as(From from) {
@@ -125,14 +139,9 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
 }
 
 void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
-    for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
+    for (const ir::RootId i : own_local_arrays(kernel)) {
         const ir::Root &root = kernel.roots[i];
-        if (root.type.space != Space::local || root.parameter || !uses_root(i))
-            continue;
-        std::int64_t size = 1;
-        for (const std::int64_t extent : root.type.shape)
-            size *= extent;
-        const std::string extent = "[" + std::to_string(std::max<std::int64_t>(size, 1)) + "]";
+        const std::string extent = "[" + std::to_string(extent_of(root.type)) + "]";
         if (is(Dialect::sycl))
             out_.line("static sycl::ext::oneapi::experimental::work_group_static<" + storage_type(root.type.dtype) + extent +
                       "> " + roots_[i] + ";");
@@ -142,25 +151,44 @@ void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
 }
 
 // CUDA's dynamic shared memory is one block: the arrays follow each other in it, each from a multiple of 16 bytes on.
-void DeviceEmitter::write_launch_sized_arrays(const ir::Function &kernel) {
-    if (!is_cuda_like())
-        return;
+void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
     std::string before;
-    for (std::uint32_t place = 0; place < kernel.parameter_count; ++place)
+    const auto place = [&](ir::RootId i, const std::string &bytes) {
+        const std::string type = storage_type(kernel.roots[i].type.dtype);
+        if (before.empty())
+            out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
+        out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
+                  (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
+        before += (before.empty() ? "" : " + ") + bytes;
+    };
+    if (launches_arrays_)
+        for (const ir::RootId i : own_local_arrays(kernel))
+            place(i, std::to_string(aligned(bytes_of(kernel.roots[i].type))));
+    for (std::uint32_t parameter = 0; parameter < kernel.parameter_count; ++parameter)
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
             const ir::Root &root = kernel.roots[i];
-            if (root.parameter != place || root.type.space != Space::local || !uses_root(i))
+            if (root.parameter != parameter || root.type.space != Space::local || !uses_root(i))
                 continue;
-            const std::string type = storage_type(root.type.dtype);
-            if (before.empty())
-                out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
-            out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
-                      (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
-            std::string size = "sizeof(" + type + ")";
+            std::string size = "sizeof(" + storage_type(root.type.dtype) + ")";
             for (std::uint32_t d = 0; d < root.type.ndim; ++d)
                 size += " * " + dimension_name(ir::Op::extent, i, d);
-            before += (before.empty() ? "" : " + ") + ("(" + size + " + 15) / 16 * 16");
+            place(i, "(" + size + " + 15) / 16 * 16");
         }
+}
+
+std::vector<ir::RootId> DeviceEmitter::own_local_arrays(const ir::Function &kernel) const {
+    std::vector<ir::RootId> arrays;
+    for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
+        if (kernel.roots[i].type.space == Space::local && !kernel.roots[i].parameter && uses_root(i))
+            arrays.push_back(i);
+    return arrays;
+}
+
+std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
+    std::uint64_t bytes = 0;
+    for (const ir::RootId i : own_local_arrays(kernel))
+        bytes += aligned(bytes_of(kernel.roots[i].type));
+    return bytes;
 }
 
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
@@ -197,19 +225,27 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
                       std::to_string(i) + ")");
             out_.line("    return;");
         }
-        write_local_arrays(kernel);
-        write_launch_sized_arrays(kernel);
+        if (!launches_arrays_)
+            write_local_arrays(kernel);
+        if (is_cuda_like())
+            write_launch_memory(kernel);
         write_private_arrays(kernel, used_roots_);
         write(kernel.body);
         out_.close();
     };
     write_all();
-    if (!scratch_.empty()) {  // group functions have asked for a parameter
-        out_ = std::move(before);
-        parameters_.resize(promised);
+    const std::uint64_t arrays = own_local_bytes(kernel);
+    launches_arrays_ = is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > most_declared_local;
+    if (scratch_.empty() && !launches_arrays_)
+        return;
+    // Only the body has told what it needs beside its parameters.
+    out_ = std::move(before);
+    parameters_.resize(promised);
+    if (launches_arrays_)
+        parameters_.push_back({CompiledParameter::What::arrays, 0, static_cast<std::uint32_t>(arrays), dtypes::uint8});
+    else
         parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
-        write_all();
-    }
+    write_all();
 }
 
 std::string DeviceEmitter::root_argument(ir::RootId root) {

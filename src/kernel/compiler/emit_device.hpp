@@ -32,7 +32,9 @@ private:
     std::vector<std::string> parameters_of(const ir::Function &kernel);
     void add_array(const ir::Function &kernel, ir::RootId root, std::vector<std::string> &parameters);
     void write_local_arrays(const ir::Function &kernel);
-    void write_launch_sized_arrays(const ir::Function &kernel);
+    void write_launch_memory(const ir::Function &kernel);
+    std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;  // by local.array
+    std::uint64_t own_local_bytes(const ir::Function &kernel) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
     std::string opencl_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
@@ -57,6 +59,8 @@ private:
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;
+    std::uint64_t group_functions_bytes_ = 0;  // of local memory that they declare
+    bool launches_arrays_ = false;             // local.array is part of the launch's memory
 };
 
 }  // namespace entrepot::kernel

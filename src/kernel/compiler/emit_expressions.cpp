@@ -368,7 +368,8 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { re
 
 // ---------------------------------------------------------------- bounds
 
-// The index if it is in bounds, else 0; the first that is not tells the report where and whose it was.
+// The index if it is in bounds, else 0; the first that is not tells the report where and whose it was. One that is negative still
+// has had the extent added, as those that count from the end have: the report says what was written.
 std::string Emitter::checked_index(const ir::Expression &expression) {
     const std::string number(words(dtypes::int64).value);
     carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" + std::string(dialect_.spaces[0]) +
@@ -379,7 +380,7 @@ std::string Emitter::checked_index(const ir::Expression &expression) {
     if ()" + first_report() + R"() {
         report[1] = line;
         report[2] = column;
-        report[3] = index;
+        report[3] = index < 0 ? index - extent : index;
         report[4] = extent;
         report[5] = id0;
         report[6] = id1;

@@ -161,8 +161,10 @@ std::string DeviceEmitter::carry_block_function(const std::string &name, const s
                            {"IDENTITY", identity(operation, dtype)}});
     }
     const std::string parameters = name == "broadcast" ? "(T value, unsigned source)" : "(T value)";
-    carry_along(called, with(std::string(dialect_.function) + "T " + called + parameters + " {\n" + body + "}",
-                             {{"(T value", "(" + T + " value"}, {" T ", " " + T + " "}, {"(T)", "(" + T + ")"}}));
+    const std::uint64_t declared = static_cast<std::uint64_t>(dtype.itemsize()) * (name == "broadcast" ? 1 : 32);
+    if (carry_along(called, with(std::string(dialect_.function) + "T " + called + parameters + " {\n" + body + "}",
+                                 {{"(T value", "(" + T + " value"}, {" T ", " " + T + " "}, {"(T)", "(" + T + ")"}})))
+        group_functions_bytes_ += (declared + 15) / 16 * 16;
     return called;
 }
 

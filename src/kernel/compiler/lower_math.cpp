@@ -175,8 +175,11 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     const Dtype dtype = x.expression.type.dtype;
     if (is_complex(dtype))
         refuse(at, "complex numbers are not rounded; round .real and .imag");
-    if (!is_float(dtype))
-        return is_boolean(dtype) ? as(x, dtypes::int64) : x;
+    if (!is_float(dtype)) {
+        const Value number = is_boolean(dtype) ? as(x, dtypes::int64) : x;
+        const std::int64_t places = digits ? literal_of(*digits, "the number of digits") : 0;
+        return places < 0 ? rounded_integer(number, places, at) : number;
+    }
     const auto nearest = [&](const Value &value) {
         return made(build::math("rint", value.expression.type, at, {value.expression}), value.weak);
     };
@@ -186,6 +189,26 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     const Value factor = literal(std::pow(10.0, std::abs(static_cast<double>(places))), at);
     const Value scaled = binary(places < 0 ? "/" : "*", x, factor, at);
     return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
+}
+
+// To a multiple of a power of ten, of the number's own type.
+Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at) {
+    constexpr std::int64_t most = 18;
+    if (places < -most)
+        refuse(at, sentence_of("an integer of 64 bits has no multiple of ten to the ", -places, " but 0; write one of at most ",
+                               most, " digits"));
+    std::int64_t power = 1;
+    for (std::int64_t place = places; place < 0; ++place)
+        power *= 10;
+    const Dtype dtype = x.expression.type.dtype;
+    const Value unit = literal(power, at), half = literal(power / 2, at);
+    const Value number = used_often(as(x, dtype.bits == 64 ? dtype : dtypes::int64));
+    const Value quotient = used_often(binary("//", number, unit, at));
+    const Value rest = used_often(binary("-", number, binary("*", quotient, unit, at), at));
+    const auto is_odd = [&] { return truth_of(binary("&", quotient, literal(std::int64_t{1}, at), at)); };
+    const auto goes_up_from_half = [&] { return both(compared("==", rest, half, at), is_odd, at); };
+    const Value goes_up = either(compared(">", rest, half, at), goes_up_from_half, at);
+    return as(binary("*", binary("+", quotient, goes_up, at), unit, at), dtype);
 }
 
 }  // namespace entrepot::kernel

@@ -26,6 +26,7 @@ namespace dtypes {
 using entrepot::dtypes::float32;
 using entrepot::dtypes::float64;
 using entrepot::dtypes::int64;
+using entrepot::dtypes::uint8;
 inline constexpr Dtype boolean{TypeCode::boolean, 8};
 inline constexpr Dtype uint64{TypeCode::unsigned_integer, 64};
 inline constexpr Dtype float16{TypeCode::floating, 16};

@@ -140,6 +140,8 @@ private:
             return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
         if (parameter.what == What::scratch)
             return {EP_ARG_LOCAL, parameter.dimension * group, nullptr};
+        if (parameter.what == What::arrays)
+            return {EP_ARG_LOCAL, parameter.dimension, nullptr};
         if (parameter.what == What::report)
             return {EP_ARG_POINTER, sizeof(void *), report};
         const Argument &argument = arguments[parameter.argument];

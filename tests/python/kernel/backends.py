@@ -88,6 +88,8 @@ every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
 every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
 #: Every backend, and SYCL's dialect whatever it takes: for tests of what dialects say differently.
 every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))
+#: The dialects that are compiled, that one too.
+every_compiled_dialect = pytest.mark.parametrize("backend", _params([each for each in BACKENDS if not each.simulates]))
 #: The devices behind them, for what chooses the dialect by itself.
 every_device = pytest.mark.parametrize(
     "device",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import entrepot as ep
@@ -34,6 +36,35 @@ OF_THE_SUITE = [
     (functions_of_groups.statistics, "void(float64[:, :], float64[::1])"),
     (functions_of_groups.normalised, "void(float32[::1])"),
 ]
+
+
+def filling(size: int, with_group_function: bool):
+    """A kernel with that many bytes of local memory."""
+
+    @dppy.kernel("void(uint8[::1])")
+    def fills(out):
+        i = dppy.get_local_id(0)
+        memory = dppy.local.array(size, dppy.uint8)
+        memory[i] = i
+        dppy.barrier()
+        out[i] = dppy.group.reduce(memory[size - 1 - i]) if with_group_function else memory[size - 1 - i]
+
+    return fills
+
+
+def looking_up(sizes: tuple[int, ...]):
+    """A kernel with constants of so many bytes each; its functions, and what it prints, may need some for themselves."""
+    a, b, c, d = (np.zeros(sizes[i] if i < len(sizes) else 1, "u1") for i in range(4))
+
+    @dppy.kernel("void(float64[::1], float64[::1])")
+    def looks_up(out, x):
+        i = dppy.get_global_id(0)
+        first, second = dppy.constant.array(a), dppy.constant.array(b)
+        third, fourth = dppy.constant.array(c), dppy.constant.array(d)
+        out[i] = first[i] + second[i] + third[i] + fourth[i] + math.sin(x[i]) + math.lgamma(x[i]) + x[i] ** 0.3
+        print("read", i, x[i])
+
+    return looks_up
 
 
 def texts_of(name: str, dialect: str) -> list[str]:

@@ -7,7 +7,8 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiler, values_of
+from entrepot import memory
+from kernel.backends import every_backend, every_compiler, every_device, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -100,6 +101,15 @@ def address_of_writes(x):
     x[i] = i + 1
 
 
+def launch_without_a_copy(array):
+    """A copy would be memory that comes from the resource of the moment."""
+    address_of_writes[8](ep.zeros(8, "int32", device="host"))
+    counted = memory.statistics()
+    with memory.use_resource(counted):
+        address_of_writes[8](array).wait()
+    assert counted.total_count == 0
+
+
 class TestWithoutACopy:
     """The kernel writes to the memory itself: what was there under another name has changed."""
 
@@ -107,23 +117,37 @@ class TestWithoutACopy:
     def test_numpy_on_the_host(self):
         with ep.device_context("host"):
             x = np.zeros(8, "i4")
-            address_of_writes[8](x).wait()
+            launch_without_a_copy(x)
         assert x.tolist() == list(range(1, 9))
 
     @pytest.mark.host
     def test_a_slice_of_numpy_on_the_host(self):
         with ep.device_context("host"):
             x = np.zeros(16, "i4")
-            address_of_writes[8](x[::2]).wait()
+            launch_without_a_copy(x[::2])
         assert x[::2].tolist() == list(range(1, 9))
         assert not x[1::2].any()
 
-    @pytest.mark.sycl
-    def test_numpy_on_a_device_comes_back(self):
-        with ep.device_context("opencl:cpu"):
-            x = np.zeros(8, "i4")
-            address_of_writes[8](x).wait()
-        assert x.tolist() == list(range(1, 9))
+    @every_device
+    def test_numpy_comes_back_and_is_copied_only_where_the_device_does_not_reach_it(self, device):
+        x = np.zeros(16, "i4")
+        counted = memory.statistics()
+        with ep.device_context(device) as queue, memory.use_resource(counted):
+            address_of_writes[8](x[::2]).wait()
+        assert x[::2].tolist() == list(range(1, 9))
+        assert not x[1::2].any()
+        reaches = device == "host" or queue.device.has_aspect_usm_system_allocations
+        assert counted.total_count == (0 if reaches else 1)
+
+    @every_device
+    @pytest.mark.parametrize("kind", ["device", "host", "shared"])
+    def test_our_own_of_every_kind(self, device, kind):
+        if kind == "shared" and not ep.device(device).has_aspect_usm_shared_allocations:
+            pytest.skip(f"{device} has no shared memory")
+        x = ep.zeros(16, "int32", device=device, kind=kind)
+        launch_without_a_copy(x[::2])
+        assert values_of(x)[::2].tolist() == list(range(1, 9))
+        assert not values_of(x)[1::2].any()
 
     @pytest.mark.sycl
     @pytest.mark.dpctl
@@ -133,7 +157,7 @@ class TestWithoutACopy:
         memory = dpctl.memory.MemoryUSMShared(32)
         view = np.ndarray(8, "i4", buffer=memory)
         view[:] = 0
-        address_of_writes[8](ep.asarray(memory).view("int32")).wait()
+        launch_without_a_copy(ep.asarray(memory).view("int32"))
         assert view.tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
@@ -142,7 +166,7 @@ class TestWithoutACopy:
         import dpnp
 
         x = dpnp.zeros(16, dtype="int32", device="opencl:cpu")
-        address_of_writes[8](x[::2]).wait()
+        launch_without_a_copy(x[::2])
         assert dpnp.asnumpy(x)[::2].tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
@@ -152,18 +176,31 @@ class TestWithoutACopy:
         class Duck:
             __sycl_usm_array_interface__ = array.__sycl_usm_array_interface__
 
-        address_of_writes[8](Duck()).wait()
+        launch_without_a_copy(Duck())
         assert array.numpy().tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
-    def test_a_fake_one_is_refused(self):
-        class Fake:
-            @property
-            def __sycl_usm_array_interface__(self):
-                return {"shape": (8,), "typestr": "<i4", "version": 1, "data": (12345, False)}
+    @pytest.mark.parametrize(
+        "changes,message",
+        [
+            ({"syclobj": None}, "SUAI: 'syclobj' is missing"),
+            ({"data": (12345, False)}, "SUAI: .*(12345|0x3039)"),
+            ({"typestr": "<x4"}, "typestr '<x4'"),
+            ({"shape": (-8,)}, "SUAI: .*shape"),
+        ],
+        ids=["no queue", "no memory of its", "no type", "no shape"],
+    )
+    def test_a_fake_one_is_refused(self, changes, message):
+        array = ep.zeros(8, "int32", device="opencl:cpu", kind="shared")
+        interface = {**array.__sycl_usm_array_interface__, **changes}
+        said = {key: value for key, value in interface.items() if value is not None}
 
-        with pytest.raises(ep.EntrepotError):
+        class Fake:
+            __sycl_usm_array_interface__ = said
+
+        with pytest.raises(ep.ExchangeError, match=rf"^kernel 'address_of_writes': argument 0 \(x\): {message}"):
             address_of_writes[8](Fake())
+        assert not array.numpy().any()
 
     @pytest.mark.host
     @pytest.mark.torch
@@ -172,51 +209,138 @@ class TestWithoutACopy:
 
         x = torch.zeros(8, dtype=torch.int32)
         with ep.device_context("host"):
-            address_of_writes[8](x).wait()
+            launch_without_a_copy(x)
         assert x.tolist() == list(range(1, 9))
 
 
-@pytest.mark.sycl
+@pytest.mark.cuda
+class TestArraysOfCuda:
+    """Of other libraries, whole and in part, on the device that they are on: nothing is copied."""
+
+    def test_an_object_with_the_interface(self):
+        array = ep.zeros(16, "int32", device="cuda:0")
+
+        class Duck:
+            __cuda_array_interface__ = array[::2].__cuda_array_interface__
+
+        launch_without_a_copy(Duck())
+        assert values_of(array)[::2].tolist() == list(range(1, 9))
+        assert not values_of(array)[1::2].any()
+
+    @pytest.mark.cupy
+    def test_cupys(self):
+        import cupy
+
+        x = cupy.zeros((8, 2), "i4")
+        launch_without_a_copy(x[:, 1])
+        assert cupy.asnumpy(x).tolist() == [[0, i] for i in range(1, 9)]
+
+    @pytest.mark.torch
+    def test_torchs(self):
+        import torch
+
+        x = torch.zeros((8, 2), dtype=torch.int32, device="cuda")
+        launch_without_a_copy(x[:, 1])
+        assert x.cpu().tolist() == [[0, i] for i in range(1, 9)]
+
+    @pytest.mark.cupy
+    @pytest.mark.torch
+    def test_of_two_libraries_in_one_launch(self):
+        import cupy
+        import torch
+
+        out, x = torch.zeros(4, device="cuda"), cupy.arange(4, dtype="f4")
+        scaled[4](out, x, 2.0).wait()
+        assert out.cpu().tolist() == [0, 2, 4, 6]
+
+    def test_numbas(self):
+        cuda = pytest.importorskip("numba.cuda", reason="Numba is not installed")
+        x = cuda.to_device(np.zeros(16, "i4"))
+        launch_without_a_copy(x[::2])
+        assert x.copy_to_host()[::2].tolist() == list(range(1, 9))
+
+    @pytest.mark.torch
+    def test_those_that_are_read_only_may_not_be_written(self):
+        import torch
+
+        x = torch.zeros(8, dtype=torch.int32, device="cuda")
+        said = {**x.__cuda_array_interface__, "data": (x.data_ptr(), True)}
+
+        class Frozen:
+            __cuda_array_interface__ = said
+
+        with pytest.raises(ep.KernelError, match="`x` is read-only and may not be written"):
+            address_of_writes[8](Frozen())
+        assert not x.any()
+
+
+#: Devices that have contexts of their own beside the default one.
+every_device_with_contexts = pytest.mark.parametrize(
+    "device", [pytest.param("opencl:cpu", marks=pytest.mark.sycl), pytest.param("cuda:0", marks=pytest.mark.cuda)]
+)
+
+
 class TestWhereAKernelRuns:
-    def test_compute_follows_data(self):
-        x = ep.zeros(8, "int32", device="opencl:cpu")
+    @every_device
+    def test_compute_follows_data(self, device):
+        x = ep.zeros(8, "int32", device=device, kind="device")
         with ep.device_context("host"):
-            address_of_writes[8](x).wait()
+            address_of_writes[8](x).wait()  # where the host's queue could not
         assert values_of(x).tolist() == list(range(1, 9))
 
-    def test_arrays_that_disagree_are_refused(self):
-        ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
-        other = ep.Context([ep.device("opencl:cpu")])
-        elsewhere = ep.Queue(ep.device("opencl:cpu"), context=other)
-        with pytest.raises(ep.EntrepotError, match=r"queue|context"):
-            scaled[4](ours, ep.zeros(4, "float32", queue=elsewhere, kind="device"), 2.0)
+    @every_device_with_contexts
+    def test_arrays_that_disagree_are_refused_and_named(self, device):
+        ours = ep.zeros(4, "float32", device=device, kind="device")
+        elsewhere = ep.Queue(ep.device(device), context=ep.Context([ep.device(device)]))
+        other = ep.zeros(4, "float32", queue=elsewhere, kind="device")
+        with pytest.raises(
+            ep.KernelError,
+            match=rf"launch of 'scaled': argument 0 \(out\) is in the default context of {device}.*, and argument 1 \(x\) "
+            r"is in a context of .*compute follows data",
+        ):
+            scaled[4](ours, other, 2.0)
+        assert not values_of(ours).any()
 
-    def test_of_two_devices_with_both_named(self):
-        ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
-        with ep.device_context("opencl:cpu"):
-            scaled[4](ours, np.ones(4, "f4"), 2.0).wait()  # host memory follows
+    @pytest.mark.sycl
+    @pytest.mark.cuda
+    def test_devices_that_disagree_are_refused_and_named(self):
+        ours, other = ep.zeros(4, "float32", device="opencl:cpu"), ep.zeros(4, "float32", device="cuda:0")
+        with pytest.raises(
+            ep.KernelError, match=r"argument 0 \(out\) is in .* on opencl:cpu:0, and argument 1 \(x\) .* on cuda:0"
+        ):
+            scaled[4](ours, other, 2.0)
+        assert not values_of(ours).any()
+
+    @every_device
+    def test_host_memory_follows(self, device):
+        ours = ep.zeros(4, "float32", device=device, kind="device")
+        with ep.device_context("host"):
+            scaled[4](ours, np.ones(4, "f4"), 2.0).wait()
         assert values_of(ours).tolist() == [2, 2, 2, 2]
+
+
+def frozen(backend, values):
+    """Read-only memory of the backend's device, and the Array that may write to it."""
+    array = backend.array(values)
+    return ep.from_address(array.data_ptr, array.shape, array.dtype, queue=array.queue, read_only=True, owner=array), array
 
 
 @every_backend
 def test_read_only_arrays_may_not_be_written(backend):
-    frozen = np.zeros(4, "i4")
-    frozen.flags.writeable = False
-    array = ep.asarray(frozen) if backend.selector == "host" else None
-    if array is None:
-        pytest.skip("read-only memory of this device is not to be had")
-    with pytest.raises(ep.EntrepotError, match="read-only"):
+    """Found by the compiler, which names the line; nothing has run."""
+    array, under = frozen(backend, np.zeros(4, "i4"))
+    assert array.read_only
+    line = address_of_writes.function.__code__.co_firstlineno + 3
+    place = "" if backend.simulates else rf"test_arguments\.py:{line}: `x` is "
+    with pytest.raises(ep.EntrepotError, match=f"{place}read-only"):
         backend.launch(address_of_writes, 4, None, array)
+    assert not values_of(under).any()
 
 
 @every_backend
 def test_read_only_arrays_may_be_read(backend):
-    if backend.selector != "host":
-        pytest.skip("read-only memory of this device is not to be had")
-    frozen = np.arange(4, dtype="i4")
-    frozen.flags.writeable = False
     out = backend.array(np.zeros(4, "i4"))
-    backend.launch(scaled, 4, None, out, ep.asarray(frozen), 2)
+    backend.launch(scaled, 4, None, out, frozen(backend, np.arange(4, dtype="i4"))[0], 2)
     assert values_of(out).tolist() == [0, 2, 4, 6]
 
 

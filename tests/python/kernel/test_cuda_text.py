@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.examples import EXAMPLES, OF_THE_SUITE, texts_of
+from kernel.examples import EXAMPLES, OF_THE_SUITE, filling, looking_up, texts_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -50,3 +50,21 @@ def test_kernels_of_the_suite_compile(nvrtc, kernel, signature):
 
 def test_the_compiler_is_heard(nvrtc):
     assert "expected" in compile_for_h100(nvrtc, "not a program")
+
+
+@pytest.mark.parametrize("with_group_function", [False, True], ids=["alone", "with a group function"])
+@pytest.mark.parametrize("size", [48 << 10, (48 << 10) + 1, 227 << 10])
+def test_local_memory_of_every_size_compiles(nvrtc, size, with_group_function):
+    """A kernel may declare 48 KiB, with what its group functions need."""
+    text = filling(size, with_group_function).source("cuda")
+    assert compile_for_h100(nvrtc, text) == "", text
+    assert ("launch_memory" in text) == (size > 48 << 10 or with_group_function)
+
+
+@pytest.mark.parametrize("sizes", [(65_536,), (65_537,), (40_000, 40_000), (30_001, 30_001, 5_488, 9)], ids=str)
+def test_constants_of_every_size_compile(nvrtc, sizes):
+    """64 KiB of constant memory serve all arrays of a program."""
+    text = looking_up(sizes).source("cuda")
+    assert compile_for_h100(nvrtc, text) == ""
+    assert "__constant__" in text
+    assert ("static __device__ const" in text) == (len(sizes) < 3)

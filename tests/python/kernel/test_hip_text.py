@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.examples import EXAMPLES, OF_THE_SUITE, texts_of
+from kernel.examples import EXAMPLES, OF_THE_SUITE, filling, looking_up, texts_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host, pytest.mark.hip_library]
 
@@ -40,6 +40,18 @@ def test_kernels_of_the_suite_compile(kernel, signature):
 
 def test_the_compiler_is_heard():
     assert "error" in compile_for_mi250("not a program")
+
+
+@pytest.mark.parametrize("size", [48 << 10, (48 << 10) + 1, 64 << 10])
+def test_local_memory_of_every_size_compiles(size):
+    text = filling(size, with_group_function=True).source("hip")
+    assert compile_for_mi250(text) == "", text
+
+
+@pytest.mark.parametrize("sizes", [(65_536,), (40_000, 40_000)], ids=str)
+def test_constants_of_every_size_compile(sizes):
+    text = looking_up(sizes).source("hip")
+    assert compile_for_mi250(text) == ""
 
 
 @dppy.kernel

@@ -7,7 +7,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiler
+from kernel.backends import every_backend, every_compiler, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -123,3 +123,59 @@ def test_sizes_beyond_two_to_the_31(backend):
     size = 2**31 + 64
     (out,) = backend.run(marks_the_last, size, None, np.zeros(1, "i8"), size - 1)
     assert out[0] == size - 1
+
+
+@dppy.kernel
+def marks_the_last_of_groups(out, last):
+    i = dppy.get_global_id(0)
+    if i == last:
+        out[0] = i
+        out[1] = dppy.get_group_id(0)
+        out[2] = dppy.get_global_size(0)
+        out[3] = dppy.get_group_id(0) * dppy.get_local_size(0) + dppy.get_local_id(0)
+
+
+@every_compiler
+def test_groups_of_sizes_beyond_two_to_the_31(backend):
+    if backend.name == "sycl":
+        pytest.skip("the same range as in OpenCL C, on the same device")
+    size = 2**31 + 1024
+    (out,) = backend.run(marks_the_last_of_groups, size, 256, np.zeros(4, "i8"), size - 1)
+    assert out.tolist() == [size - 1, size // 256 - 1, size, size - 1]
+
+
+@dppy.kernel
+def marks_the_last_of_rows(out, last):
+    own = dppy.get_global_id(0) * dppy.get_global_size(1) + dppy.get_global_id(1)
+    if own == last:
+        out[0] = own
+
+
+@every_compiler
+def test_two_dimensions_with_more_work_items_than_two_to_the_31(backend):
+    if backend.name == "sycl":
+        pytest.skip("the same range as in OpenCL C, on the same device")
+    shape = (2**15 + 1, 2**16)
+    (out,) = backend.run(marks_the_last_of_rows, shape, None, np.zeros(1, "i8"), shape[0] * shape[1] - 1)
+    assert out[0] == shape[0] * shape[1] - 1
+
+
+@dppy.kernel
+def at_both_ends(x, rows, first):
+    i = dppy.get_global_id(0)
+    x[first + i] += 1
+    x[i] = x.shape[0] == first + 4
+    rows[rows.shape[0] - 1, i] += 2
+    rows[-2, -1 - i] += 3
+
+
+@every_compiler
+def test_elements_beyond_two_to_the_31(backend):
+    """2 GiB, of which the host touches a page or two."""
+    size = 2**31 + 4
+    x, rows = ep.empty(size, "uint8", device=backend.selector), ep.empty(((size + 8) // 4, 4), "uint8", device=backend.selector)
+    ends = [x[:4], x[-4:], rows[:2], rows[-2:]]
+    for end in ends:
+        ep.fill(end, 0)
+    backend.launch(at_both_ends, 4, None, x, rows, size - 4)
+    assert [values_of(end).tolist() for end in ends] == [[1] * 4, [1] * 4, [[0] * 4] * 2, [[3] * 4, [2] * 4]]

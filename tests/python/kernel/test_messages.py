@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import textwrap
 from pathlib import Path
 from types import ModuleType
@@ -249,6 +250,12 @@ STATEMENTS = {
     "def f(): pass": "`def` inside of it",
     "async def f(): pass": "`async def` inside of it",
 }
+if sys.version_info >= (3, 11):
+    STATEMENTS["try: pass\n    except* ValueError: pass"] = "`try` statement"
+if sys.version_info >= (3, 12):
+    STATEMENTS["type V = int"] = "`type` statement"
+if sys.version_info >= (3, 14):
+    STATEMENTS["v = t'{a[0]}'"] = "t-strings"
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda text: text.split("\n")[0])
@@ -257,3 +264,19 @@ def test_statements_are_called_as_in_python(statement, tmp_path):
     module = imported(tmp_path / "program.py", text)
     message = message_of(ep.KernelError, module.program[1], np.zeros(1))
     assert f"program.py:5: a kernel has no {STATEMENTS[statement]}; " in message
+
+
+def test_what_a_kernel_captures_is_not_written():
+    def made():
+        v = 1
+
+        @dppy.kernel
+        def program(a):
+            nonlocal v
+            v = 2
+
+        return program
+
+    assert "a kernel has no `nonlocal` statement; what a kernel captures is constant; pass an array" in message_of(
+        ep.KernelError, made()[1], np.zeros(1)
+    )

@@ -9,9 +9,11 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiler
+from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_device
 
 pytestmark = pytest.mark.numpy
+
+TABLE = np.arange(6, dtype="f4")
 
 
 @dppy.kernel
@@ -54,7 +56,7 @@ def over_the_end(a, by):
     a[i + by] = 1
 
 
-@every_compiler
+@every_compiled_dialect
 def test_rule_9_bounds_are_checked_in_debug_mode(backend):
     array = backend.array(np.zeros(4, "f4"))
     checked = over_the_end.options(debug=True)
@@ -74,6 +76,109 @@ def at_nine(a):
 def test_rule_9_constant_indices_are_checked_too(backend):
     with pytest.raises(IndexError, match=r"index 9 is out of bounds .* 4 elements"):
         backend.launch(at_nine.options(debug=True), 1, None, backend.array(np.zeros(4, "f4")))
+
+
+@dppy.func
+def second_of(row, k):
+    return row[k]
+
+
+@dppy.kernel
+def reads(out, x, k):
+    out[0] = x[k]
+
+
+@dppy.kernel
+def reads_a_place_of_two(out, x, k):
+    out[0] = x[1, k] + x[0, 0]
+
+
+@dppy.kernel
+def reads_a_part(out, x, k):
+    part = x[1, 1:3]
+    out[0] = part[k]
+
+
+@dppy.kernel
+def reads_in_a_function(out, x, k):
+    out[0] = second_of(x[0], k)
+
+
+@dppy.kernel
+def reads_local_memory(out, x, k):
+    shared = dppy.local.array(5, dppy.float32)
+    shared[0] = x[0, 0]
+    dppy.barrier()
+    out[0] = shared[k]
+
+
+@dppy.kernel
+def writes_private_memory(out, x, k):
+    mine = dppy.private.array(3, dppy.float32)
+    mine[0] = x[0, 0]
+    mine[k] = 1
+    out[0] = mine[0]
+
+
+@dppy.kernel
+def reads_constants(out, x, k):
+    table = dppy.constant.array(TABLE)
+    out[0] = table[k]
+
+
+@dppy.kernel
+def adds_atomically(out, x, k):
+    dppy.atomic.add(out, k, x[0, 0])
+
+
+@every_compiler
+@pytest.mark.parametrize(
+    "kernel,extent",
+    [
+        (reads, 2),
+        (reads_a_place_of_two, 4),
+        (reads_a_part, 2),
+        (reads_in_a_function, 4),
+        (reads_local_memory, 5),
+        (writes_private_memory, 3),
+        (reads_constants, 6),
+        (adds_atomically, 1),
+    ],
+    ids=lambda each: getattr(each, "__name__", each),
+)
+@pytest.mark.parametrize("beyond", [0, -1], ids=["the end", "the beginning"])
+def test_rule_9_bounds_of_whatever_is_indexed(backend, kernel, extent, beyond):
+    out, x = backend.array(np.zeros(1, "f4")), backend.array(np.zeros((2, 4), "f4") if kernel is not reads else np.zeros(2, "f4"))
+    checked = kernel.options(debug=True)
+    index = extent if beyond == 0 else -extent - 1
+    backend.launch(checked, 1, 1, out, x, 0)
+    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: index {index} is out of bounds for an axis of {extent} elements"):
+        backend.launch(checked, 1, 1, out, x, index)
+
+
+@every_device
+def test_rule_9_by_the_environment(device, monkeypatch):
+    def beyond(a):
+        a[dppy.get_global_id(0) + 4] = 1
+
+    monkeypatch.setenv("ENTREPOT_KERNEL_DEBUG", "1")
+    checked = dppy.kernel(beyond)
+    monkeypatch.delenv("ENTREPOT_KERNEL_DEBUG")
+    with pytest.raises(IndexError, match=r"index 4 is out of bounds .* 4 elements, in work-item \(0, 0, 0\)"):
+        checked[1](ep.zeros(4, "float32", device=device))
+
+
+@every_compiled_dialect
+def test_compilers_name_lines_of_python(backend):
+    """Text that no compiler takes, in the place of a statement: what it says is of the statement's line in this file."""
+    line = over_the_end.function.__code__.co_firstlineno + 3
+    source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)", device=backend.selector)
+    broken = re.sub(r"^( *)a\[.*;$", r"\1there is no such statement;", source, flags=re.MULTILINE)
+    assert broken != source
+    # SYCL's compiler in the process counts in the text when it names the place, and shows our line's number.
+    place = rf"\n +{line} \| +there is no" if backend.dialect == "sycl" else rf"test_rules\.py\W{line}\b"
+    with pytest.raises(ep.KernelError, match=place):
+        ep.Program(broken, device=backend.selector, dialect=backend.dialect)
 
 
 @every_compiler

@@ -117,6 +117,118 @@ def test_local_memory_beyond_the_devices_is_refused_with_both_numbers(backend):
         backend.launch(too_much_local_memory, 4, 4, array)
 
 
+def all_local_memory(size):
+    @dppy.kernel
+    def sums_all(out):
+        own, items = dppy.get_local_id(0), dppy.get_local_size(0)
+        memory = dppy.local.array(size, dppy.uint8)
+        for k in range(own, size, items):
+            memory[k] = k % 251
+        dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+        total = dppy.int64(0)
+        for k in range(own, size, items):
+            total += memory[size - 1 - k]
+        out[own] = total
+
+    return sums_all
+
+
+@every_compiler
+def test_local_memory_as_large_as_the_devices(backend):
+    """Of CUDA's compilers a kernel may declare 48 KiB; the rest is the launch's."""
+    most = backend.device.local_mem_size
+    (out,) = backend.run(all_local_memory(most), 4, 4, np.zeros(4, "i8"))
+    filled = np.arange(most) % 251
+    assert out.tolist() == [int(filled[most - 1 - own :: -4].sum()) for own in range(4)]
+    with pytest.raises(ep.KernelError, match=rf"local memory is {most + 1} bytes with `memory`.* has {most};"):
+        backend.run(all_local_memory(most + 1), 4, 4, np.zeros(4, "i8"))
+
+
+def large_local_memory(first, second):
+    @dppy.kernel
+    def exchanges(out, scratch):
+        own, items = dppy.get_local_id(0), dppy.get_local_size(0)
+        a = dppy.local.array(first, dppy.uint8)
+        b = dppy.local.array(second, dppy.float32)
+        for k in range(own, first, items):
+            a[k] = k % 7
+        for k in range(own, second, items):
+            b[k] = k % 11
+        scratch[own] = own
+        dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+        total = 0.0
+        for k in range(own, first, items):
+            total += a[first - 1 - k]
+        for k in range(own, second, items):
+            total += b[second - 1 - k]
+        out[own, 0] = total
+        out[own, 1] = scratch[items - 1 - own]
+        out[own, 2] = dppy.group.reduce(total)
+        out[own, 3] = scratch.shape[0]
+
+    return exchanges
+
+
+@every_compiler
+@pytest.mark.parametrize("share", [0.25, 0.75], ids=["a quarter", "most"])
+def test_several_arrays_of_the_devices_local_memory(backend, share):
+    """Declared ones, one that the launch sizes, and what a group function needs beside them."""
+    most = int(backend.device.local_mem_size * share)
+    first, second, sized = most // 2 + 1, most // 16, most // 32
+    scratch = dppy.LocalAccessor(sized, dppy.float64)
+    (out,) = backend.run(large_local_memory(first, second), 8, 8, np.zeros((8, 4)), scratch)
+    a, b = np.arange(first) % 7, np.arange(second) % 11
+    totals = [float(a[first - 1 - own :: -8].sum() + b[second - 1 - own :: -8].sum()) for own in range(8)]
+    assert out[:, 0].tolist() == totals
+    assert out[:, 1].tolist() == [7 - own for own in range(8)]
+    assert out[:, 2].tolist() == [sum(totals)] * 8
+    assert out[:, 3].tolist() == [sized] * 8
+
+
+@every_compiler
+def test_local_memory_of_a_launch_counts_with_the_kernels_own(backend):
+    most = backend.device.local_mem_size
+    kernel = large_local_memory(most // 2, most // 8)
+    with pytest.raises(ep.KernelError, match=rf"needs \d+ bytes of local memory.*{most}"):
+        backend.run(kernel, 8, 8, np.zeros((8, 4)), dppy.LocalAccessor(16, dppy.float64))
+
+
+FIRST, SECOND, THIRD = (np.arange(10_240, dtype="f4") + offset for offset in (0, 0.25, 0.5))
+FULL = np.arange(65_536) % 251
+
+
+@dppy.kernel
+def large_constants(out):
+    i = dppy.get_global_id(0)
+    a, b, c = dppy.constant.array(FIRST), dppy.constant.array(SECOND), dppy.constant.array(THIRD)
+    out[i] = a[i] + b[-1 - i] + c[i]
+
+
+def constants_of(values):
+    @dppy.kernel
+    def reads(out):
+        i = dppy.get_global_id(0)
+        table = dppy.constant.array(values)
+        out[i] = table[table.shape[0] - 1 - i]
+
+    return reads
+
+
+@every_compiler
+def test_constants_that_do_not_fit_constant_memory_together(backend):
+    """Three times 40 KiB: CUDA has 64 KiB for all of a program's."""
+    (out,) = backend.run(large_constants, 10_240, None, np.zeros(10_240, "f4"))
+    assert np.array_equal(out, FIRST + SECOND[::-1] + THIRD)
+
+
+@every_compiler
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_constants_as_large_as_constant_memory(backend, beyond):
+    values = np.resize(FULL.astype("u1"), 65_536 + beyond)
+    (out,) = backend.run(constants_of(values), 1000, None, np.zeros(1000, "u1"))
+    assert np.array_equal(out, values[::-1][:1000])
+
+
 @dppy.kernel
 def sub_arrays(out, x):
     i = dppy.get_global_id(0)
@@ -151,6 +263,28 @@ def test_negative_indices_count_from_the_end(backend):
     x = np.array([10, 20, 30], "i4")
     (out, _) = backend.run(negative_indices, 1, None, np.zeros((2, 2), "i4"), x)
     assert out.tolist() == [[30, 10], [0, 5]]
+
+
+@dppy.kernel
+def indices_from_arrays(out, x, places, rows):
+    i = dppy.get_global_id(0)
+    mine = dppy.private.array(4, dppy.int64)
+    for k in range(4):
+        mine[k] = places[places[k]]
+    out[places[i], rows[places[i]] % 2] = x[mine[places[i]]] + x[places[places[i]] - 4]
+    out[mine[i], 2] += x[rows[mine[i]]]
+
+
+@every_dialect
+def test_indices_that_are_elements(backend):
+    x, rows = np.array([1, 10, 100, 1000], "f4"), np.array([3, 0, 1, 2], "u1")
+    places = np.array([2, 0, 3, 1], "i4")
+    (out, *_) = backend.run(indices_from_arrays, 4, None, np.zeros((4, 3), "f4"), x, places, rows)
+    mine, expected = places[places], np.zeros((4, 3), "f4")
+    for i in range(4):
+        expected[places[i], rows[places[i]] % 2] = x[mine[places[i]]] + x[places[places[i]] - 4]
+        expected[mine[i], 2] += x[rows[mine[i]]]
+    assert np.array_equal(out, expected)
 
 
 @dppy.func

@@ -7,7 +7,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_compiler, every_dialect, values_of
+from kernel.backends import every_compiler, every_device, every_dialect, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -29,6 +29,16 @@ def test_the_documented_example(backend):
     """numba-dppy's: with the default local size one group runs it all."""
     (out,) = backend.run(reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4"))
     assert out.tolist() == [9] * BLOCK
+
+
+@every_device
+def test_the_documented_example_as_it_is_documented(device, capsys):
+    """An array of NumPy's, a device that the context names, and what is printed."""
+    arr = np.arange(BLOCK).astype(np.float32)
+    with ep.device_context(device):
+        reverse_array[BLOCK, dppy.DEFAULT_LOCAL_SIZE](arr)
+    print(arr)
+    assert capsys.readouterr().out == "[9. 9. 9. 9. 9. 9. 9. 9. 9. 9.]\n"
 
 
 @dppy.kernel

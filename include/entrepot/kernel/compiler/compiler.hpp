@@ -30,13 +30,14 @@ struct CompiledParameter {
         stride,       // of `dimension`, in elements, int64
         local,        // local memory sized at launch
         scratch,      // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
+        arrays,       // EP_ARG_LOCAL: `dimension` bytes, for local.array that cannot be declared for their size (CUDA and HIP)
         global_size,  // of `dimension`, work-items, int64: the launch may have more, which do nothing (CUDA and HIP; kernels
                       // that do not tell groups apart)
         report,       // debug builds: a block of report_words int64, zeroed, in global memory
     };
     // Of What, in its order.
-    static constexpr std::array<std::string_view, 8> names{"pointer", "value",   "extent",      "stride",
-                                                           "local",   "scratch", "global_size", "report"};
+    static constexpr std::array<std::string_view, 9> names{"pointer", "value",  "extent",      "stride", "local",
+                                                           "scratch", "arrays", "global_size", "report"};
     static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
     What what = What::pointer;
     std::uint32_t argument = 0;

@@ -300,6 +300,10 @@ def rounded(value: Any, digits: Any = None) -> Any:
         if isinstance(value, (np.integer, np.bool_)):
             return np.int64(value)
         return np.int64(np.rint(value)) if isinstance(value, np.generic) else round(value)
+    if not isinstance(value, np.generic):
+        return round(value, int(digits))
+    if isinstance(value, (np.integer, np.bool_)):
+        return cast(np.int64 if isinstance(value, np.bool_) else value.dtype, round(int(value), int(digits)))
     return type(value)(round(float(value), int(digits)))
 
 

@@ -86,6 +86,70 @@ TEST_CASE("local arrays that CUDA's launch sizes follow each other") {
     CHECK(compiled.parameters[0].what == CompiledParameter::What::local);
 }
 
+TEST_CASE("local arrays that CUDA cannot declare for their size are the launch's, in front of those that it sizes") {
+    const auto of_sizes = [](std::int64_t first, std::int64_t second, Dialect dialect, bool combines = false) {
+        Building build("large");
+        const RootId sized = build.array("sized", float32, true, true);
+        build.kernel().roots[sized].type.space = Space::local;
+        const RootId a = build.own_array("a", uint8, Space::local, first),
+                     b = build.own_array("b", float32, Space::local, second);
+        build.module.uses_groups = true;
+        build.add(Building::store(sized, number(0), number(1, float32)))
+            .add(Building::store(a, number(0), number(1, uint8)))
+            .add(Building::store(b, number(0), number(1, float32)));
+        if (combines) {
+            const VariableId sum = build.variable("sum", float32);
+            build.add(Building::assign(sum, build.group("reduce", "add", float32, {number(1, float32)})));
+            build.add(Building::store(b, number(1), build.read(sum)));
+        }
+        return build.emitted(target_of(dialect));
+    };
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        const Compiled fits = of_sizes(1024, (48 - 1) * 256, dialect);
+        CHECK(has(fits, "__shared__ unsigned char a[1024];"));
+        CHECK(has(fits, "__shared__ float b[12032];"));
+        CHECK(has(fits, "float *sized = (float *)launch_memory;"));
+        CHECK(fits.parameters.back().what == CompiledParameter::What::local);
+        const Compiled beyond = of_sizes(1025, (48 - 1) * 256, dialect);
+        CHECK_FALSE(has(beyond, "__shared__ float b"));
+        CHECK(has(beyond, "unsigned char *a = (unsigned char *)launch_memory;"));
+        CHECK(has(beyond, "float *b = (float *)(launch_memory + 1040);"));
+        CHECK(has(beyond, "float *sized = (float *)(launch_memory + 1040 + 48128);"));
+        CHECK(beyond.parameters.back().what == CompiledParameter::What::arrays);
+        CHECK(beyond.parameters.back().dimension == 1040 + 48128);
+        const Compiled with_group_function = of_sizes(1024, (48 - 1) * 256, dialect, true);
+        CHECK_MESSAGE(has(with_group_function, "float *b = (float *)(launch_memory + 1024);"), "its parts need 128 bytes");
+    }
+    CHECK(has(of_sizes(1025, (48 - 1) * 256, Dialect::opencl_c), "local float b[12032];"));
+}
+
+TEST_CASE("arrays of constants are in the device's constant memory as long as they fit there together") {
+    const auto of_sizes = [](Dialect dialect, std::vector<std::int64_t> sizes) {
+        Building build("tables");
+        const RootId out = build.array("out", uint8, false, true);
+        for (const std::int64_t size : sizes) {
+            const RootId table = build.own_array("table" + std::to_string(size), uint8, Space::constant, size);
+            auto values = std::make_shared<syntax::ConstantArray>();
+            values->dtype = uint8;
+            values->shape = {size};
+            values->bytes.resize(static_cast<std::size_t>(size));
+            build.kernel().roots[table].values = values;
+            build.kernel().roots[table].written = false;
+            build.add(Building::store(out, number(0), build.load(table, number(0))));
+        }
+        return build.emitted(target_of(dialect));
+    };
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        CHECK(has(of_sizes(dialect, {65536}), "__constant__ const unsigned char tables_table65536[65536]"));
+        CHECK(has(of_sizes(dialect, {65537}), "static __device__ const unsigned char tables_table65537[65537]"));
+        const Compiled three = of_sizes(dialect, {40000, 30000, 20000});
+        CHECK(has(three, "__constant__ const unsigned char tables_table40000"));
+        CHECK(has(three, "static __device__ const unsigned char tables_table30000"));
+        CHECK(has(three, "__constant__ const unsigned char tables_table20000"));
+    }
+    CHECK(has(of_sizes(Dialect::opencl_c, {65537}), "constant uchar tables_table65537[65537]"));
+}
+
 TEST_CASE("atomics of floats are native or swap the bits, and orders are fences where the dialect has none") {
     const auto source = [](Dialect dialect, std::string which) {
         Building build("adding");
@@ -104,6 +168,89 @@ TEST_CASE("atomics of floats are native or swap the bits, and orders are fences 
     CHECK_FALSE(has(source(Dialect::cuda, "add"), "bit_cast"));
     CHECK(has(source(Dialect::opencl_c, "add"), "atomic_add_float32_global(&x[0], 1.0f);"));
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));
+}
+
+TEST_CASE("fences say what they order, and for whom where the dialect has a word for it") {
+    const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
+        Building build("waits");
+        const RootId x = build.array("x", float32, true, true);
+        Statement fence = Building::block(Act::fence, {}, {});
+        fence.scope = scope;
+        fence.order = order;
+        fence.fences = static_cast<std::uint8_t>(fences);
+        build.add(Building::store(x, number(0), number(1, float32))).add(std::move(fence));
+        build.add(Building::store(x, number(1), number(2, float32)));
+        return build.emitted(target_of(dialect));
+    };
+    const auto between = [](const std::string &fence) { return "x[0] = 1.0f;\n    " + fence + "\n    x[1] = 2.0f;"; };
+    const int both = local_fence | global_fence;
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        CHECK(has(source(dialect, Scope::sub_group, Order::acq_rel, both), between("__threadfence_block();")));
+        CHECK(has(source(dialect, Scope::work_group, Order::seq_cst, local_fence), between("__threadfence_block();")));
+        CHECK(has(source(dialect, Scope::device, Order::seq_cst, global_fence), between("__threadfence();")));
+        CHECK(has(source(dialect, Scope::system, Order::release, both), between("__threadfence_system();")));
+    }
+    const auto opencl = [&](int fences) { return source(Dialect::opencl_c, Scope::device, Order::seq_cst, fences); };
+    CHECK(has(opencl(local_fence), between("mem_fence(CLK_LOCAL_MEM_FENCE);")));
+    CHECK(has(opencl(global_fence), between("mem_fence(CLK_GLOBAL_MEM_FENCE);")));
+    CHECK(has(opencl(both), between("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")));
+    const auto sycl = [&](Scope scope, Order order) { return source(Dialect::sycl, scope, order, both); };
+    CHECK(has(sycl(Scope::work_group, Order::acquire),
+              between("sycl::atomic_fence(sycl::memory_order::acquire, sycl::memory_scope::work_group);")));
+    CHECK(has(sycl(Scope::device, Order::seq_cst),
+              between("sycl::atomic_fence(sycl::memory_order::seq_cst, sycl::memory_scope::device);")));
+    CHECK(has(sycl(Scope::system, Order::release),
+              between("sycl::atomic_fence(sycl::memory_order::release, sycl::memory_scope::system);")));
+    const auto host = [&](Order order) { return source(Dialect::cpp, Scope::device, order, both); };
+    CHECK(has(host(Order::seq_cst), "__atomic_thread_fence(__ATOMIC_SEQ_CST);"));
+    CHECK(has(host(Order::release), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
+}
+
+TEST_CASE("atomics say their scope and order where the dialect has words for them") {
+    const auto source = [](Dialect dialect, Scope scope, Order order, Dtype dtype = int32) {
+        Building build("adding");
+        build.module.uses_groups = true;
+        const RootId x = build.array("x", dtype, true, true);
+        Statement statement = Building::block(Act::evaluate, {operation(Op::atomic, dtype, {number(0), number(1, dtype)})}, {});
+        statement.expressions[0].text = "add";
+        statement.expressions[0].id = x;
+        statement.expressions[0].scope = scope;
+        statement.expressions[0].order = order;
+        build.add(std::move(statement));
+        return build.emitted(target_of(dialect));
+    };
+    const auto relaxed = [&](Dialect dialect, Scope scope) { return source(dialect, scope, Order::relaxed); };
+    CHECK(has(relaxed(Dialect::cuda, Scope::work_group), "    atomicAdd_block(&x[0], 1);"));
+    CHECK(has(relaxed(Dialect::cuda, Scope::device), "    atomicAdd(&x[0], 1);"));
+    CHECK(has(relaxed(Dialect::cuda, Scope::system), "    atomicAdd_system(&x[0], 1);"));
+    CHECK_FALSE(has(relaxed(Dialect::cuda, Scope::system), "__threadfence"));
+    CHECK(has(source(Dialect::cuda, Scope::system, Order::relaxed, float64), "    atomicAdd_system(&x[0], 1.0);"));
+    CHECK_MESSAGE(has(relaxed(Dialect::hip, Scope::work_group), "    atomicAdd(&x[0], 1);"), "HIP has none of a block");
+    CHECK(has(relaxed(Dialect::hip, Scope::system), "    atomicAdd_system(&x[0], 1);"));
+
+    const auto of_block = [&](Order order) { return source(Dialect::cuda, Scope::work_group, order); };
+    const std::string fence = "    __threadfence_block();\n", add = "    atomicAdd_block(&x[0], 1);\n";
+    CHECK(has(of_block(Order::acquire), "{\n" + add + fence + "}"));
+    CHECK(has(of_block(Order::release), "{\n" + fence + add + "}"));
+    CHECK(has(of_block(Order::acq_rel), "{\n" + fence + add + fence + "}"));
+    CHECK(has(of_block(Order::seq_cst), "{\n" + fence + add + fence + "}"));
+
+    struct Words {
+        Scope scope;
+        std::string word;
+    };
+    for (const auto &[scope, word] :
+         {Words{Scope::work_group, "work_group"}, {Scope::device, "device"}, {Scope::system, "system"}})
+        CHECK(has(source(Dialect::sycl, scope, Order::seq_cst),
+                  "sycl::memory_scope::" + word +
+                      ", sycl::access::address_space::global_space>(x[0]).fetch_add(1, "
+                      "sycl::memory_order::seq_cst);"));
+    CHECK(has(relaxed(Dialect::sycl, Scope::device), ".fetch_add(1);"));
+    CHECK(has(relaxed(Dialect::opencl_c, Scope::device), "{\n    atomic_add(&x[0], 1);\n}"));
+    CHECK(has(source(Dialect::opencl_c, Scope::device, Order::release),
+              "{\n    mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n    atomic_add(&x[0], 1);\n}"));
+    CHECK(has(relaxed(Dialect::cpp, Scope::device), "__ATOMIC_RELAXED"));
+    CHECK(has(source(Dialect::cpp, Scope::device, Order::seq_cst), "__ATOMIC_SEQ_CST"));
 }
 
 TEST_CASE("atomics that a device has not are refused where they stand") {

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "fake_backend.hpp"
 
@@ -33,6 +36,52 @@ TEST_CASE("groups that are rounded up keep to the device's limits in each dimens
     CHECK(rounded(device, {4'000'000, 1, 1}) == Extents{64, 1, 4});
     CHECK(rounded(device, {5'000'000, 1, 1}) == Extents{64, 1, 4});
     CHECK(rounded(device, {1, 5'000'000, 1}) == Extents{1, 128, 2});
+}
+
+TEST_CASE("a device's kernels are in the best dialect that it builds: OpenCL C, or SYCL source where it has none") {
+    const auto chosen = [](std::uint32_t mask) {
+        fake::world().dialects = mask;
+        const Device device = fake::device();
+        return std::pair(usual_dialect(device), dialect_for(device, {}));
+    };
+    const auto bit = [](ep_dialect dialect) { return 1u << dialect; };
+    CHECK(chosen(bit(EP_OPENCL_C) | bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) == std::pair(std::optional(EP_OPENCL_C), EP_OPENCL_C));
+    CHECK(chosen(bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) == std::pair(std::optional(EP_SYCL_SOURCE), EP_SYCL_SOURCE));
+    CHECK(chosen(bit(EP_CUDA_CPP) | bit(EP_PTX)) == std::pair(std::optional(EP_CUDA_CPP), EP_CUDA_CPP));
+    fake::world().dialects = bit(EP_SPIRV);
+    CHECK(usual_dialect(fake::device()) == std::nullopt);
+    fake::world().dialects = 0;
+    CHECK_THROWS_AS((void)dialect_for(fake::device(), {}), Error);
+    Options asked;
+    asked.dialect = EP_SYCL_SOURCE;
+    CHECK(dialect_for(fake::device(), asked) == EP_SYCL_SOURCE);
+    fake::world().dialects = bit(EP_OPENCL_C);
+}
+
+TEST_CASE("local arrays that are the launch's are given their bytes") {
+    const Device device = fake::device();
+    Specialisation made;
+    made.kernel = Program("scale", device).kernel("scale");
+    made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 31'744 - 16, dtypes::uint8});
+    made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 16, dtypes::uint8});
+    std::vector<ep_argument> given;
+    fake::world().kernel = [&](const ep_range &, const ep_argument *arguments, std::size_t count) {
+        given.assign(arguments, arguments + count);
+    };
+    ep_range range{};
+    range.ndim = 1;
+    range.global[0] = 4;
+    const Queue queue = Queue::create(device);
+    launch(made, syntax::Function(), queue, range, {});
+    queue.wait();
+    REQUIRE(given.size() == 2);
+    CHECK(given[0].kind == EP_ARG_LOCAL);
+    CHECK(given[0].size == 31'744 - 16);
+    CHECK(given[1].size == 16);
+    made.compiled.parameters.back().dimension += 16;
+    CHECK_THROWS_WITH_AS(launch(made, syntax::Function(), queue, range, {}),
+                         doctest::Contains("needs 32784 bytes of local memory"), Error);
+    fake::world().kernel = nullptr;
 }
 
 }  // namespace entrepot::kernel

@@ -1,0 +1,74 @@
+"""Kernels of the host by each compiler that it may have: the examples, checked against NumPy."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+from kernel.examples import EXAMPLES, texts_of
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_examples(compiler, name, monkeypatch, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    calls, listens = tmp_path / "calls", tmp_path / "listens"
+    listens.write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {compiler} "$@"\n')
+    listens.chmod(0o755)
+    monkeypatch.setenv("CXX", str(listens))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(tmp_path / "cache"))
+    assert texts_of(name, "c++"), "what the kernels of the example were compiled from when they ran"
+    assert calls.read_text().count(".cpp") > 0, "another compiler was asked"
+
+
+@dppy.kernel
+def of_a_range(out, x, y):
+    i = dppy.get_global_id(0)
+    if x[i] > 0:
+        out[i] = x[i] * 2 + y[i]
+    else:
+        out[i] = y[i]
+
+
+@dppy.kernel
+def of_groups(out, x, y):
+    i, own = dppy.get_global_id(0), dppy.get_local_id(0)
+    shared = dppy.local.array(64, dppy.float32)
+    shared[own] = x[i] * y[i]
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    out[i] = shared[own] + shared[0]
+
+
+@dppy.kernel
+def of_items_that_do_each_something_else(out, x, y):
+    i = dppy.get_global_id(0)
+    k = int(x[i])
+    while k != 1 and k < 1000:
+        k = k // 2 if k % 2 == 0 else 3 * k + 1
+        out[k] += y[i]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="of other processors nobody has looked")
+@pytest.mark.parametrize(
+    "kernel,local,is_vectorised",
+    [(of_a_range, None, True), (of_groups, 64, True), (of_items_that_do_each_something_else, None, False)],
+)
+def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monkeypatch, tmp_path):
+    """GCC says so."""
+    told, tells = tmp_path / "told", tmp_path / "tells"
+    tells.write_text(f'#!/bin/sh\nexec g++ -fopt-info-vec-optimized={told} "$@"\n')
+    tells.chmod(0o755)
+    monkeypatch.setenv("CXX", str(tells))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(tmp_path / "cache"))
+    out, x, y = np.zeros(1024, "f4"), np.ones(1024, "f4"), np.ones(1024, "f4")
+    with ep.device_context("host"):
+        dppy.kernel(kernel.function)[1024, local](out, x, y)
+    assert ("loop vectorized" in told.read_text()) == is_vectorised

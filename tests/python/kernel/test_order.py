@@ -1,0 +1,221 @@
+"""When kernels run: a launch returns before its end, and work on an argument is in order, whoever's queue or stream has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cuda_kernels
+import entrepot as ep
+import entrepot.kernel as dppy
+from cuda_streams import Stream
+from kernel.backends import every_device, values_of
+
+pytestmark = [pytest.mark.numpy, pytest.mark.alone]
+
+#: Devices whose queues go on while the caller does something else.
+every_other_device = pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param("opencl:cpu", marks=pytest.mark.sycl),
+        pytest.param("cuda:0", marks=pytest.mark.cuda),
+        pytest.param("hip:0", marks=pytest.mark.hip),
+    ],
+)
+
+TURNS = 300_000_000
+RESULT = 42
+
+
+@dppy.kernel
+def slow(out, turns):
+    x = dppy.uint32(1)
+    for _ in range(turns):
+        x = x * 1664525 + 1013904223
+    out[1] = x
+    out[0] = 42
+
+
+@dppy.kernel
+def slow_sum(out, x, turns):
+    y = dppy.uint32(1)
+    for _ in range(turns):
+        y = y * 1664525 + 1013904223
+    out[1] = y
+    out[0] = x[0] + 1
+
+
+@dppy.kernel
+def adds(out, x):
+    out[0] += x[0]
+
+
+@dppy.kernel
+def marks(out):
+    out[0] = 7
+
+
+def zeros(queue: ep.Queue) -> ep.Array:
+    array = ep.zeros(2, "int32", queue=queue)
+    queue.wait()
+    return array
+
+
+def starts_slowly(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
+    """A kernel that takes a moment; what it is compiled to is there before."""
+    slow[1](zeros(array.queue), 1).wait()
+    return slow[1](array, TURNS, queue=queue)
+
+
+@every_other_device
+def test_a_launch_returns_before_its_end(device):
+    array = zeros(ep.Queue(device))
+    event = starts_slowly(array)
+    assert not event.done
+    event.wait()
+    assert event.done
+    assert values_of(array)[0] == RESULT
+
+
+@every_other_device
+@pytest.mark.parametrize(
+    "chosen",
+    [lambda quick, slow: slow, lambda quick, slow: [quick, slow], lambda quick, slow: (slow, quick)],
+    ids=["one", "a list", "a tuple"],
+)
+def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
+    """Behind events of other queues, on memory that they have nothing to do with."""
+    own, other, third = (zeros(ep.Queue(device)) for _ in range(3))
+    marks[1](own).wait()
+    quick, started = marks[1](third), starts_slowly(other)
+    last = marks[1](own, depends_on=chosen(quick, started))
+    assert not started.done, "the kernel must be slow enough for the test to mean anything"
+    last.wait()
+    assert started.done
+    assert quick.done
+
+
+@every_device
+def test_the_first_arrays_queue_waits_for_the_others(device):
+    """The launch goes to the queue of its first array, and another one is still written on a queue of its own."""
+    here, there = ep.Queue(device), ep.Queue(device)
+    out, x = zeros(here), zeros(there)
+    adds[1](out, zeros(here)).wait()
+    writing = starts_slowly(x)
+    event = adds[1](out, x)
+    event.wait()
+    assert writing.done
+    assert values_of(out)[0] == RESULT
+
+
+@every_device
+def test_who_writes_waits_for_who_reads(device):
+    here, there = ep.Queue(device), ep.Queue(device)
+    out, x = zeros(here), zeros(there)
+    slow_sum[1](out, x, 1).wait()
+    marks[1](zeros(there)).wait()
+    slow_sum[1](out, x, TURNS)
+    marks[1](x).wait()  # on x's own queue
+    assert values_of(out)[0] == 1
+    assert values_of(x)[0] == 7
+
+
+@every_device
+def test_a_copy_comes_behind_the_kernel(device):
+    array, other = zeros(ep.Queue(device)), zeros(ep.Queue(device))
+    starts_slowly(array)
+    ep.copy(other, array).wait()
+    assert values_of(other)[0] == RESULT
+
+
+@every_device
+def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device):
+    """Read and written where it lies or by copies: the call waits, as nobody else would."""
+    x, out = np.ones(2, "i4"), np.zeros(2, "i4")
+    with ep.device_context(device):
+        slow_sum[1](out, x, TURNS // 10)
+        x[0] = 100
+    assert out[0] == 2
+
+
+@every_other_device
+def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
+    """Of work that has nothing to do with their memory."""
+    queue = ep.Queue(device)
+    there, gate = dppy.device_array(2, "int32", queue=queue), zeros(ep.Queue(device))
+    into = np.zeros(2, "i4")
+    dppy.copy_from_host(there, np.full(2, 5, "i4"))
+    started = starts_slowly(gate)
+    marked = marks[1](there, depends_on=started)
+    assert not started.done
+    done = dppy.copy_to_host_async(there, into)
+    done.wait()
+    assert started.done
+    assert marked.done
+    assert into.tolist() == [7, 5]
+
+
+@pytest.mark.cuda
+class TestStreams:
+    def test_of_an_argument_that_speaks_cai(self):
+        """The kernel comes behind the stream that the dict names."""
+        memory, far = zeros(ep.Queue("cuda:0")), Stream()
+        out = zeros(ep.Queue("cuda:0"))
+        adds[1](out, zeros(out.queue)).wait()
+        said = {**memory.__cuda_array_interface__, "stream": far.handle}
+        done = cuda_kernels.launch(memory, ep.Queue(far))
+
+        class Speaks:
+            __cuda_array_interface__ = said
+
+        event = adds[1](out, Speaks())
+        assert not done.done, "the launch waited"
+        event.wait()
+        assert values_of(out)[0] == cuda_kernels.RESULT
+
+    def test_of_a_queue_that_the_launch_names(self):
+        array, far = zeros(ep.Queue("cuda:0")), Stream()
+        event = starts_slowly(array, ep.Queue(far))
+        assert not event.done
+        far.wait()
+        assert event.done
+        assert values_of(array)[0] == RESULT
+
+    @pytest.mark.torch
+    def test_of_torch(self):
+        """The kernel reads what torch's current stream is still writing."""
+        import torch
+
+        side, out = torch.cuda.Stream(), zeros(ep.Queue("cuda:0"))
+        adds[1](out, zeros(out.queue)).wait()
+        tensor = torch.zeros(2, dtype=torch.int32, device="cuda")
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(500_000_000)
+            tensor.fill_(RESULT)
+            event = adds[1](out, tensor)
+            assert not side.query(), "the launch waited"
+        event.wait()
+        assert values_of(out)[0] == RESULT
+
+    @pytest.mark.cupy
+    def test_of_cupy(self):
+        import cupy
+
+        side, out = cupy.cuda.Stream(non_blocking=True), zeros(ep.Queue("cuda:0"))
+        adds[1](out, zeros(out.queue)).wait()
+        array = cupy.zeros(2, "i4")
+        spin = cupy.RawKernel(
+            'extern "C" __global__ void spin(int *p, long long n) '
+            "{ long long t = clock64(); while (clock64() - t < n); p[0] = 42; }",
+            "spin",
+        )
+        spin((1,), (1,), (array, 1))
+        array[:] = 0
+        cupy.cuda.Device().synchronize()
+        with side:
+            spin((1,), (1,), (array, 500_000_000))
+            event = adds[1](out, array)
+            assert not side.done, "the launch waited"
+        event.wait()
+        assert values_of(out)[0] == RESULT
