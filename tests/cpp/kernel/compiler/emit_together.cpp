@@ -51,7 +51,7 @@ TEST_CASE("a scope is a suffix of CUDA's atomics, an argument of SYCL's, and tha
     CHECK(has(cuda(Order::acq_rel, Scope::system),
               "    __threadfence_system();\n    atomicAdd_system(&x[0], 1);\n    __threadfence_system();"));
     CHECK_FALSE(has(cuda(Order::relaxed, Scope::system), "fence"));
-    CHECK(has(atomic(Dialect::cuda, int64, "min", Order::relaxed, Scope::work_group), "atomicMin_block(&x[0], 1LL)"));
+    CHECK(has(atomic(Dialect::cuda, int64, "min", Order::relaxed, Scope::work_group), "atomicMin_block(&x[0], 1"));
     CHECK(has(atomic(Dialect::hip, int32, "add", Order::relaxed, Scope::work_group), "    atomicAdd(&x[0], 1);"));
 
     constexpr std::pair<Scope, const char *> scopes[] = {{Scope::work_item, "work_item"},
