@@ -1,5 +1,5 @@
 """Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
-loops, device functions, elements of elements, barriers, local memory and atomics, and have one meaning only.
+loops, device functions, elements of elements, barriers, local memory, atomics and group functions, and have one meaning only.
 
 So that two correct compilers agree, every variable states its type, literals stand only beside values that have one, and floats
 are exact: a variable is a number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and
@@ -274,6 +274,8 @@ class _Writer:
             self.atomic()
         for _ in range(self.draw(st.integers(0, 2))):
             self.statement(1)
+        if self.chance(2):
+            self.together()
         self.line(f"shared[lid] = dppy.int64({self.integer(2)})")
         self.line("dppy.barrier()")
         self.shared_is_readable = True
@@ -286,6 +288,25 @@ class _Writer:
         if form != "plain":
             self.indent -= 1
             self.integers, self.floats = integers, floats
+
+    def together(self) -> None:
+        """What the work-items of a group find out about all their values."""
+        form = self.one_of("reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all")
+        name, kind = f"g{self.made}", self.one_of(*INTEGERS)
+        self.made += 1
+        if form in ("any", "all"):
+            self.line(f"{name} = dppy.{kind}(dppy.group.{form}({self.condition(1)}))")
+        elif form != "exclusive_scan" and self.chance(3):
+            self.line(f"{name}_all = dppy.group.{form}({self.quarters()}, {self.taken(form, 'add', 'min', 'max')})")
+            self.line(f"{name} = dppy.{kind}(dppy.int64({name}_all * 4.0))")
+        else:
+            taken = self.taken(form, "add", "mul", "min", "max", "and", "or", "xor")
+            self.line(f"{name} = dppy.group.{form}(dppy.{kind}({self.integer(2)}), {taken})")
+        self.integers.append(name)
+        self.types[name] = kind
+
+    def taken(self, form: str, *operations: str) -> str:
+        return str(self.draw(st.integers(0, GROUP - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
 
     def all_enter(self, form: str) -> None:
         """The head of a block with barriers: every work-item takes the same way."""
