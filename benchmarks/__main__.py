@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-from . import adapters, bindings, copies, exchange, kernels, launches, memory, runtime, startup
+from . import adapters, bindings, copies, examples, exchange, kernels, launches, memory, runtime, startup
 from .harness import measure, print_table
 
 TOPICS = {
@@ -16,6 +16,7 @@ TOPICS = {
     "adapters": adapters.pairs,
     "bindings": bindings.pairs,
     "kernels": kernels.pairs,
+    "examples": examples.pairs,
 }
 
 #: Rows that go without a word where their peer is not installed: topic, rows, the peer's module.
@@ -24,6 +25,7 @@ OF_PEERS = [
     ("adapters", "all, against HIP Python", "rocm"),
     ("bindings", "all, against HIP Python", "rocm"),
     ("kernels", "against Numba", "numba"),
+    ("examples", "all, against Numba", "numba"),
 ]
 
 

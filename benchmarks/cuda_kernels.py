@@ -236,6 +236,34 @@ def pairwise(points, distances, n, d, BLOCK: tl.constexpr):
     tl.store(distances + i[:, None] * n + j[None, :], tl.sqrt(total), (i < n)[:, None] & (j < n)[None, :])
 
 @triton.jit
+def matmul(a, b, c, n, BLOCK: tl.constexpr):
+    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, n, 32):
+        k = start + tl.arange(0, 32)
+        left, right = tl.load(a + i[:, None] * n + k[None, :]), tl.load(b + k[:, None] * n + j[None, :])
+        total += tl.dot(left, right, input_precision="ieee")
+    tl.store(c + i[:, None] * n + j[None, :], total)
+
+@triton.jit
+def mandelbrot(image, left: tl.constexpr, bottom: tl.constexpr, width: tl.constexpr, height: tl.constexpr, rows, columns,
+               BLOCK: tl.constexpr):
+    i = tl.program_id(1).to(tl.int64)
+    j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    re = left + width * j.to(tl.float64) / columns
+    im = bottom + height * i.to(tl.float64) / rows
+    x, y = tl.zeros((BLOCK,), tl.float64), tl.zeros((BLOCK,), tl.float64)
+    steps, turn, some = tl.zeros((BLOCK,), tl.int32), 0, 1
+    while (turn < 100) & (some > 0):  # a tile goes on while one of its points does
+        goes_on = x * x + y * y < 4.0
+        steps += goes_on.to(tl.int32)
+        x, y = tl.where(goes_on, x * x - y * y + re, x), tl.where(goes_on, 2.0 * x * y + im, y)
+        turn += 1
+        some = tl.max(goes_on.to(tl.int32), 0)
+    tl.store(image + i * columns + j, steps, j < columns)
+
+@triton.jit
 def reduction(a, sums, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(sums + tl.program_id(0), tl.sum(tl.load(a + i)))
@@ -426,10 +454,10 @@ def triton(name: str, work: Work, module: ModuleType | None) -> Peer | None:
         return None
     import torch
 
-    tensors = [torch.from_dlpack(each) for each in work.arguments]
-    tail, block = work.tail, {"pairwise": 32, "reduction": GROUP}.get(name, 1024)
+    tensors = [torch.from_dlpack(each) if isinstance(each, ep.Array) else each.value for each in work.arguments]
+    tail, block = work.tail, {"pairwise": 32, "matmul": 64, "mandelbrot": 256, "reduction": GROUP}.get(name, 1024)
     extents = work.range if isinstance(work.range, tuple) else (work.range,)
-    tiles = [extents[0]] if name == "strided_copy" else [-(-n // block) for n in extents[:-1]]
+    tiles = [extents[0]] if name in ("strided_copy", "mandelbrot") else [-(-n // block) for n in extents[:-1]]
     grid = (-(-extents[-1] // block), *tiles[::-1])
     launch = getattr(module, name)[grid]
     return lambda: launch(*tensors, *tail, BLOCK=block), torch.cuda.synchronize

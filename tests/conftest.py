@@ -25,8 +25,9 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 
 # A first example may compile a kernel, and the machine may have other work. CI tries the same examples each time, as Hypothesis'
-# own profile for CI does; everybody else's are new ones.
-settings.register_profile("entrepot", deadline=None, derandomize=bool(os.environ.get("CI")))
+# own profile for CI does; everybody else's are new ones, and those of a run that says how many random kernels it wants.
+_SAME_EACH_TIME = bool(os.environ.get("CI")) and not os.environ.get("ENTREPOT_EXAMPLES")
+settings.register_profile("entrepot", deadline=None, derandomize=_SAME_EACH_TIME)
 settings.load_profile("entrepot")
 
 

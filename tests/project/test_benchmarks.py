@@ -39,7 +39,8 @@ def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
 @pytest.mark.dpctl
 def test_rows_of_absent_peers_are_named() -> None:
     every = left_out(PEERS)
-    assert [line.partition(":")[2].split(",")[0].strip() for line in every] == ["exchange", "adapters", "bindings", "kernels"]
+    topics = ["exchange", "adapters", "bindings", "kernels", "examples"]
+    assert [line.partition(":")[2].split(",")[0].strip() for line in every] == topics
     assert every[0] == ("not measured: exchange, asarray(torch CPU): torch is not installed; `make bench PEERS=all` brings it")
     assert left_out(("torch",)) == left_out(PEERS, "exchange") == every[:1]
     assert left_out(()) == left_out(PEERS, "memory") == [""]

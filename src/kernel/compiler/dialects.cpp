@@ -137,7 +137,7 @@ constexpr DialectRow rows[] = {
      "__int_as_float(0x7fc00000)",
      "__longlong_as_double(0x7ff8000000000000LL)",
      {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
-     "__syncwarp(__activemask());",
+     "__syncwarp();",
      cpp_types,
      cuda_indices,
      "",

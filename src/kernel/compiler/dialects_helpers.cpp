@@ -333,14 +333,22 @@ FUNCTION S bits_float16(float x) {
      host | hip,
      {"load_float16", R"(
 FUNCTION float load_float16(S bits) {
+#if defined(__clang__) && defined(__x86_64__) && !defined(__FLT16_MANT_DIG__)  // before Clang 15
+    return (float)__builtin_bit_cast(__fp16, bits);
+#else
     return (float)__builtin_bit_cast(_Float16, bits);
+#endif
 })",
       ""}},
     {For::floating,
      host | hip,
      {"bits_float16", R"(
 FUNCTION S bits_float16(float x) {
+#if defined(__clang__) && defined(__x86_64__) && !defined(__FLT16_MANT_DIG__)
+    return __builtin_bit_cast(unsigned short, (__fp16)x);
+#else
     return __builtin_bit_cast(unsigned short, (_Float16)x);
+#endif
 })",
       ""}},
     {For::floating,

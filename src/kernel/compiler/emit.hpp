@@ -173,7 +173,7 @@ protected:
 private:
     Spelled spell(const ir::Expression &expression);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
-    bool needs_unsigned(const ir::Expression &expression) const;
+    bool needs_unsigned(Dtype dtype, bool multiplies) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);

@@ -110,12 +110,10 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
 
 // Integers of Python's arrays wrap. Host and SYCL say so by an option; elsewhere C's signed ones may do anything but the unsigned
 // wrap. Those of 64 bits stay as they are: they count elements.
-bool Emitter::needs_unsigned(const ir::Expression &expression) const {
+bool Emitter::needs_unsigned(Dtype dtype, bool multiplies) const {
     if (dialect_.dialect == Dialect::cpp || dialect_.dialect == Dialect::sycl)
         return false;
-    const Dtype dtype = expression.type.dtype;
-    return dtype == Dtype{TypeCode::integer, 32} ||
-           (dtype == Dtype{TypeCode::unsigned_integer, 16} && expression.op == ir::Op::multiply);
+    return dtype == Dtype{TypeCode::integer, 32} || (dtype == Dtype{TypeCode::unsigned_integer, 16} && multiplies);
 }
 
 Spelled Emitter::spell_unsigned(const ir::Expression &expression, std::string_view sign) {
@@ -251,7 +249,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return Spelled{helper(name, of) + "(" + joined(parts) + ")"};
     };
     const auto arithmetic = [&](std::string_view name, std::string_view sign, int binding) {
-        if (needs_unsigned(expression))
+        if (needs_unsigned(expression.type.dtype, expression.op == ir::Op::multiply))
             return spell_unsigned(expression, sign);
         return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
     };
@@ -269,7 +267,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::index:
         return index(expression);
     case ir::Op::negate:
-        if (needs_unsigned(expression))
+        if (needs_unsigned(expression.type.dtype, expression.op == ir::Op::multiply))
             return spell_unsigned(expression, "-");
         return is_complex(dtype) ? by_helper("negate", dtype)
                                  : narrowed({"-" + text(operands[0], binds_primary), binds_unary}, dtype);
@@ -435,6 +433,10 @@ std::string Emitter::combined(const std::string &operation, const std::string &a
                              : operation == "and" ? "&"
                              : operation == "or"  ? "|"
                                                   : "^";
+    if ((operation == "add" || operation == "mul") && needs_unsigned(dtype, operation == "mul")) {
+        const std::string cast = "(" + std::string(words({TypeCode::unsigned_integer, 32}).value) + ")";
+        return "(" + value_type(dtype) + ")(" + cast + a + " " + sign + " " + cast + b + ")";
+    }
     const std::string text = a + " " + sign + " " + b;
     if (words(dtype).carried())
         return helper("round_" + name_of(dtype), dtype) + "(" + text + ")";

@@ -80,11 +80,15 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vec
 
 // ---------------------------------------------------------------- CUDA, HIP
 
+// All of a warp come to a function of groups, but perhaps one after the other: they wait for each other there. Those that the
+// last warp of a group has not count as gone.
+constexpr const char *whole_warp = "0xffffffffu, ";
+
 std::string DeviceEmitter::carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype) {
     carry_linear_ids();
     const std::string called = "sub_group_" + name + (operation.empty() ? "" : "_" + operation) + "_" + name_of(dtype);
     const bool hip = is(Dialect::hip);
-    const std::string mask = hip ? "" : "__activemask(), ", suffix = hip ? "(" : "_sync(";
+    const std::string mask = hip ? "" : whole_warp, suffix = hip ? "(" : "_sync(";
     std::string body;
     if (name == "reduce")
         body = "    const unsigned lane = group_thread() % warpSize, lanes = sub_group_threads();\n"
@@ -153,12 +157,13 @@ std::string DeviceEmitter::carry_block_function(const std::string &name, const s
                     "        result = (T)(RESULT_PART);\n"
                     "    const T before = (T)SHUFFLE;\n"
                     "    return lane == 0 ? result : (T)(RESULT_BEFORE);\n";
-        body = with(body, {{"WARP", warp},
-                           {"RESULT_PART", combined(operation, "result", "parts[i]", dtype)},
-                           {"RESULT_ALL", combined(operation, "result", "all", dtype)},
-                           {"RESULT_BEFORE", combined(operation, "result", "before", dtype)},
-                           {"SHUFFLE", is(Dialect::hip) ? "__shfl_up(all, 1)" : "__shfl_up_sync(__activemask(), all, 1)"},
-                           {"IDENTITY", identity(operation, dtype)}});
+        body = with(
+            body, {{"WARP", warp},
+                   {"RESULT_PART", combined(operation, "result", "parts[i]", dtype)},
+                   {"RESULT_ALL", combined(operation, "result", "all", dtype)},
+                   {"RESULT_BEFORE", combined(operation, "result", "before", dtype)},
+                   {"SHUFFLE", is(Dialect::hip) ? "__shfl_up(all, 1)" : "__shfl_up_sync(" + std::string(whole_warp) + "all, 1)"},
+                   {"IDENTITY", identity(operation, dtype)}});
     }
     const std::string parameters = name == "broadcast" ? "(T value, unsigned source)" : "(T value)";
     const std::uint64_t declared = static_cast<std::uint64_t>(dtype.itemsize()) * (name == "broadcast" ? 1 : 32);
@@ -172,7 +177,7 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call, const std::vec
     const Dtype dtype = call.operands[0].type.dtype;
     const bool in_sub_group = call.scope == ir::Scope::sub_group, hip = is(Dialect::hip);
     const std::string &name = call.text, T = value_type(dtype);
-    const std::string begin = hip ? "(" : "_sync(__activemask(), ";
+    const std::string begin = hip ? "(" : "_sync(" + std::string(whole_warp);
     if (name == "any" || name == "all") {
         if (in_sub_group)
             return "(bool)__" + name + begin + values[0] + ")";
@@ -192,6 +197,7 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call, const std::vec
 // ---------------------------------------------------------------- OpenCL C
 
 // In local memory that the launch sizes: 8 bytes for each work-item. Of a sub-group, each work-item goes through its neighbours'.
+// Each function leaves when all have read: the next one, which may be of sub-groups only, begins by writing.
 std::string DeviceEmitter::carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype,
                                                   bool in_sub_group) {
     scratch_ = "scratch";
@@ -227,12 +233,10 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
                 "    return found;\n";
         pragmas_.insert("cl_khr_subgroups");
     } else {
-        body += "    barrier(CLK_LOCAL_MEM_FENCE);\n";
+        std::string found = name == "broadcast" ? "place[by]" : name == "reduce" ? "place[0]" : "place[id]";
         if (name == "broadcast") {
-            body += "    if (id == (size_t)by)\n"
-                    "        place[0] = value;\n"
-                    "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-                    "    return place[0];\n";
+            body += "    place[id] = value;\n"
+                    "    barrier(CLK_LOCAL_MEM_FENCE);\n";
         } else {
             body += "    const size_t count = get_local_size(0) * get_local_size(1) * get_local_size(2);\n"
                     "    place[id] = value;\n"
@@ -242,18 +246,21 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
                 body += "        if (id % (2 * step) == 0 && id + step < count)\n"
                         "            place[id] = HERE_THERE;\n"
                         "        barrier(CLK_LOCAL_MEM_FENCE);\n"
-                        "    }\n"
-                        "    return place[0];\n";
+                        "    }\n";
             else
-                body +=
-                    std::string("        const T other = id >= step ? place[id - step] : value;\n"
-                                "        barrier(CLK_LOCAL_MEM_FENCE);\n"
-                                "        if (id >= step)\n"
-                                "            place[id] = OTHER_HERE;\n"
-                                "        barrier(CLK_LOCAL_MEM_FENCE);\n"
-                                "    }\n") +
-                    (name == "inclusive_scan" ? "    return place[id];\n" : "    return id == 0 ? IDENTITY : place[id - 1];\n");
+                body += "        const T other = id >= step ? place[id - step] : value;\n"
+                        "        barrier(CLK_LOCAL_MEM_FENCE);\n"
+                        "        if (id >= step)\n"
+                        "            place[id] = OTHER_HERE;\n"
+                        "        barrier(CLK_LOCAL_MEM_FENCE);\n"
+                        "    }\n";
+            if (name == "exclusive_scan")
+                found = "id == 0 ? IDENTITY : place[id - 1]";
         }
+        body += "    const T found = " + found +
+                ";\n"
+                "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                "    return found;\n";
     }
     if (!operation.empty())
         body = with(body, {{"HERE_THERE", combined(operation, "place[id]", "place[id + step]", dtype)},

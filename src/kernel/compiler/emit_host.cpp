@@ -107,7 +107,7 @@ ir::Module prepared(const ir::Module &given) {
             if (!ir::is_group_function(list[i]))
                 continue;
             const Position at = list[i].at;
-            const std::size_t operands = list[i].expressions[0].text.starts_with("shuffle") ? 2 : 1;
+            const std::size_t operands = ir::own_operands(list[i].expressions[0]);
             for (std::size_t place = 0; place < operands; ++place) {
                 ir::Expression operand = list[i].expressions[0].operands[place];
                 const auto id = static_cast<ir::VariableId>(kernel.variables.size());

@@ -1,6 +1,7 @@
 // Host C++: what work-items do to memory together: fences, atomics, reports of bounds, group functions.
 #include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/walk.hpp"
 
 #include <functional>
 
@@ -117,7 +118,9 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
     if (moves) {
         const ir::Expression *where = call.operands.size() > 1 ? &call.operands[1] : nullptr;
         if (name == "broadcast") {
-            const std::string source = where ? text(*where, binds_add + 1) : "0";
+            const std::string source = ir::own_operands(call) == 2 ? kept_variables_.at(where->id).name + "[" + first + "]"
+                                       : where                     ? text(*where, binds_add + 1)
+                                                                   : "0";
             const std::string value = given + "[" + (outer ? first + " + " + source : source) + "]";
             if (shared)
                 out_.line(to + " = " + value + ";");

@@ -264,7 +264,7 @@ void Split::find_definitions() {
         if (!ir::is_group_function(statement))
             return;
         const ir::Expression &call = statement.expressions[0];
-        for (std::size_t i = 0; i < (call.text.starts_with("shuffle") ? 2 : 1); ++i) {  // what each has is read from memory
+        for (std::size_t i = 0; i < ir::own_operands(call); ++i) {  // what each has is read from memory
             splittable_.erase(call.operands[i].id);
             definitions_.erase(call.operands[i].id);
         }

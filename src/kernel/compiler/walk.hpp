@@ -44,6 +44,13 @@ inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }
 
+// How many operands of a group function each work-item has its own of: which one it asks for may differ between sub-groups too.
+inline std::size_t own_operands(const Expression &call) {
+    const bool asks = call.text.starts_with("shuffle") || (call.text == "broadcast" && call.scope == Scope::sub_group &&
+                                                           call.operands.size() > 1 && call.operands[1].op != Op::constant);
+    return asks ? 2 : 1;
+}
+
 // Whether an element of the array may change while the function runs: by its own name, or by that of another argument where the
 // two may be views of one memory, of whatever types.
 inline bool may_change(const Function &function, RootId id) {

@@ -12,7 +12,9 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from kernel import test_atomics_of_groups as atomics_of_groups
 from kernel import test_functions_of_groups as functions_of_groups
+from kernel import test_group_operations as group_operations
 from kernel import test_mathematics as mathematics
 
 FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
@@ -35,6 +37,27 @@ OF_THE_SUITE = [
     (mathematics.told_of_complex, "void(bool[:, :], complex128[::1], complex128[::1])"),
     (functions_of_groups.statistics, "void(float64[:, :], float64[::1])"),
     (functions_of_groups.normalised, "void(float32[::1])"),
+    *[
+        (kernel, f"void({dtype}[:, :], {ids}{dtype}[::1])")
+        for dtype in (*group_operations.INTEGERS, *group_operations.FLOATS)
+        for kernel, ids, of_bits in (
+            (group_operations.numbers_of_the_group, "", False),
+            (group_operations.numbers_of_the_sub_group, "int64[:, :], ", False),
+            (group_operations.bits_of_the_group, "", True),
+            (group_operations.bits_of_the_sub_group, "int64[:, :], ", True),
+        )
+        if dtype in group_operations.INTEGERS or not of_bits
+    ],
+    *[
+        (group_operations.shuffles, f"void({dtype}[:, :], int64[:, :], {dtype}[::1], int64)")
+        for dtype in (*group_operations.INTEGERS, *group_operations.FLOATS)
+    ],
+    (group_operations.votes, "void(int32[:, :], int64[:, :], int32[::1])"),
+    *[
+        (atomics_of_groups.in_local_memory(dtype), f"void({dtype}[:, :], {dtype}[:, :], {dtype}[::1])")
+        for dtype in atomics_of_groups.DTYPES
+    ],
+    (atomics_of_groups.by_reference, "void(int64[::1], int64[:, :])"),
 ]
 
 

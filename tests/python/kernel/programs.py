@@ -1,9 +1,10 @@
 """Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
-loops, barriers and local memory, and have one meaning only.
+loops, device functions, elements of elements, barriers, local memory, atomics and group functions, and have one meaning only.
 
 So that two correct compilers agree, every variable states its type, literals stand only beside values that have one, and floats
 are exact: a variable is a number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and
-neither one rounding for ``a * b + c`` nor another order of additions, which compilers may choose, shows in a result.
+neither one rounding for ``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell
+that atomics change knows one of them that may come in any order, and nobody looks at what it was before.
 """
 
 from __future__ import annotations
@@ -19,16 +20,20 @@ ITEMS = 8
 #: What an expression may be divided by before it becomes a number of quarters: none of its quotients is as near to a quarter,
 #: without being one, as rounding reaches.
 INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
+#: What atomics do to each of the cells, in global and in local memory.
+ATOMICS = ["add", "sub", "min", "max", "and_", "or_", "xor", "add"]
+CELLS = len(ATOMICS)
 
 _HEAD = """\
 import entrepot.kernel as dppy
 
-
+{functions}
 @dppy.kernel
-def program(out, floats, a, b, c, d, e, f, x, y, n):
+def program(out, floats, cells, sums, a, b, c, d, e, f, x, y, n):
     i = dppy.get_global_id(0)
     lid = dppy.get_local_id(0)
     shared = dppy.local.array({group}, dppy.int64)
+    counts = dppy.local.array({cells}, dppy.{counted})
 """
 
 
@@ -44,6 +49,10 @@ class _Writer:
     made: int = 0
     indent: int = 1
     shared_is_readable: bool = False
+    counts_are: str = ""  # "changed" between two barriers, "readable" between two others
+    counted: str = "int64"
+    functions: dict[str, str] = field(default_factory=dict)  # text by name
+    in_function: bool = False
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -58,16 +67,29 @@ class _Writer:
 
     def typed_integer(self) -> str:
         """A leaf that has a type."""
-        leaves = [f"{self.one_of(*ARRAYS.values())}[i]", "i", "lid", "n", *self.integers]
+        if self.in_function:
+            return self.one_of(*self.integers)
+        array = self.one_of(*ARRAYS.values())
+        leaves = [f"{array}[i]", f"{array}[{self.place()}]", "i", "lid", "n", *self.integers]
         if self.shared_is_readable:
             leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
+        if self.counts_are == "readable":
+            leaves.append(f"counts[{self.place()}]")
         return self.one_of(*leaves)
+
+    def place(self) -> str:
+        """An index that is an element itself, from the front or from the end."""
+        at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', 'lid', '-1 - lid')}]"
+        if self.chance(3):
+            at = f"{self.one_of(*ARRAYS.values())}[{at} % {ITEMS}]"
+        return self.one_of(f"{at} % {ITEMS}", f"dppy.int64({at}) % {ITEMS} - {ITEMS}")
 
     def integer(self, depth: int) -> str:
         if depth == 0 or self.chance(4):
             return self.typed_integer()
         left = self.integer(depth - 1)
-        form = self.one_of("binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power", "real")
+        forms = ["binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power", "real"]
+        form = self.one_of(*forms, *(["function", "function"] if self.functions else []))
         if form == "binary":
             return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
         if form == "literal":
@@ -85,6 +107,8 @@ class _Writer:
             return f"({left} ** {self.draw(st.integers(0, 3))})"
         if form == "real":
             return f"dppy.int64({self.real(depth - 1)})"
+        if form == "function":
+            return f"{self.one_of(*self.functions)}({left}, {self.integer(depth - 1)}, {self.real(depth - 1)})"
         return f"dppy.{self.one_of(*INTEGERS)}({left})"
 
     def condition(self, depth: int) -> str:
@@ -103,7 +127,9 @@ class _Writer:
 
     def real(self, depth: int) -> str:
         if depth == 0 or self.chance(4):
-            return self.one_of("dppy.float64(x[i])", "y[i]", *self.floats)
+            if self.in_function:
+                return self.one_of(*self.floats)
+            return self.one_of("dppy.float64(x[i])", "y[i]", f"y[{self.place()}]", *self.floats)
         left = self.real(depth - 1)
         form = self.one_of("binary", "binary", "literal", "call", "select", "integer")
         if form == "binary":
@@ -122,8 +148,8 @@ class _Writer:
 
     def assign_integer(self) -> None:
         value = self.integer(2)
-        if self.integers and self.chance(3):
-            name = self.one_of(*self.integers)
+        if self.types and self.chance(3) and (mine := [each for each in self.integers if each in self.types]):
+            name = self.one_of(*mine)
             self.line(f"{name} = dppy.{self.types[name]}({value})")
             return
         name, kind = f"v{self.made}", self.one_of(*INTEGERS)
@@ -134,14 +160,51 @@ class _Writer:
 
     def assign_real(self) -> None:
         """Kept small and whole in quarters, so that the products of the next one are exact."""
+        name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
+        self.made += 1
+        self.line(f"{name} = {self.quarters()}")
+        if name not in self.floats:
+            self.floats.append(name)
+
+    def quarters(self) -> str:
         value = self.real(2)
         if self.chance(4):
             value = f"({value} / {self.one_of(*INEXACT_DIVISORS)})"
-        name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
-        self.made += 1
-        self.line(f"{name} = dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0")
-        if name not in self.floats:
-            self.floats.append(name)
+        return f"dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0"
+
+    def function(self) -> None:
+        """One of two integers of any type and a float; those that are already there may be called in it."""
+        writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
+        writer.types = {}
+        kind = self.one_of(*INTEGERS)
+        name = f"function{len(self.functions)}"
+        for _ in range(self.draw(st.integers(0, 2))):
+            form = self.one_of("integer", "real", "return", "loop")
+            if form == "integer":
+                writer.assign_integer()
+            elif form == "real":
+                writer.assign_real()
+            elif form == "return":
+                writer.line(f"if {writer.condition(1)}:")
+                writer.line(f"    return dppy.{kind}({writer.integer(1)})")
+            else:
+                total = f"s{writer.made}"
+                writer.made += 1
+                writer.line(f"{total} = dppy.int64({writer.integer(1)})")
+                writer.line(f"for k in range({self.draw(st.integers(0, 4))}):")
+                writer.line(f"    {total} += k * {writer.typed_integer()}")
+                writer.integers.append(total)
+                writer.types[total] = "int64"
+        writer.line(f"return dppy.{kind}({writer.integer(2)})")
+        self.functions[name] = "\n".join(["", "@dppy.func", f"def {name}(p, q, z):", *writer.lines, ""])
+
+    def atomic(self) -> None:
+        cell = self.draw(st.integers(0, CELLS - 1))
+        if self.chance(4):
+            return self.line(f"dppy.atomic.add(sums, {self.place()}, {self.quarters()})")
+        local = self.counts_are == "changed" and self.chance(2)
+        cells, kind = ("counts", self.counted) if local else ("cells", "int64")
+        self.line(f"dppy.atomic.{ATOMICS[cell]}({cells}, {cell}, dppy.{kind}({self.integer(2)}))")
 
     def block(self, statements: int, depth: int) -> None:
         """In a scope of its own: what it assigns first is not to be read behind it."""
@@ -153,7 +216,7 @@ class _Writer:
         self.integers, self.floats = integers, floats
 
     def statement(self, depth: int) -> None:
-        form = self.one_of("integer", "integer", "real", "store", *(["if", "for", "while"] if depth else []))
+        form = self.one_of("integer", "integer", "real", "store", "atomic", *(["if", "for", "while"] if depth else []))
         if form == "integer":
             self.assign_integer()
         elif form == "real":
@@ -161,6 +224,8 @@ class _Writer:
         elif form == "store":
             target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
             self.line(target.format(self.integer(2)))
+        elif form == "atomic":
+            self.atomic()
         elif form == "if":
             self.line(f"if {self.condition(2)}:")
             self.block(2, depth - 1)
@@ -200,18 +265,48 @@ class _Writer:
         integers, floats = list(self.integers), list(self.floats)
         if form != "plain":
             self.all_enter(form)
+        counts = self.chance(2)
+        if counts:
+            for half in range(CELLS // GROUP):
+                self.line(f"counts[lid + {half * GROUP}] = dppy.{self.counted}({self.typed_integer()})")
+            self.line("dppy.barrier()")
+            self.counts_are = "changed"
+            self.atomic()
         for _ in range(self.draw(st.integers(0, 2))):
             self.statement(1)
+        if self.chance(2):
+            self.together()
         self.line(f"shared[lid] = dppy.int64({self.integer(2)})")
         self.line("dppy.barrier()")
         self.shared_is_readable = True
+        self.counts_are = "readable" if counts else ""
         for _ in range(2):
             self.statement(1)
         self.shared_is_readable = False
+        self.counts_are = ""
         self.line("dppy.barrier()")
         if form != "plain":
             self.indent -= 1
             self.integers, self.floats = integers, floats
+
+    def together(self) -> None:
+        """What the work-items of a group find out about all their values."""
+        form = self.one_of("reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all")
+        name, kind = f"g{self.made}", self.one_of(*INTEGERS)
+        self.made += 1
+        if form in ("any", "all"):
+            self.line(f"{name} = dppy.{kind}(dppy.group.{form}({self.condition(1)}))")
+        elif form != "exclusive_scan" and self.chance(3):
+            self.line(f"{name}_all = dppy.group.{form}({self.quarters()}, {self.taken(form, 'add', 'min', 'max')})")
+            self.line(f"{name} = dppy.{kind}(dppy.int64({name}_all * 4.0))")
+        else:
+            taken = self.taken(form, "add", "mul", "min", "max", "and", "or", "xor")
+            self.line(f"{name} = dppy.group.{form}(dppy.{kind}({self.integer(2)}), {taken})")
+        self.integers.append(name)
+        self.types[name] = kind
+
+    def taken(self, form: str, *operations: str) -> str:
+        return str(self.draw(st.integers(0, GROUP - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
 
     def all_enter(self, form: str) -> None:
         """The head of a block with barriers: every work-item takes the same way."""
@@ -235,11 +330,15 @@ class _Writer:
 @st.composite
 def programs(draw: st.DrawFn) -> str:
     """A module with a kernel ``program``."""
-    writer = _Writer(draw)
+    writer = _Writer(draw, counted=draw(st.sampled_from(["int32", "uint32", "int64", "uint64"])))
+    for _ in range(draw(st.integers(0, 2))):
+        writer.function()
     for _ in range(draw(st.integers(1, 3))):
         writer.statement(2)
         if draw(st.booleans()):
             writer.phase()
     writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
     writer.line(f"floats[i] = {writer.real(2)}")
-    return _HEAD.format(group=GROUP) + "\n".join(writer.lines) + "\n"
+    functions = "\n".join(writer.functions.values())
+    head = _HEAD.format(group=GROUP, cells=CELLS, counted=writer.counted, functions=functions)
+    return head + "\n".join(writer.lines) + "\n"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_compiler
+from kernel.backends import every_compiler, every_device
 
 pytestmark = pytest.mark.numpy
 
@@ -82,17 +82,15 @@ PROGRAM = """
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(
-    "selector", [pytest.param("host", marks=pytest.mark.host), pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
-)
-def test_a_second_process_does_not_compile(selector, tmp_path):
+@every_device
+def test_a_second_process_does_not_compile(device, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
     environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache")}
 
     def seconds() -> float:
         done = subprocess.run(
-            [sys.executable, script, selector], env=environment, capture_output=True, text=True, timeout=120, check=True
+            [sys.executable, script, device], env=environment, capture_output=True, text=True, timeout=120, check=True
         )
         return float(done.stdout)
 

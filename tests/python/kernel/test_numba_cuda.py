@@ -1,4 +1,4 @@
-"""Every row of the table of docs/kernels/numba_cuda.md: its right side, run."""
+"""Every row of the table of docs/kernels/numba_cuda.md: its right side, run; and its left one, run by Numba."""
 
 from __future__ import annotations
 
@@ -102,15 +102,15 @@ def _(backend):
 def sub_group_functions(out, x):
     i = dppy.get_global_id(0)
     lane, size = dppy.get_sub_group_local_id(), dppy.get_sub_group_size()
-    one = dppy.sub_group.shuffle(x[i], 0)
-    other = dppy.sub_group.shuffle_xor(x[i], 0)
+    one = dppy.sub_group.shuffle(x[i], 1)
+    other = dppy.sub_group.shuffle_xor(x[i], 1)
     up = dppy.sub_group.shuffle_up(x[i], 1)
     down = dppy.sub_group.shuffle_down(x[i], 1)
     dppy.sub_group_barrier()
     out[i, 0] = lane
     out[i, 1] = size
-    out[i, 2] = one == x[i - lane]
-    out[i, 3] = other == x[i]
+    out[i, 2] = one == x[i - lane + 1]
+    out[i, 3] = other == x[i ^ 1]
     out[i, 4] = lane == 0 or up == x[max(i - 1, 0)]
     out[i, 5] = lane == size - 1 or down == x[min(i + 1, 15)]
 
@@ -275,3 +275,16 @@ def test_names_of_the_table_are_there():
                     owner: object = dppy
                     for part in name.split("."):
                         owner = getattr(owner, part)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("simulated", [pytest.param(False, marks=pytest.mark.cuda), True], ids=["cuda", "Numba's simulator"])
+def test_the_left_column_has_the_same_results(simulated):
+    """By Numba itself, with the results that the right sides have above."""
+    pytest.importorskip("numba.cuda")
+    script = Path(__file__).with_name("numba_cuda_column.py")
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulated))}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert len(set(done.stdout.splitlines())) == len(ROWS) - (8 if simulated else 0)
+    assert set(done.stdout.splitlines()) <= set(ROWS)

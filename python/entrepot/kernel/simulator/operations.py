@@ -141,7 +141,10 @@ def _update(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _compare_exchange(array: View, index: Any, expected: Any, desired: Any, *, order: str = "", scope: str = "") -> Any:
-    return array.atomically(index, lambda old: desired if old == expected else old)
+    def swapped(old: Any) -> Any:  # by the bits, as devices compare: -0.0 is not 0.0, and what is no number is itself
+        return desired if arithmetic.converted(old.dtype, expected).tobytes() == old.tobytes() else old
+
+    return array.atomically(index, swapped)
 
 
 def _load(array: View, index: Any, *, order: str = "", scope: str = "") -> Any:

@@ -1,0 +1,159 @@
+// Text of what work-items of a device do together: orders and scopes of atomics, fences, barriers of sub-groups, group functions.
+#include "kernel/compiler/build_ir.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace entrepot;
+using namespace entrepot::kernel;
+using namespace entrepot::kernel::ir;
+
+namespace {
+
+bool has(const Compiled &compiled, const std::string &text) { return compiled.source.find(text) != std::string::npos; }
+
+Target target_of(Dialect dialect) {
+    Target target;
+    target.dialect = dialect;
+    return target;
+}
+
+Compiled atomic(Dialect dialect, Dtype dtype, std::string which, Order order, Scope scope) {
+    Building build("changing");
+    const RootId x = build.array("x", dtype, true, true);
+    Statement statement = Building::block(Act::evaluate, {operation(Op::atomic, dtype, {number(0), number(1, dtype)})}, {});
+    statement.expressions[0].text = std::move(which);
+    statement.expressions[0].id = x;
+    statement.expressions[0].order = order;
+    statement.expressions[0].scope = scope;
+    return build.add(std::move(statement)).emitted(target_of(dialect));
+}
+
+Compiled fence(Dialect dialect, Order order, Scope scope, std::uint8_t fences) {
+    Building build("fencing");
+    Statement statement = Building::block(Act::fence, {}, {});
+    statement.order = order;
+    statement.scope = scope;
+    statement.fences = fences;
+    return build.add(std::move(statement)).emitted(target_of(dialect));
+}
+
+}  // namespace
+
+TEST_CASE("a scope is a suffix of CUDA's atomics, an argument of SYCL's, and that of the fences around them") {
+    const auto cuda = [](Order order, Scope scope) { return atomic(Dialect::cuda, int32, "add", order, scope); };
+    for (const Scope scope : {Scope::work_item, Scope::sub_group, Scope::work_group}) {
+        CHECK(has(cuda(Order::relaxed, scope), "    atomicAdd_block(&x[0], 1);"));
+        CHECK(has(cuda(Order::acq_rel, scope),
+                  "    __threadfence_block();\n    atomicAdd_block(&x[0], 1);\n    __threadfence_block();"));
+    }
+    CHECK(has(cuda(Order::relaxed, Scope::device), "    atomicAdd(&x[0], 1);"));
+    CHECK(has(cuda(Order::relaxed, Scope::system), "    atomicAdd_system(&x[0], 1);"));
+    CHECK(has(cuda(Order::acq_rel, Scope::system),
+              "    __threadfence_system();\n    atomicAdd_system(&x[0], 1);\n    __threadfence_system();"));
+    CHECK_FALSE(has(cuda(Order::relaxed, Scope::system), "fence"));
+    CHECK(has(atomic(Dialect::cuda, int64, "min", Order::relaxed, Scope::work_group), "atomicMin_block(&x[0], 1"));
+    CHECK(has(atomic(Dialect::hip, int32, "add", Order::relaxed, Scope::work_group), "    atomicAdd(&x[0], 1);"));
+
+    constexpr std::pair<Scope, const char *> scopes[] = {{Scope::work_item, "work_item"},
+                                                         {Scope::sub_group, "sub_group"},
+                                                         {Scope::work_group, "work_group"},
+                                                         {Scope::device, "device"},
+                                                         {Scope::system, "system"}};
+    for (const auto &[scope, word] : scopes)
+        CHECK(has(atomic(Dialect::sycl, int32, "add", Order::relaxed, scope),
+                  "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::" + std::string(word) +
+                      ", sycl::access::address_space::global_space>(x[0]).fetch_add(1);"));
+}
+
+TEST_CASE("an order is a fence before what releases and behind what acquires; SYCL and the host have the word") {
+    const std::string change = "    atomicAdd(&x[0], 1);\n", wait = "    __threadfence();\n";
+    const auto cuda = [](Order order) { return atomic(Dialect::cuda, int32, "add", order, Scope::device); };
+    CHECK_FALSE(has(cuda(Order::relaxed), "__threadfence"));
+    CHECK(has(cuda(Order::acquire), change + wait));
+    CHECK_FALSE(has(cuda(Order::acquire), wait + change));
+    CHECK(has(cuda(Order::release), wait + change));
+    CHECK_FALSE(has(cuda(Order::release), change + wait));
+    CHECK(has(cuda(Order::acq_rel), wait + change + wait));
+    CHECK(has(cuda(Order::seq_cst), wait + change + wait));
+
+    const std::string both = "    mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+                      opencl = "    atomic_add(&x[0], 1);\n";
+    CHECK(has(atomic(Dialect::opencl_c, int32, "add", Order::acquire, Scope::device), opencl + both));
+    CHECK(has(atomic(Dialect::opencl_c, int32, "add", Order::release, Scope::device), both + opencl));
+    CHECK_FALSE(has(atomic(Dialect::opencl_c, int32, "add", Order::relaxed, Scope::device), "fence"));
+
+    constexpr std::tuple<Order, const char *, const char *> orders[] = {{Order::acquire, "acquire", "__ATOMIC_ACQUIRE"},
+                                                                        {Order::release, "release", "__ATOMIC_RELEASE"},
+                                                                        {Order::acq_rel, "acq_rel", "__ATOMIC_ACQ_REL"},
+                                                                        {Order::seq_cst, "seq_cst", "__ATOMIC_SEQ_CST"}};
+    for (const auto &[order, sycl, host] : orders) {
+        CHECK(has(atomic(Dialect::sycl, int32, "add", order, Scope::device),
+                  ".fetch_add(1, sycl::memory_order::" + std::string(sycl) + ");"));
+        CHECK(has(atomic(Dialect::cpp, int32, "add", order, Scope::device), "__atomic_fetch_add(&x[0], 1, " + std::string(host)));
+    }
+}
+
+TEST_CASE("a fence is of the memory and of the scope that it names") {
+    const auto opencl = [](std::uint8_t fences) { return fence(Dialect::opencl_c, Order::seq_cst, Scope::device, fences); };
+    CHECK(has(opencl(local_fence), "    mem_fence(CLK_LOCAL_MEM_FENCE);"));
+    CHECK(has(opencl(global_fence), "    mem_fence(CLK_GLOBAL_MEM_FENCE);"));
+    CHECK(has(opencl(local_fence | global_fence), "    mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"));
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        CHECK(has(fence(dialect, Order::seq_cst, Scope::work_group, local_fence), "    __threadfence_block();"));
+        CHECK(has(fence(dialect, Order::seq_cst, Scope::device, global_fence), "    __threadfence();"));
+        CHECK(has(fence(dialect, Order::seq_cst, Scope::system, global_fence), "    __threadfence_system();"));
+    }
+    CHECK(has(fence(Dialect::sycl, Order::acq_rel, Scope::work_group, local_fence),
+              "    sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_group);"));
+    CHECK(has(fence(Dialect::cpp, Order::release, Scope::device, global_fence), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
+}
+
+TEST_CASE("work-items of a warp that a condition parted wait for each other, not only those that are there by chance") {
+    Building waiting("waiting");
+    Statement barrier = waiting.barrier();
+    barrier.scope = Scope::sub_group;
+    CHECK(has(waiting.add(std::move(barrier)).emitted(target_of(Dialect::cuda)), "    __syncwarp();"));
+    for (const char *const which : {"reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle_xor", "any"})
+        for (const Scope scope : {Scope::work_group, Scope::sub_group}) {
+            const std::string name = which;
+            if (name == "shuffle_xor" && scope == Scope::work_group)
+                continue;
+            Building build("together");
+            const RootId x = build.array("x", int32, true, true);
+            const bool votes = name == "any", moves = name == "broadcast" || name == "shuffle_xor";
+            const Dtype dtype = votes ? boolean : int32;
+            std::vector<Expression> operands{votes ? operation(Op::less, boolean, {build.load(x, number(0)), number(1, int32)})
+                                                   : build.load(x, id("global_id"))};
+            if (moves)
+                operands.push_back(number(1));
+            const VariableId result = build.variable("result", dtype);
+            build.add(Building::assign(result, build.group(name, moves || votes ? "" : "add", dtype, operands, scope)));
+            const Compiled compiled = build.emitted(target_of(Dialect::cuda));
+            CHECK_FALSE(has(compiled, "__activemask"));
+            if (compiled.source.find("_sync(") != std::string::npos)
+                CHECK(has(compiled, "_sync(0xffffffffu, "));
+        }
+}
+
+TEST_CASE("groups add integers without an overflow that C leaves open") {
+    const auto source = [](Dialect dialect, Dtype dtype, const char *which) {
+        Building build("wrapping");
+        const RootId x = build.array("x", dtype, true, true);
+        const VariableId result = build.variable("result", dtype);
+        build.add(Building::assign(result, build.group("reduce", which, dtype, {build.load(x, id("global_id"))})));
+        return build.emitted(target_of(dialect));
+    };
+    CHECK(has(source(Dialect::cuda, int32, "add"), "(int)((unsigned)value + (unsigned)other)"));
+    CHECK(has(source(Dialect::opencl_c, int32, "mul"), "(int)((uint)place[id] * (uint)place[id + step])"));
+    CHECK(has(source(Dialect::cuda, int32, "xor"), "value ^ other"));
+    CHECK(has(source(Dialect::cuda, int64, "add"), "value + other"));
+}
+
+TEST_CASE("a group function of OpenCL C leaves its memory when all have read it") {
+    Building build("leaving");
+    const RootId x = build.array("x", int32, true, true);
+    const VariableId result = build.variable("result", int32);
+    build.add(Building::assign(result, build.group("reduce", "mul", int32, {build.load(x, id("global_id"))})));
+    CHECK(has(build.emitted(target_of(Dialect::opencl_c)),
+              "    const int found = place[0];\n    barrier(CLK_LOCAL_MEM_FENCE);\n    return found;\n"));
+}

@@ -1,0 +1,315 @@
+"""Every operation of groups and of sub-groups against NumPy: of every dtype, in groups of one to three dimensions, and in groups
+that are no multiple of a warp."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import BACKENDS, Backend, every_backend, every_dialect
+
+pytestmark = pytest.mark.numpy
+
+UFUNCS = {
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+OF_NUMBERS, OF_BITS = ("add", "mul", "min", "max"), ("and", "or", "xor")
+#: How each kernel below writes its results: those of its operations, each by these three.
+FORMS = ("reduce", "inclusive_scan", "exclusive_scan")
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+
+#: Global and local sizes: one dimension, the warp and its neighbours, many warps with a rest, two and three dimensions.
+SHAPES = [
+    ((3,), (1,)),
+    ((64,), (32,)),
+    ((66,), (33,)),
+    ((62,), (31,)),
+    ((300,), (150,)),
+    ((8, 6), (4, 3)),
+    ((6, 20), (3, 20)),
+    ((4, 6, 10), (2, 3, 5)),
+]
+
+
+@dppy.func
+def work_item():
+    """This one's number, the last dimension the fastest."""
+    row = dppy.get_global_id(0) * dppy.get_global_size(1) + dppy.get_global_id(1)
+    return row * dppy.get_global_size(2) + dppy.get_global_id(2)
+
+
+@dppy.kernel
+def numbers_of_the_group(out, x):
+    i = work_item()
+    out[0, i] = dppy.group.reduce(x[i], "add")
+    out[1, i] = dppy.group.inclusive_scan(x[i], "add")
+    out[2, i] = dppy.group.exclusive_scan(x[i], "add")
+    out[3, i] = dppy.group.reduce(x[i], "mul")
+    out[4, i] = dppy.group.inclusive_scan(x[i], "mul")
+    out[5, i] = dppy.group.exclusive_scan(x[i], "mul")
+    out[6, i] = dppy.group.reduce(x[i], "min")
+    out[7, i] = dppy.group.inclusive_scan(x[i], "min")
+    out[8, i] = dppy.group.exclusive_scan(x[i], "min")
+    out[9, i] = dppy.group.reduce(x[i], "max")
+    out[10, i] = dppy.group.inclusive_scan(x[i], "max")
+    out[11, i] = dppy.group.exclusive_scan(x[i], "max")
+
+
+@dppy.kernel
+def bits_of_the_group(out, x):
+    i = work_item()
+    out[0, i] = dppy.group.reduce(x[i], "and")
+    out[1, i] = dppy.group.inclusive_scan(x[i], "and")
+    out[2, i] = dppy.group.exclusive_scan(x[i], "and")
+    out[3, i] = dppy.group.reduce(x[i], "or")
+    out[4, i] = dppy.group.inclusive_scan(x[i], "or")
+    out[5, i] = dppy.group.exclusive_scan(x[i], "or")
+    out[6, i] = dppy.group.reduce(x[i], "xor")
+    out[7, i] = dppy.group.inclusive_scan(x[i], "xor")
+    out[8, i] = dppy.group.exclusive_scan(x[i], "xor")
+
+
+@dppy.kernel
+def numbers_of_the_sub_group(out, ids, x):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    out[0, i] = dppy.sub_group.reduce(x[i], "add")
+    out[1, i] = dppy.sub_group.inclusive_scan(x[i], "add")
+    out[2, i] = dppy.sub_group.exclusive_scan(x[i], "add")
+    out[3, i] = dppy.sub_group.reduce(x[i], "mul")
+    out[4, i] = dppy.sub_group.inclusive_scan(x[i], "mul")
+    out[5, i] = dppy.sub_group.exclusive_scan(x[i], "mul")
+    out[6, i] = dppy.sub_group.reduce(x[i], "min")
+    out[7, i] = dppy.sub_group.inclusive_scan(x[i], "min")
+    out[8, i] = dppy.sub_group.exclusive_scan(x[i], "min")
+    out[9, i] = dppy.sub_group.reduce(x[i], "max")
+    out[10, i] = dppy.sub_group.inclusive_scan(x[i], "max")
+    out[11, i] = dppy.sub_group.exclusive_scan(x[i], "max")
+
+
+@dppy.kernel
+def bits_of_the_sub_group(out, ids, x):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    out[0, i] = dppy.sub_group.reduce(x[i], "and")
+    out[1, i] = dppy.sub_group.inclusive_scan(x[i], "and")
+    out[2, i] = dppy.sub_group.exclusive_scan(x[i], "and")
+    out[3, i] = dppy.sub_group.reduce(x[i], "or")
+    out[4, i] = dppy.sub_group.inclusive_scan(x[i], "or")
+    out[5, i] = dppy.sub_group.exclusive_scan(x[i], "or")
+    out[6, i] = dppy.sub_group.reduce(x[i], "xor")
+    out[7, i] = dppy.sub_group.inclusive_scan(x[i], "xor")
+    out[8, i] = dppy.sub_group.exclusive_scan(x[i], "xor")
+
+
+def dtype_of(name: str) -> np.dtype:
+    if name == "bfloat16":
+        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    return np.dtype(name)
+
+
+def skip_what_the_device_has_not(backend: Backend, name: str) -> None:
+    if name == "float16" and backend.marker == "sycl" and not backend.device.has_aspect_fp16:
+        pytest.skip(f"{backend.selector} has no float16")
+
+
+def values(name: str, size: int) -> np.ndarray:
+    """Such that no result of these operations is rounded: integers wrap around, where devices let them; the others stay small."""
+    dtype, random = dtype_of(name), np.random.default_rng(size)
+    if name in INTEGERS and name != "int64":
+        limits = np.iinfo(dtype)
+        drawn = random.integers(limits.min, limits.max, size, dtype, endpoint=True)
+        return np.where(random.random(size) < 0.3, drawn | dtype.type(1), drawn)
+    factors = [1, 1, 1, 1, 1, 1, 1, 2] if name == "int64" else [0.5, 1, 1, 1, 1, 1, 1, 2]
+    return (random.choice(factors, size) * random.choice([1, -1], size)).astype(dtype)
+
+
+def groups_of(shape: tuple[int, ...], local: tuple[int, ...]) -> list[np.ndarray]:
+    """The numbers of the work-items of each group, in their order."""
+    ids = np.arange(np.prod(shape)).reshape(shape)
+    starts = itertools.product(*(range(0, whole, part) for whole, part in zip(shape, local, strict=True)))
+    return [ids[tuple(slice(s, s + n) for s, n in zip(start, local, strict=True))].ravel() for start in starts]
+
+
+def sub_groups_of(shape: tuple[int, ...], local: tuple[int, ...], ids: np.ndarray) -> list[np.ndarray]:
+    """The same of sub-groups, whose size is the device's: they part a group in the order of its work-items."""
+    parts = []
+    for group in groups_of(shape, local):
+        number, lane, size = ids[:, group]
+        starts = [k for k in range(len(group)) if lane[k] == 0]
+        for start, end in itertools.pairwise([*starts, len(group)]):
+            assert lane[start:end].tolist() == list(range(end - start))
+            assert set(size[start:end].tolist()) == {end - start}
+            parts.append(group[start:end])
+        assert number.tolist() == (np.cumsum(lane == 0) - 1).tolist()
+    return parts
+
+
+def expected_of(operations: tuple[str, ...], parts: list[np.ndarray], x: np.ndarray) -> np.ndarray:
+    result = np.zeros((len(operations) * len(FORMS), x.size), x.dtype)
+    for row, operation in enumerate(operations):
+        ufunc = UFUNCS[operation]
+        for part in parts:
+            up_to = ufunc.accumulate(x[part], dtype=x.dtype)
+            result[3 * row, part] = up_to[-1]
+            result[3 * row + 1, part] = up_to
+            result[3 * row + 2, part] = np.append(identity(operation, x.dtype), up_to[:-1])
+    return result
+
+
+def identity(operation: str, dtype: np.dtype) -> np.ndarray:
+    """What an exclusive scan begins with: the value that changes no other."""
+    if operation in ("min", "max"):
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            return np.array(limits.max if operation == "min" else limits.min, dtype)
+        return np.array(np.inf if operation == "min" else -np.inf, dtype)
+    return np.array({"mul": 1, "and": -1}.get(operation, 0)).astype(dtype)
+
+
+def check_of_the_group(backend: Backend, name: str, operations: tuple[str, ...], kernel, shapes=SHAPES) -> None:
+    for shape, local in shapes:
+        x = values(name, int(np.prod(shape)))
+        out, _ = backend.run(kernel, shape, local, np.zeros((3 * len(operations), x.size), x.dtype), x)
+        expected = expected_of(operations, groups_of(shape, local), x)
+        assert np.array_equal(out, expected), (shape, local, np.argwhere(out != expected)[:8])
+
+
+def check_of_the_sub_group(backend: Backend, name: str, operations: tuple[str, ...], kernel, shapes=SHAPES) -> None:
+    for shape, local in shapes:
+        x = values(name, int(np.prod(shape)))
+        out = np.zeros((3 * len(operations), x.size), x.dtype)
+        out, ids, _ = backend.run(kernel, shape, local, out, np.zeros((3, x.size), "i8"), x)
+        expected = expected_of(operations, sub_groups_of(shape, local, ids), x)
+        assert np.array_equal(out, expected), (shape, local, np.argwhere(out != expected)[:8])
+
+
+@every_backend
+@pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
+def test_numbers_of_the_group(backend, name):
+    skip_what_the_device_has_not(backend, name)
+    check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
+
+
+@every_backend
+@pytest.mark.parametrize("name", INTEGERS)
+def test_bits_of_the_group(backend, name):
+    check_of_the_group(backend, name, OF_BITS, bits_of_the_group)
+
+
+@every_backend
+@pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
+def test_numbers_of_the_sub_group(backend, name):
+    skip_what_the_device_has_not(backend, name)
+    check_of_the_sub_group(backend, name, OF_NUMBERS, numbers_of_the_sub_group)
+
+
+@every_backend
+@pytest.mark.parametrize("name", INTEGERS)
+def test_bits_of_the_sub_group(backend, name):
+    check_of_the_sub_group(backend, name, OF_BITS, bits_of_the_sub_group)
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("name", ["int16", "float32"])
+def test_in_sycl_too(name):
+    """A few, as its compiler takes seconds for each kernel."""
+    backend = next(each for each in BACKENDS if each.dialect == "sycl")
+    check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
+    check_of_the_sub_group(backend, name, OF_NUMBERS, numbers_of_the_sub_group)
+    if name in INTEGERS:
+        check_of_the_group(backend, name, OF_BITS, bits_of_the_group)
+        check_of_the_sub_group(backend, name, OF_BITS, bits_of_the_sub_group)
+
+
+@dppy.kernel
+def votes(out, ids, x):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    last = dppy.get_local_size(0) * dppy.get_local_size(1) * dppy.get_local_size(2) - 1
+    out[0, i] = dppy.group.any(x[i] > 0)
+    out[1, i] = dppy.group.all(x[i] > 0)
+    out[2, i] = dppy.sub_group.any(x[i] > 0)
+    out[3, i] = dppy.sub_group.all(x[i] > 0)
+    out[4, i] = dppy.group.broadcast(x[i])
+    out[5, i] = dppy.group.broadcast(x[i], last)
+    out[6, i] = dppy.sub_group.broadcast(x[i])
+    out[7, i] = dppy.sub_group.broadcast(x[i], dppy.get_sub_group_size() - 1)
+
+
+@every_dialect
+@pytest.mark.parametrize("share", [0, 0.02, 0.98, 1])
+def test_votes_and_broadcasts(backend, share):
+    for shape, local in SHAPES:
+        size, random = int(np.prod(shape)), np.random.default_rng(1)
+        x = (np.where(random.random(size) < share, 1, -1) * random.integers(1, 99, size)).astype("i4")
+        out, ids, _ = backend.run(votes, shape, local, np.zeros((8, x.size), "i4"), np.zeros((3, x.size), "i8"), x)
+        expected = np.zeros_like(out)
+        for first, parts in enumerate([groups_of(shape, local), sub_groups_of(shape, local, ids)]):
+            for part in parts:
+                expected[2 * first, part] = (x[part] > 0).any()
+                expected[2 * first + 1, part] = (x[part] > 0).all()
+                expected[2 * first + 4, part] = x[part[0]]
+                expected[2 * first + 5, part] = x[part[-1]]
+        assert np.array_equal(out, expected), (shape, local, np.argwhere(out != expected)[:8])
+
+
+@dppy.kernel
+def shuffles(out, ids, x, n):
+    i = work_item()
+    lane, size = dppy.get_sub_group_local_id(), dppy.get_sub_group_size()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = lane
+    ids[2, i] = size
+    out[0, i] = dppy.sub_group.shuffle(x[i], size - 1 - lane)
+    out[1, i] = dppy.sub_group.shuffle(x[i], lane * 7 % size)
+    out[2, i] = dppy.sub_group.shuffle_xor(x[i], n)
+    out[3, i] = dppy.sub_group.shuffle_up(x[i], n)
+    out[4, i] = dppy.sub_group.shuffle_down(x[i], n)
+
+
+def check_shuffles(backend: Backend, name: str) -> None:
+    """Only what comes from a work-item that the sub-group has is of a fixed value."""
+    for (shape, local), n in itertools.product(SHAPES, [1, 2, 3, 5]):
+        x = values(name, int(np.prod(shape)))
+        if name in FLOATS:
+            x = (np.arange(x.size) % 250).astype(x.dtype)
+        out, ids, *_ = backend.run(shuffles, shape, local, np.zeros((5, x.size), x.dtype), np.zeros((3, x.size), "i8"), x, n)
+        moved = 0
+        for part in sub_groups_of(shape, local, ids):
+            lane, size = np.arange(len(part)), len(part)
+            for row, other in enumerate([size - 1 - lane, lane * 7 % size, lane ^ n, lane - n, lane + n]):
+                has = (other >= 0) & (other < size)
+                moved += int((has & (other != lane)).sum())
+                assert np.array_equal(out[row, part[has]], x[part[other[has]]]), (shape, local, n, row)
+        assert moved or np.prod(local) == 1
+
+
+@every_backend
+@pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
+def test_shuffles(backend, name):
+    skip_what_the_device_has_not(backend, name)
+    check_shuffles(backend, name)
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("name", ["int16", "float64"])
+def test_shuffles_in_sycl_too(name):
+    check_shuffles(next(each for each in BACKENDS if each.dialect == "sycl"), name)
