@@ -187,8 +187,8 @@ class TestStreams:
         import torch
 
         side, out = torch.cuda.Stream(), zeros(ep.Queue("cuda:0"))
-        adds[1](out, zeros(out.queue)).wait()
         tensor = torch.zeros(2, dtype=torch.int32, device="cuda")
+        adds[1](out, tensor).wait()
         torch.cuda.synchronize()
         with torch.cuda.stream(side):
             torch.cuda._sleep(500_000_000)
@@ -203,8 +203,8 @@ class TestStreams:
         import cupy
 
         side, out = cupy.cuda.Stream(non_blocking=True), zeros(ep.Queue("cuda:0"))
-        adds[1](out, zeros(out.queue)).wait()
         array = cupy.zeros(2, "i4")
+        adds[1](out, array).wait()
         spin = cupy.RawKernel(
             'extern "C" __global__ void spin(int *p, long long n) '
             "{ long long t = clock64(); while (clock64() - t < n); p[0] = 42; }",
