@@ -44,11 +44,11 @@ int main(int argc, char **argv) {
     const auto allocate = DRIVER_FUNCTION(cuMemAllocAsync);
     const auto give_back = DRIVER_FUNCTION(cuMemFreeAsync);
     // Else its pool would give back at every synchronisation what is free, as no program that allocates often lets it.
-    CUdevice ordinal = 0;
+    CUdevice current = 0;
     CUmemoryPool pool = nullptr;
     cuuint64_t everything = UINT64_MAX;
-    check(DRIVER_FUNCTION(cuCtxGetDevice)(&ordinal));
-    check(DRIVER_FUNCTION(cuDeviceGetDefaultMemPool)(&pool, ordinal));
+    check(DRIVER_FUNCTION(cuCtxGetDevice)(&current));
+    check(DRIVER_FUNCTION(cuDeviceGetDefaultMemPool)(&pool, current));
     check(DRIVER_FUNCTION(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything));
     compare(
         "allocate + free, 1 MiB",
