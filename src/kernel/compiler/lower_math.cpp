@@ -175,11 +175,8 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     const Dtype dtype = x.expression.type.dtype;
     if (is_complex(dtype))
         refuse(at, "complex numbers are not rounded; round .real and .imag");
-    if (!is_float(dtype)) {
-        const Value number = is_boolean(dtype) ? as(x, dtypes::int64) : x;
-        const std::int64_t places = digits ? literal_of(*digits, "the number of digits") : 0;
-        return places < 0 ? rounded_integer(number, places, at) : number;
-    }
+    if (!is_float(dtype))
+        return is_boolean(dtype) ? as(x, dtypes::int64) : x;
     const auto nearest = [&](const Value &value) {
         return made(build::math("rint", value.expression.type, at, {value.expression}), value.weak);
     };
@@ -189,24 +186,6 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     const Value factor = literal(std::pow(10.0, std::abs(static_cast<double>(places))), at);
     const Value scaled = binary(places < 0 ? "/" : "*", x, factor, at);
     return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
-}
-
-// To the multiple that is nearest, of two to the even one.
-Value Lowering::rounded_integer(const Value &number, std::int64_t places, Position at) {
-    constexpr int most = std::numeric_limits<std::int64_t>::digits10;
-    if (places < -most)
-        refuse(at, "integers are rounded to " + std::to_string(-most) + " digits at most, not to " + std::to_string(places));
-    const Dtype dtype = number.expression.type.dtype, within = dtype == dtypes::uint64 ? dtype : dtypes::int64;
-    std::int64_t power = 1;
-    for (std::int64_t i = places; i < 0; ++i)
-        power *= 10;
-    const Value step = as(literal(power, at), within);
-    const Value value = in_variable(as(number, within), "value");
-    const Value whole = in_variable(binary("//", value, step, at), "whole");
-    const Value rest = in_variable(binary("-", value, binary("*", whole, step, at), at), "rest");
-    const Value is_odd = binary("&", whole, as(literal(std::int64_t{1}, at), within), at);
-    const Value is_more = compared(">", binary("+", binary("+", rest, rest, at), is_odd, at), step, at);
-    return as(binary("*", binary("+", whole, as(is_more, within), at), step, at), dtype);
 }
 
 }  // namespace entrepot::kernel

@@ -294,18 +294,13 @@ minimum = _extreme(lambda left, right: right if right < left else left)
 maximum = _extreme(lambda left, right: right if right > left else left)
 
 
-def rounded(number: Any, ndigits: Any = None) -> Any:
-    """``round``: to the even one where two are as near; an int64, or with ``ndigits`` of the number's type."""
-    if ndigits is None:
-        if isinstance(number, (np.integer, np.bool_)):
-            return np.int64(number)
-        return np.int64(np.rint(number)) if isinstance(number, np.generic) else round(number)
-    kind, digits = type(number), int(ndigits)
-    if not isinstance(number, (float, np.floating)):
-        nearest = round(int(number), digits)
-        return converted(number.dtype, np.int64(nearest)) if isinstance(number, np.signedinteger) else kind(nearest)
-    factor = kind(10.0 ** abs(digits))
-    return kind(np.rint(number * factor) / factor if digits >= 0 else np.rint(number / factor) * factor)
+def rounded(value: Any, digits: Any = None) -> Any:
+    """``round``: to the even one where two are as near; an int64, or with ``digits`` of the value's type."""
+    if digits is None:
+        if isinstance(value, (np.integer, np.bool_)):
+            return np.int64(value)
+        return np.int64(np.rint(value)) if isinstance(value, np.generic) else round(value)
+    return type(value)(round(float(value), int(digits)))
 
 
 def divided(left: Any, right: Any) -> tuple[Any, Any]:
