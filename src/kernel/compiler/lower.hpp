@@ -267,7 +267,7 @@ private:
     Value logarithm_of(const Value &x, Position at) const;
     Value length_of(const Value &value) const;
     Value rounded(Value x, const Node *digits, Position at);
-    Value rounded_integer(const Value &number, std::int64_t places, Position at);
+    Value rounded_integer(const Value &x, std::int64_t places, Position at);
     Value extremum(const FunctionRow &row, std::vector<Value> values, Position at);
 
     // lower_numbers.cpp

@@ -191,22 +191,24 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
 }
 
-// To the multiple that is nearest, of two to the even one.
-Value Lowering::rounded_integer(const Value &number, std::int64_t places, Position at) {
-    constexpr int most = std::numeric_limits<std::int64_t>::digits10;
+// To a multiple of a power of ten, of the number's own type.
+Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at) {
+    constexpr std::int64_t most = 18;
     if (places < -most)
-        refuse(at, "integers are rounded to " + std::to_string(-most) + " digits at most, not to " + std::to_string(places));
-    const Dtype dtype = number.expression.type.dtype, within = dtype == dtypes::uint64 ? dtype : dtypes::int64;
+        refuse(at, sentence_of("an integer of 64 bits has no multiple of ten to the ", -places, " but 0; write one of at most ",
+                               most, " digits"));
     std::int64_t power = 1;
-    for (std::int64_t i = places; i < 0; ++i)
+    for (std::int64_t place = places; place < 0; ++place)
         power *= 10;
-    const Value step = as(literal(power, at), within);
-    const Value value = in_variable(as(number, within), "value");
-    const Value whole = in_variable(binary("//", value, step, at), "whole");
-    const Value rest = in_variable(binary("-", value, binary("*", whole, step, at), at), "rest");
-    const Value is_odd = binary("&", whole, as(literal(std::int64_t{1}, at), within), at);
-    const Value is_more = compared(">", binary("+", binary("+", rest, rest, at), is_odd, at), step, at);
-    return as(binary("*", binary("+", whole, as(is_more, within), at), step, at), dtype);
+    const Dtype dtype = x.expression.type.dtype;
+    const Value unit = literal(power, at), half = literal(power / 2, at);
+    const Value number = used_often(as(x, dtype.bits == 64 ? dtype : dtypes::int64));
+    const Value quotient = used_often(binary("//", number, unit, at));
+    const Value rest = used_often(binary("-", number, binary("*", quotient, unit, at), at));
+    const auto is_odd = [&] { return truth_of(binary("&", quotient, literal(std::int64_t{1}, at), at)); };
+    const auto goes_up_from_half = [&] { return both(compared("==", rest, half, at), is_odd, at); };
+    const Value goes_up = either(compared(">", rest, half, at), goes_up_from_half, at);
+    return as(binary("*", binary("+", quotient, goes_up, at), unit, at), dtype);
 }
 
 }  // namespace entrepot::kernel

@@ -114,34 +114,40 @@ def test_rounding_and_pythons_own_functions(backend):
 
 
 @dppy.kernel
-def to_digits(out, x):
+def rounding_to_digits(out, x):
     i = dppy.get_global_id(0)
-    out[i, 0] = round(x[i], 0)
-    out[i, 1] = round(x[i], 2)
-    out[i, 2] = round(x[i], ndigits=-1)
-    out[i, 3] = round(x[i], -2)
+    out[i, 0] = round(x[i], 2)
+    out[i, 1] = round(x[i], -1)
+    out[i, 2] = round(x[i], -2)
+    out[i, 3] = round(x[i], -3)
+    out[i, 4] = round(x[i] > 0, -1)
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "int64", "uint64"])
+def test_integers_are_rounded_to_digits_before_the_point(backend, dtype):
+    """To an even multiple from the middle between two, as Python has it."""
+    numbers = [0, 4, 5, 6, 14, 15, 25, 50, 51, 99, 100, 120]
+    if dtype != "int8":
+        numbers += [149, 150, 151, 250]
+    if dtype not in ("int8", "uint8"):
+        numbers += [350, 499, 500, 501, 1499, 1500, 2500, 65_499]
+    if dtype[0] != "u":
+        numbers += [-number for number in numbers]
+    if dtype[-2:] == "64":
+        numbers += [2**62 + 12_345, 2**63 - 12_345]
+    x = np.array(numbers, dtype)
+    (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), dtype), x)
+    assert out.tolist() == [[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in numbers]
 
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_floats_are_rounded_to_digits_as_numpys(backend, dtype):
-    """By ten's power times itself and back; to the even one where two are as near."""
-    x = np.random.default_rng(2).uniform(-500, 500, 200).astype(dtype)
-    x[:8] = [2.5, 0.125, 0.375, 2.675, 25, -35, 250, 350]
-    (out, _) = backend.run(to_digits, x.size, None, np.zeros((x.size, 4), dtype), x)
-    assert np.array_equal(out, np.stack([np.round(x, digits) for digits in (0, 2, -1, -2)], axis=1))
-
-
-@every_backend
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
-def test_integers_are_rounded_to_digits_as_pythons(backend, dtype):
-    limits = np.iinfo(dtype)
-    x = np.array([0, 4, 5, 6, 14, 15, 25, 35, 45, 49, 50, 51, 99, limits.max // 200 * 100 + 50], dtype)
-    if limits.min < 0:
-        x = np.append(x, -x)
-    (out, _) = backend.run(to_digits, x.size, None, np.zeros((x.size, 4), dtype), x)
-    expected = [[round(v, digits) for digits in (0, 2, -1, -2)] for v in x.tolist()]
-    assert out.tolist() == expected
+def test_floats_are_rounded_to_digits(backend, dtype):
+    x = np.array([0.125, 0.375, -2.5, 1234.5625, 25, 35, -45, 150, 250, 1500], dtype)
+    (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), dtype), x)
+    expected = np.array([[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.tolist()])
+    assert np.array_equal(out, expected.astype(dtype))
 
 
 @dppy.kernel

@@ -1,4 +1,4 @@
-// Text of what work-items of a device do together: orders and scopes of atomics, fences, barriers of sub-groups, group functions.
+// Text of what work-items of a device do together: orders of atomics, barriers of sub-groups, group functions.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -28,42 +28,7 @@ Compiled atomic(Dialect dialect, Dtype dtype, std::string which, Order order, Sc
     return build.add(std::move(statement)).emitted(target_of(dialect));
 }
 
-Compiled fence(Dialect dialect, Order order, Scope scope, std::uint8_t fences) {
-    Building build("fencing");
-    Statement statement = Building::block(Act::fence, {}, {});
-    statement.order = order;
-    statement.scope = scope;
-    statement.fences = fences;
-    return build.add(std::move(statement)).emitted(target_of(dialect));
-}
-
 }  // namespace
-
-TEST_CASE("a scope is a suffix of CUDA's atomics, an argument of SYCL's, and that of the fences around them") {
-    const auto cuda = [](Order order, Scope scope) { return atomic(Dialect::cuda, int32, "add", order, scope); };
-    for (const Scope scope : {Scope::work_item, Scope::sub_group, Scope::work_group}) {
-        CHECK(has(cuda(Order::relaxed, scope), "    atomicAdd_block(&x[0], 1);"));
-        CHECK(has(cuda(Order::acq_rel, scope),
-                  "    __threadfence_block();\n    atomicAdd_block(&x[0], 1);\n    __threadfence_block();"));
-    }
-    CHECK(has(cuda(Order::relaxed, Scope::device), "    atomicAdd(&x[0], 1);"));
-    CHECK(has(cuda(Order::relaxed, Scope::system), "    atomicAdd_system(&x[0], 1);"));
-    CHECK(has(cuda(Order::acq_rel, Scope::system),
-              "    __threadfence_system();\n    atomicAdd_system(&x[0], 1);\n    __threadfence_system();"));
-    CHECK_FALSE(has(cuda(Order::relaxed, Scope::system), "fence"));
-    CHECK(has(atomic(Dialect::cuda, int64, "min", Order::relaxed, Scope::work_group), "atomicMin_block(&x[0], 1"));
-    CHECK(has(atomic(Dialect::hip, int32, "add", Order::relaxed, Scope::work_group), "    atomicAdd(&x[0], 1);"));
-
-    constexpr std::pair<Scope, const char *> scopes[] = {{Scope::work_item, "work_item"},
-                                                         {Scope::sub_group, "sub_group"},
-                                                         {Scope::work_group, "work_group"},
-                                                         {Scope::device, "device"},
-                                                         {Scope::system, "system"}};
-    for (const auto &[scope, word] : scopes)
-        CHECK(has(atomic(Dialect::sycl, int32, "add", Order::relaxed, scope),
-                  "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::" + std::string(word) +
-                      ", sycl::access::address_space::global_space>(x[0]).fetch_add(1);"));
-}
 
 TEST_CASE("an order is a fence before what releases and behind what acquires; SYCL and the host have the word") {
     const std::string change = "    atomicAdd(&x[0], 1);\n", wait = "    __threadfence();\n";
@@ -91,21 +56,6 @@ TEST_CASE("an order is a fence before what releases and behind what acquires; SY
                   ".fetch_add(1, sycl::memory_order::" + std::string(sycl) + ");"));
         CHECK(has(atomic(Dialect::cpp, int32, "add", order, Scope::device), "__atomic_fetch_add(&x[0], 1, " + std::string(host)));
     }
-}
-
-TEST_CASE("a fence is of the memory and of the scope that it names") {
-    const auto opencl = [](std::uint8_t fences) { return fence(Dialect::opencl_c, Order::seq_cst, Scope::device, fences); };
-    CHECK(has(opencl(local_fence), "    mem_fence(CLK_LOCAL_MEM_FENCE);"));
-    CHECK(has(opencl(global_fence), "    mem_fence(CLK_GLOBAL_MEM_FENCE);"));
-    CHECK(has(opencl(local_fence | global_fence), "    mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"));
-    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
-        CHECK(has(fence(dialect, Order::seq_cst, Scope::work_group, local_fence), "    __threadfence_block();"));
-        CHECK(has(fence(dialect, Order::seq_cst, Scope::device, global_fence), "    __threadfence();"));
-        CHECK(has(fence(dialect, Order::seq_cst, Scope::system, global_fence), "    __threadfence_system();"));
-    }
-    CHECK(has(fence(Dialect::sycl, Order::acq_rel, Scope::work_group, local_fence),
-              "    sycl::atomic_fence(sycl::memory_order::acq_rel, sycl::memory_scope::work_group);"));
-    CHECK(has(fence(Dialect::cpp, Order::release, Scope::device, global_fence), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
 }
 
 TEST_CASE("work-items of a warp that a condition parted wait for each other, not only those that are there by chance") {

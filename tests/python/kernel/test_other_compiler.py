@@ -1,0 +1,42 @@
+"""The host's C++ compilers: the one that is not `c++` takes a part of the suite, too: arithmetic, groups, atomics."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.numpy, pytest.mark.host]
+
+FOLDER = Path(__file__).parent
+#: Of the contract suite: arithmetic of all dtypes, control flow, groups with barriers, atomics.
+OF_THE_SUITE = ["test_arithmetic.py", "test_control_flow.py", "test_groups.py", "test_atomics.py", "test_synchronisation.py"]
+
+
+def the_other_one() -> str | None:
+    """Clang where `c++`, which all other tests compile by, is GCC; else GCC."""
+    said = subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout
+    return shutil.which("g++" if "clang" in said else "clang++")
+
+
+def test_the_suite_holds_by_the_other_compiler(tmp_path):
+    path = the_other_one()
+    if path is None:
+        pytest.skip("there is one C++ compiler only")
+    used = tmp_path / "used"
+    wrapper = tmp_path / "compiler"
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >>{used}\nexec {path} "$@"\n')
+    wrapper.chmod(0o755)
+    environment = os.environ | {"CXX": str(wrapper), "ENTREPOT_CACHE_DIR": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "host and not simulator"]
+    done = subprocess.run(
+        [*command, *(str(FOLDER / name) for name in OF_THE_SUITE)], env=environment, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert re.search(r"\d\d+ passed", done.stdout)
+    assert len(used.read_text().splitlines()) > 50
