@@ -472,6 +472,7 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]
                 dtype = name.removeprefix("dtype ")
+                marks += [pytest.mark.alone] if name == "at once" else []  # a kernel has to be running still
                 marks += [getattr(pytest.mark, need) for need, dtypes in way.more_dtypes.items() if dtype in dtypes]
                 cases.append(pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks))
 

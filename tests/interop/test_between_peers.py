@@ -26,7 +26,7 @@ PEERS = {
     "torch": [pytest.mark.torch],
     "cupy": [pytest.mark.cuda, pytest.mark.cupy],
     "jax": [pytest.mark.jax],
-    "numba_cuda": [pytest.mark.cuda, pytest.mark.numba],
+    "numba_cuda": [pytest.mark.cuda, pytest.mark.numba, pytest.mark.numba_cuda],
     "cuda_core": [pytest.mark.cuda, pytest.mark.cuda_core],
     "nanobind": [pytest.mark.nanobind],
     "tvm_ffi": [pytest.mark.tvm_ffi],
@@ -110,7 +110,7 @@ def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
 
 def hand_overs() -> Iterator[Any]:
     for near, far in itertools.product(ON_CUDA, repeat=2):
-        marks = [pytest.mark.cuda, *PEERS[near], *PEERS[far]]
+        marks = [pytest.mark.cuda, pytest.mark.alone, *PEERS[near], *PEERS[far]]
         routes = list(itertools.product(ordered_ways(near, In), ordered_ways(far, Out)))
         for way_in, way_out in routes:
             assert way_in.at_once, f"{near}: {way_in}"

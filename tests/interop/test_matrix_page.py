@@ -33,7 +33,11 @@ def ways_of(peer: str) -> list[Way]:
 @pytest.mark.host
 @pytest.mark.numpy
 @pytest.mark.parametrize(
-    "peer", [pytest.param(peer, marks=[m for m in marks if m.name not in ("cuda", "cupy")]) for peer, marks in PEERS.items()]
+    "peer",
+    [
+        pytest.param(peer, marks=[m for m in marks if m.name not in ("cuda", "cupy", "numba_cuda")])
+        for peer, marks in PEERS.items()
+    ],
 )
 def test_each_way_has_its_row(peer: str) -> None:
     here = {(way.name, str(place)) for way in ways_of(peer) for place in way.places if place in CUDA}

@@ -49,6 +49,7 @@ class TestTorch:
         ep.fill(array, 70).wait()
         assert tensor[1].tolist() == [70, 5, 70, 7]
 
+    @pytest.mark.alone
     @pytest.mark.parametrize("own_stream", [False, True])
     def test_we_come_behind_its_stream_of_that_device(self, torch: Any, own_stream: bool) -> None:
         with torch.cuda.device(1):
@@ -86,6 +87,7 @@ class TestTorch:
         assert (tensor.device.index, tensor.data_ptr()) == (1, array.data_ptr)
         assert tensor.tolist() == NUMBERS.tolist()
 
+    @pytest.mark.alone
     def test_its_stream_of_that_device_comes_behind_ours(self, torch: Any) -> None:
         torch.from_dlpack(ours())
         array, done = slowly()
@@ -117,6 +119,7 @@ class TestCupy:
         assert (str(array.device), array.kind, array.data_ptr) == ("cuda:1", "device", theirs[1:, ::2].data.ptr)
         assert values(array).tolist() == NUMBERS[1:, ::2].tolist()
 
+    @pytest.mark.alone
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
     @pytest.mark.parametrize("own_stream", [False, True])
     def test_we_come_behind_its_stream_where_its_device_is_current(
@@ -161,6 +164,7 @@ class TestCai:
         assert (str(again.device), again.kind, again.context) == ("cuda:1", "device", array.context)
         assert values(again).tolist() == NUMBERS.tolist()
 
+    @pytest.mark.alone
     def test_its_stream_is_one_of_that_device(self) -> None:
         array, done = slowly()
         interface = array.__cuda_array_interface__
@@ -169,6 +173,7 @@ class TestCai:
         assert not done.done, "the import waited"
         assert values(again)[0, 0] == cuda_kernels.RESULT
 
+    @pytest.mark.alone
     def test_what_crosses_over_is_copied_behind_the_producers_work(self) -> None:
         ours().to("cuda:0")
         array, done = slowly()
