@@ -252,8 +252,10 @@ class TestArraysOfCuda:
         scaled[4](out, x, 2.0).wait()
         assert out.cpu().tolist() == [0, 2, 4, 6]
 
+    @pytest.mark.numba_cuda
     def test_numbas(self):
-        cuda = pytest.importorskip("numba.cuda", reason="Numba is not installed")
+        from numba import cuda
+
         x = cuda.to_device(np.zeros(16, "i4"))
         launch_without_a_copy(x[::2])
         assert x.copy_to_host()[::2].tolist() == list(range(1, 9))

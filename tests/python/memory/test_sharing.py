@@ -624,8 +624,8 @@ class TestCuda:
         assert before - other.run("memory.trim()\n" + free, device=device) < nbytes, "the rounds leave their memory"
         other.end()
 
-    def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
-        """Memory of IPC origin, by the files of virtual memory and by the driver's own handles: asked as somebody else's."""
+    @staticmethod
+    def as_the_driver_says(other: Other, handle: Any) -> Any:
         tell = """
             array = handle.open()
             class Speaker:
@@ -633,14 +633,24 @@ class TestCuda:
             again = ep.asarray(Speaker())
             _ = (str(again.device), again.kind, again.data_ptr == array.data_ptr, again.copy_to_host().numpy().tolist())
         """
-        found = other.run(textwrap.dedent(tell), handle=shareable(np.arange(6), "cuda:0").share())
+        found = other.run(tell, handle=handle)
+        other.run("del array, again, Speaker; _ = None")
+        return found
+
+    def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
+        """Memory of IPC origin, by the files of virtual memory: asked as somebody else's."""
+        found = self.as_the_driver_says(other, shareable(np.arange(6), "cuda:0").share())
         assert found == ("cuda:0", "device", True, [0, 1, 2, 3, 4, 5])
-        torch = pytest.importorskip("torch")
+
+    @pytest.mark.torch
+    def test_where_torchs_opened_memory_is_the_driver_says(self, other: Other) -> None:
+        """The same by the driver's own handles."""
+        import torch
+
         tensor = torch.arange(6, device="cuda")
         torch.cuda.synchronize()
-        found = other.run(textwrap.dedent(tell), handle=ep.asarray(tensor)[2:].share())
+        found = self.as_the_driver_says(other, ep.asarray(tensor)[2:].share())
         assert found == ("cuda:0", "device", True, [2, 3, 4, 5])
-        other.run("del array, again, Speaker; _ = None")
 
     def test_a_fabric_handle_or_why_not(self) -> None:
         array = shareable(np.arange(3), "cuda:0")
