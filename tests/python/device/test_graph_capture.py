@@ -302,16 +302,6 @@ class TestWhatIsNot:
         graph.run(stream)
         assert content(array.share().open()) == {5}
 
-    def test_times_of_captured_events(self, stream: Stream, queue: ep.Queue) -> None:
-        array = numbers(1)
-        with capture(stream) as graph:
-            start = queue.record()
-            ep.fill(array, 5, queue=queue)
-            with pytest.raises((ep.DeviceError, ValueError), match=r"captured|profiling"):
-                start.seconds_until(queue.record())
-        graph.run(stream)
-        assert content(array) == {5}
-
     @pytest.mark.two_cuda
     @every_mode
     def test_a_copy_between_two_devices(self, mode: int, stream: Stream, queue: ep.Queue) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from entrepot import hip
-from entrepot.ffi import Record
+from hip_records import fields_of
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADERS = Path("/usr/include/hip")
@@ -70,18 +70,6 @@ def module(tmp_path_factory):
         spec.loader.exec_module(made)
         yield made
     del sys.modules[spec.name]
-
-
-def fields_of(record: type[Record], reach: str = "", base: int = 0):
-    """(name in C, offset, size) of each field, those of nested records too; bit-fields apart."""
-    for name in record.PROPERTIES():
-        field = vars(record)[name]
-        inside = type(getattr(record.allocate(), name)) if field.bits == 0 else None
-        is_anonymous = name.rstrip("0123456789") in ("union_", "struct_")
-        if not is_anonymous and not field.bits:
-            yield f"{reach}{name}", base + field.offset, field.size
-        if inside is not None and issubclass(inside, Record) and field.size == inside.c_sizeof():
-            yield from fields_of(inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset)
 
 
 def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from entrepot.ffi import Field, Record
+from entrepot.ffi import Record
+from hip_records import fields_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ROOT / "tools/bindgen/libraries"
@@ -64,19 +65,6 @@ def module_of(library: str):
 @pytest.fixture(autouse=True)
 def without_a_library(monkeypatch):
     monkeypatch.setenv("ENTREPOT_HIP_LIBRARY", "/no/such/library")
-
-
-def fields_of(record: type[Record], reach: str = "", base: int = 0):
-    """(name in C, offset, size) of each field, those of nested records too; bit-fields apart."""
-    for name in record.PROPERTIES():
-        field = vars(record)[name]
-        assert isinstance(field, Field)
-        inside = type(getattr(record.allocate(), name)) if field.bits == 0 else None
-        is_anonymous = name.rstrip("0123456789") in ("union_", "struct_")
-        if not is_anonymous and not field.bits:
-            yield f"{reach}{name}", base + field.offset, field.size
-        if inside is not None and issubclass(inside, Record) and field.size == inside.c_sizeof():
-            yield from fields_of(inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset)
 
 
 @pytest.mark.parametrize("library", CASES)

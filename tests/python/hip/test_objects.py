@@ -188,6 +188,7 @@ begin, end = Event(), Event()
 assert end.milliseconds_since(begin) == 1.5
 try:
     begin.milliseconds_since(end)
+    print("a time was found")
 except HipError as error:
     assert error.status == 600
 """,

@@ -48,21 +48,21 @@ def of_groups(out, x, y):
 
 
 @dppy.kernel
-def of_items_that_do_each_something_else(out, x, y):
+def of_items_that_add_to_one_place(out, x, y):
+    """A control: no compiler may make vectors of atomics."""
     i = dppy.get_global_id(0)
-    k = int(x[i])
-    while k != 1 and k < 1000:
-        k = k // 2 if k % 2 == 0 else 3 * k + 1
-        out[k] += y[i]
+    dppy.atomic.add(out, 0, x[i] * y[i])
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="of other processors nobody has looked")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="seen on x86-64 only")
 @pytest.mark.parametrize(
     "kernel,local,is_vectorised",
-    [(of_a_range, None, True), (of_groups, 64, True), (of_items_that_do_each_something_else, None, False)],
+    [(of_a_range, None, True), (of_groups, 64, True), (of_items_that_add_to_one_place, None, False)],
 )
 def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monkeypatch, tmp_path):
     """GCC says so."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
     told, tells = tmp_path / "told", tmp_path / "tells"
     tells.write_text(f'#!/bin/sh\nexec g++ -fopt-info-vec-optimized={told} "$@"\n')
     tells.chmod(0o755)
