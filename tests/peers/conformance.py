@@ -46,8 +46,11 @@ class Target:
         options += [f"--protocol {name}" for name in self.request.protocols]
         return " ".join([self.request.target, *options])
 
-    def check(self) -> Result:
+    def bring(self) -> None:
         bring("nanobind" in self.needs)
+
+    def check(self) -> Result:
+        self.bring()
         return check(self.request)
 
 
@@ -62,9 +65,9 @@ def bring(nanobind: bool) -> None:
     from interop.nanobind_extension import build
 
     folder = tempfile.TemporaryDirectory()
-    sys.path.append(folder.name)
     atexit.register(folder.cleanup)
     build(Path(folder.name))
+    sys.path.append(folder.name)
 
 
 def target(library: str, name: str, *needs: str, **words: Any) -> Target:
@@ -307,6 +310,8 @@ class Page:
         return DOCS / f"{self.name}.md"
 
     def text(self) -> str:
+        for row in self.targets:
+            row.bring()  # compiles once, which several threads at a time would not
         with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) // 2)) as at_once:
             results = list(at_once.map(lambda row: (row, row.check()), self.targets))
         clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
