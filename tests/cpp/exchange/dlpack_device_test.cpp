@@ -233,45 +233,6 @@ TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor na
     }
 }
 
-TEST_CASE("between CUDA and HIP the type that the tensor names decides, unless the other's driver alone knows the memory") {
-    struct Case {
-        DLDeviceType type;
-        fake::Known known;
-        const Backend *expected;
-    };
-    for (const Case &each : {Case{kDLCUDA, {true, true}, &fake::cuda()}, Case{kDLROCM, {true, true}, &fake::hip()},
-                             Case{kDLCUDA, {false, true}, &fake::hip()}, Case{kDLROCM, {true, false}, &fake::cuda()},
-                             Case{kDLCUDA, {true, false}, &fake::cuda()}, Case{kDLROCM, {false, true}, &fake::hip()}}) {
-        const fake::Claimed block(EP_USM_DEVICE);
-        const auto known = fake::known_blocks().emplace(reinterpret_cast<std::uintptr_t>(block.data), each.known).first;
-        for (const std::int32_t number : {0, 7}) {  // of the seventh there is none, and the other's driver is asked all the same
-            CAPTURE(each.type);
-            CAPTURE(number);
-            Tensor tensor(block.data, number);
-            tensor.managed.dl_tensor.device.device_type = each.type;
-            const Backend *const named = each.type == kDLCUDA ? &fake::cuda() : &fake::hip();
-            if (number == 7 && !(named == &fake::cuda() ? each.known.to_hip : each.known.to_cuda)) {
-                CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", from_managed(&tensor.managed));
-                continue;
-            }
-            const Array array = from_managed(&tensor.managed);
-            if (number == 0)
-                CHECK(&array.device().backend() == each.expected);
-            CHECK(array.kind() == UsmKind::device);
-        }
-        fake::known_blocks().erase(known);
-    }
-    const fake::Claimed block(EP_USM_DEVICE);
-    const auto known =
-        fake::known_blocks().emplace(reinterpret_cast<std::uintptr_t>(block.data), fake::Known{false, false}).first;
-    for (const DLDeviceType type : {kDLCUDA, kDLROCM}) {
-        Tensor tensor(block.data);
-        tensor.managed.dl_tensor.device.device_type = type;
-        CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", from_managed(&tensor.managed));
-    }
-    fake::known_blocks().erase(known);
-}
-
 TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's number says") {
     const fake::Claimed block(EP_USM_SHARED, 1);
     for (const DLDeviceType type : {kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {

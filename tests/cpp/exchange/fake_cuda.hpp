@@ -1,7 +1,7 @@
 // The fake backend a second time, as CUDA's driver: it claims whatever SYCL's claims, as SYCL's adapter for CUDA and CUDA do.
 //
 // What differs is what CUDA is: every context answers for all memory, streams are named by a handle, and two of them by numbers.
-// HIP's driver is there a third time, and knows what a test says that it does.
+// HIP's driver is absent: hip/fake_drivers.hpp has both.
 #pragma once
 #include "fake_backend.hpp"
 
@@ -43,21 +43,6 @@ inline ep_queue stream_at(std::uintptr_t number, ep_context context) {
     return known;
 }
 
-// Which of the two drivers knows a block; CUDA's alone where nothing is said.
-struct Known {
-    bool to_cuda = true, to_hip = false;
-};
-
-inline std::map<std::uintptr_t, Known> &known_blocks() {
-    static auto *only = new std::map<std::uintptr_t, Known>;
-    return *only;
-}
-
-inline Known known(const void *pointer) {
-    const auto row = known_blocks().find(reinterpret_cast<std::uintptr_t>(pointer));
-    return row == known_blocks().end() ? Known() : row->second;
-}
-
 inline const ep_backend &cuda_table() {
     static const ep_backend made = [] {
         sycl();
@@ -80,10 +65,6 @@ inline const ep_backend &cuda_table() {
             });
         };
         entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
-            if (!known(pointer).to_cuda) {
-                *found = {};
-                return EP_OK;
-            }
             const auto row = world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
             const ep_context where = row == world().allocations.end() ? world().default_contexts.front() : row->second.context;
             return table().memory_query(where, pointer, bytes, flags, found);
@@ -93,29 +74,7 @@ inline const ep_backend &cuda_table() {
     return made;
 }
 
-inline const ep_backend &hip_table() {
-    static const ep_backend made = [] {
-        ep_backend entries = cuda_table();
-        entries.name = "hip";
-        entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
-            *found = {};
-            const auto row = world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
-            if (!known(pointer).to_hip || row == world().allocations.end())
-                return EP_OK;
-            return table().memory_query(row->second.context, pointer, bytes, flags, found);
-        };
-        return entries;
-    }();
-    return made;
-}
-
-inline const Backend &hip() {
-    static const Backend &added = registry::add(&hip_table());
-    return added;
-}
-
 inline const Backend &cuda() {
-    hip();  // before anybody asks for it and finds that it is absent
     static const Backend &added = registry::add(&cuda_table());
     return added;
 }

@@ -52,9 +52,9 @@ Array by_address(void *data) {
     return address::verify(what, {});
 }
 
-Array by_dlpack(void *data, DLDeviceType named) {
+Array by_dlpack(void *data, DLDeviceType named, std::int32_t number = 0) {
     std::int64_t shape[] = {4, 4};
-    const DLTensor tensor{data, {named, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+    const DLTensor tensor{data, {named, number}, 2, {2, 32, 1}, shape, nullptr, 0};
     return dlpack::verify({tensor, 0}, {});
 }
 
@@ -116,6 +116,17 @@ TEST_CASE("a pointer that neither knows is refused by both names") {
     both();
     alignas(16) float host[16];
     CHECK_REFUSED(ErrorKind::interface, "is unknown to CUDA's driver and to HIP's", by_cai(host));
+    for (const DLDeviceType named : {kDLCUDA, kDLROCM})
+        CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", by_dlpack(host, named));
+}
+
+TEST_CASE("by DLPack the other's driver is asked even where the one that is named has no device of that number") {
+    both();
+    const fake::Block cudas(fake::cuda()), hips(fake::hip());
+    check_on(by_dlpack(hips.data, kDLCUDA, 7), hips, EP_USM_DEVICE);
+    check_on(by_dlpack(cudas.data, kDLROCM, 7), cudas, EP_USM_DEVICE);
+    CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(cudas.data, kDLCUDA, 7));
+    CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(hips.data, kDLROCM, 7));
 }
 
 TEST_CASE("a stream is the memory's device's, and the default one has a number") {

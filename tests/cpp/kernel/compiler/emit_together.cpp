@@ -1,4 +1,4 @@
-// Text of what work-items of a device do together: orders of atomics, barriers of sub-groups, group functions.
+// Text of what work-items of a device do together: orders and scopes of atomics, fences, barriers of sub-groups, group functions.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -56,6 +56,67 @@ TEST_CASE("an order is a fence before what releases and behind what acquires; SY
                   ".fetch_add(1, sycl::memory_order::" + std::string(sycl) + ");"));
         CHECK(has(atomic(Dialect::cpp, int32, "add", order, Scope::device), "__atomic_fetch_add(&x[0], 1, " + std::string(host)));
     }
+}
+
+TEST_CASE("a scope is a suffix of CUDA's atomics, one of HIP's beyond the device, and a word of SYCL's") {
+    const auto relaxed = [](Dialect dialect, Scope scope, Dtype dtype = int32) {
+        return atomic(dialect, dtype, "add", Order::relaxed, scope);
+    };
+    CHECK(has(relaxed(Dialect::cuda, Scope::work_group), "    atomicAdd_block(&x[0], 1);"));
+    CHECK(has(relaxed(Dialect::cuda, Scope::device), "    atomicAdd(&x[0], 1);"));
+    CHECK(has(relaxed(Dialect::cuda, Scope::system), "    atomicAdd_system(&x[0], 1);"));
+    CHECK_FALSE(has(relaxed(Dialect::cuda, Scope::system), "__threadfence"));
+    CHECK(has(relaxed(Dialect::cuda, Scope::system, float64), "    atomicAdd_system(&x[0], 1.0);"));
+    CHECK_MESSAGE(has(relaxed(Dialect::hip, Scope::work_group), "    atomicAdd(&x[0], 1);"), "HIP has none of a block");
+    CHECK(has(relaxed(Dialect::hip, Scope::system), "    atomicAdd_system(&x[0], 1);"));
+    CHECK(has(relaxed(Dialect::sycl, Scope::device), ".fetch_add(1);"));
+    CHECK(has(relaxed(Dialect::cpp, Scope::device), "__ATOMIC_RELAXED"));
+
+    const std::string fence = "    __threadfence_block();\n", add = "    atomicAdd_block(&x[0], 1);\n";
+    CHECK(has(atomic(Dialect::cuda, int32, "add", Order::acq_rel, Scope::work_group), fence + add + fence));
+
+    constexpr std::pair<Scope, const char *> words[] = {
+        {Scope::work_group, "work_group"}, {Scope::device, "device"}, {Scope::system, "system"}};
+    for (const auto &[scope, word] : words)
+        CHECK(has(atomic(Dialect::sycl, int32, "add", Order::seq_cst, scope),
+                  "sycl::memory_scope::" + std::string(word) +
+                      ", sycl::access::address_space::global_space>(x[0]).fetch_add(1, sycl::memory_order::seq_cst);"));
+}
+
+TEST_CASE("fences say what they order, and for whom where the dialect has a word for it") {
+    const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
+        Building build("waits");
+        const RootId x = build.array("x", float32, true, true);
+        Statement fence = Building::block(Act::fence, {}, {});
+        fence.scope = scope;
+        fence.order = order;
+        fence.fences = static_cast<std::uint8_t>(fences);
+        build.add(Building::store(x, number(0), number(1, float32))).add(std::move(fence));
+        build.add(Building::store(x, number(1), number(2, float32)));
+        return build.emitted(target_of(dialect));
+    };
+    const auto between = [](const std::string &fence) { return "x[0] = 1.0f;\n    " + fence + "\n    x[1] = 2.0f;"; };
+    const int both = local_fence | global_fence;
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        CHECK(has(source(dialect, Scope::sub_group, Order::acq_rel, both), between("__threadfence_block();")));
+        CHECK(has(source(dialect, Scope::work_group, Order::seq_cst, local_fence), between("__threadfence_block();")));
+        CHECK(has(source(dialect, Scope::device, Order::seq_cst, global_fence), between("__threadfence();")));
+        CHECK(has(source(dialect, Scope::system, Order::release, both), between("__threadfence_system();")));
+    }
+    const auto opencl = [&](int fences) { return source(Dialect::opencl_c, Scope::device, Order::seq_cst, fences); };
+    CHECK(has(opencl(local_fence), between("mem_fence(CLK_LOCAL_MEM_FENCE);")));
+    CHECK(has(opencl(global_fence), between("mem_fence(CLK_GLOBAL_MEM_FENCE);")));
+    CHECK(has(opencl(both), between("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")));
+    const auto sycl = [&](Scope scope, Order order) { return source(Dialect::sycl, scope, order, both); };
+    CHECK(has(sycl(Scope::work_group, Order::acquire),
+              between("sycl::atomic_fence(sycl::memory_order::acquire, sycl::memory_scope::work_group);")));
+    CHECK(has(sycl(Scope::device, Order::seq_cst),
+              between("sycl::atomic_fence(sycl::memory_order::seq_cst, sycl::memory_scope::device);")));
+    CHECK(has(sycl(Scope::system, Order::release),
+              between("sycl::atomic_fence(sycl::memory_order::release, sycl::memory_scope::system);")));
+    const auto host = [&](Order order) { return source(Dialect::cpp, Scope::device, order, both); };
+    CHECK(has(host(Order::seq_cst), "__atomic_thread_fence(__ATOMIC_SEQ_CST);"));
+    CHECK(has(host(Order::release), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
 }
 
 TEST_CASE("work-items of a warp that a condition parted wait for each other, not only those that are there by chance") {
