@@ -1,4 +1,4 @@
-"""Atomics: no update is lost, and the old value comes back, in global and local memory."""
+"""Atomics: no update is lost, and the old value comes back; of local memory in test_atomics_of_groups.py."""
 
 from __future__ import annotations
 
@@ -49,25 +49,6 @@ def test_elements_of_more_dimensions(backend):
     for i in range(12):
         expected[i % 2, 0, i % 3] += 1
     assert np.array_equal(backend.run(add_3d, 12, None, np.zeros((2, 2, 3), "i4"))[0], expected)
-
-
-@dppy.kernel
-def in_local_memory(out):
-    lid = dppy.get_local_id(0)
-    count = dppy.local.array(1, dppy.int32)
-    if lid == 0:
-        count[0] = 0
-    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
-    dppy.atomic.add(count, 0, lid)
-    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
-    if lid == 0:
-        out[dppy.get_group_id(0)] = count[0]
-
-
-@every_dialect
-def test_in_local_memory(backend):
-    (out,) = backend.run(in_local_memory, 32, 8, np.zeros(4, "i4"))
-    assert out.tolist() == [sum(range(8))] * 4
 
 
 @dppy.kernel

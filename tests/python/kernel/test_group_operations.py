@@ -281,7 +281,7 @@ def shuffles(out, ids, x, n):
     out[0, i] = dppy.sub_group.shuffle(x[i], size - 1 - lane)
     out[1, i] = dppy.sub_group.shuffle(x[i], lane * 7 % size)
     out[2, i] = dppy.sub_group.shuffle_xor(x[i], n)
-    out[3, i] = dppy.sub_group.shuffle_up(x[i], n)
+    out[3, i] = dppy.sub_group.shuffle_up(x[i], delta=n)
     out[4, i] = dppy.sub_group.shuffle_down(x[i], n)
 
 

@@ -1,4 +1,4 @@
-"""What work-items of a group, or of a sub-group, do together."""
+"""What work-items of a group, or of a sub-group, do together; of every operation, dtype and shape in test_group_operations.py."""
 
 from __future__ import annotations
 
@@ -93,28 +93,6 @@ def test_operations_of_a_sub_group(backend):
             part = x[members]
             expected = [np.full_like(part, part.sum()), np.maximum.accumulate(part), np.full_like(part, part[0]), part, part]
             assert np.array_equal(out[members], np.stack(expected, axis=1))
-
-
-@dppy.kernel
-def shuffled(out, x):
-    i = dppy.get_global_id(0)
-    lane = dppy.get_sub_group_local_id()
-    last = dppy.get_sub_group_size() - 1
-    below = dppy.sub_group.shuffle_up(x[i], delta=1)
-    above = dppy.sub_group.shuffle_down(x[i], 1)
-    out[i, 0] = below if lane > 0 else -1
-    out[i, 1] = above if lane < last else -1
-    out[i, 2] = lane
-    out[i, 3] = last
-
-
-@every_dialect
-def test_shuffles(backend):
-    x = np.arange(100, 132, dtype="i4")
-    (out, _) = backend.run(shuffled, 32, 32, np.zeros((32, 4), "i4"), x)
-    for i, (below, above, lane, last) in enumerate(out.tolist()):
-        assert below == (x[i - 1] if lane > 0 else -1)
-        assert above == (x[i + 1] if lane < last else -1)
 
 
 @dppy.kernel
