@@ -56,7 +56,7 @@ def of_items_that_do_each_something_else(out, x, y):
         out[k] += y[i]
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="of other processors nobody has looked")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="seen on x86-64 only")
 @pytest.mark.parametrize(
     "kernel,local,is_vectorised",
     [(of_a_range, None, True), (of_groups, 64, True), (of_items_that_do_each_something_else, None, False)],
