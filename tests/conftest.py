@@ -41,11 +41,11 @@ def _backend(*names: str) -> str | None:
     return f"there is no {' or '.join(names)} device here, only {', '.join(found) or 'none at all'}"
 
 
-def _two_cuda() -> str | None:
+def _two(backend: str) -> str | None:
     import entrepot as ep
 
-    count = sum(device.backend == "cuda" for device in ep.devices())
-    return None if count >= 2 else f"there are not two CUDA devices here, but {count}"
+    count = sum(device.backend == backend for device in ep.devices())
+    return None if count >= 2 else f"there are not two {backend} devices here, but {count}"
 
 
 def _module(name: str) -> str | None:
@@ -131,8 +131,9 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
     "sycl": lambda: _backend("opencl", "level_zero"),
     "cuda": lambda: _backend("cuda"),
-    "two_cuda": _two_cuda,
+    "two_cuda": lambda: _two("cuda"),
     "hip": lambda: _backend("hip"),
+    "two_hip": lambda: _two("hip"),
     "cupy": _cupy,
     "numba_cuda": _numba_cuda,
     "hip_library": _hip_library,

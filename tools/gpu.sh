@@ -39,7 +39,7 @@ part_build() {
 }
 
 part_cpp() {
-    ENTREPOT_REQUIRE=cuda ctest --test-dir "$build" --output-on-failure -R "cuda${GPU_CTEST:-}"
+    ENTREPOT_REQUIRE=cuda,${ENTREPOT_REQUIRE:-} ctest --test-dir "$build" --output-on-failure -R "cuda${GPU_CTEST:-}"
 }
 
 # The HIP backend and HIP Python's examples over the same GPU, by the libraries of tests/hip_over_cuda.
@@ -47,9 +47,10 @@ part_hip() {
     local libraries=$PWD/$build/tests/hip_over_cuda
     export ENTREPOT_HIP_LIBRARY=$libraries/libhip_over_cuda.so ENTREPOT_HIPRTC_LIBRARY=$libraries/libhip_over_cuda.so
     export ENTREPOT_HIPRAND_LIBRARY=$libraries/libhiprand_over_cuda.so
-    ENTREPOT_REQUIRE=hip ctest --test-dir "$build" --output-on-failure -R "backends_hip" || return
-    PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} ENTREPOT_REQUIRE=hip,numpy \
-        "$python" -m pytest -o minversion=7 -q -m hip ${HIP_PYTEST_ARGS:-tests/python tests/contract tests/robustness}
+    export ENTREPOT_REQUIRE=hip,${ENTREPOT_REQUIRE:-numpy}
+    ctest --test-dir "$build" --output-on-failure -R "backends_hip" || return
+    PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} "$python" -m pytest -o minversion=7 -q -m hip \
+        tests/python tests/contract tests/robustness ${PYTEST_ARGS:-}
 }
 
 # JAX would take most of the device's memory for itself.
@@ -115,7 +116,7 @@ part_sanitize() {
 
 # Times are not what they are without it, so none of the tests that are alone; and a child of a fork has no driver.
 part_sanitize_python() {
-    local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone") kernel=tests/python/kernel
+    local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone" ${PYTEST_ARGS:-}) kernel=tests/python/kernel
     in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \
         tests/python/device/test_cuda.py -k "not Fork" &&
         in_python sanitizer --tool racecheck "${tests[@]}" $kernel/test_groups.py $kernel/test_functions_of_groups.py \

@@ -250,6 +250,10 @@ def test_the_names_that_are_not_here(module):
     assert {name for name in theirs if not hasattr(ours, name)} == ABSENT[module]
 
 
+def test_the_documentation_has_their_number():
+    assert f"not there: {len(ABSENT['entrepot.hip'])} names" in (ROOT / "docs/hip.md").read_text()
+
+
 @pytest.mark.triton
 def test_the_names_that_are_not_here_came_later():
     """Than the headers for users that the bindings are made from."""

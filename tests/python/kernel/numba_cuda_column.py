@@ -1,6 +1,8 @@
 """The left column of docs/kernels/numba_cuda.md, run by Numba, with the results that test_numba_cuda.py has of the right one.
 
-Prints the rows that it has run. A script, as NUMBA_ENABLE_CUDASIM counts before the import."""
+Prints the rows that it has run, and with a dash before them those that Numba's simulator has not. A script, as
+NUMBA_ENABLE_CUDASIM counts before the import.
+"""
 
 from __future__ import annotations
 
@@ -261,6 +263,7 @@ def _():
 if __name__ == "__main__":
     for name, test in ROWS.items():
         if config.ENABLE_CUDASIM and name in ON_A_GPU_ONLY:
+            print(f"- {name}")
             continue
         test()
         print(name)

@@ -286,5 +286,8 @@ def test_the_left_column_has_the_same_results(simulated):
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulated))}
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert len(set(done.stdout.splitlines())) == len(ROWS) - (8 if simulated else 0)
-    assert set(done.stdout.splitlines()) <= set(ROWS)
+    said = done.stdout.splitlines()
+    assert {line.removeprefix("- ") for line in said} == set(ROWS)
+    left_out = [line for line in said if line.startswith("- ")]
+    assert bool(left_out) == simulated
+    assert len(left_out) < len(said) / 2

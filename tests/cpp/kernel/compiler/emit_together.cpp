@@ -11,6 +11,13 @@ namespace {
 
 bool has(const Compiled &compiled, const std::string &text) { return compiled.source.find(text) != std::string::npos; }
 
+std::size_t count(const Compiled &compiled, const std::string &text) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = compiled.source.find(text, at)) != std::string::npos; at += text.size())
+        ++found;
+    return found;
+}
+
 Target target_of(Dialect dialect) {
     Target target;
     target.dialect = dialect;
@@ -124,26 +131,38 @@ TEST_CASE("work-items of a warp that a condition parted wait for each other, not
     Statement barrier = waiting.barrier();
     barrier.scope = Scope::sub_group;
     CHECK(has(waiting.add(std::move(barrier)).emitted(target_of(Dialect::cuda)), "    __syncwarp();"));
-    for (const char *const which : {"reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle_xor", "any"})
-        for (const Scope scope : {Scope::work_group, Scope::sub_group}) {
-            const std::string name = which;
-            if (name == "shuffle_xor" && scope == Scope::work_group)
-                continue;
-            Building build("together");
-            const RootId x = build.array("x", int32, true, true);
-            const bool votes = name == "any", moves = name == "broadcast" || name == "shuffle_xor";
-            const Dtype dtype = votes ? boolean : int32;
-            std::vector<Expression> operands{votes ? operation(Op::less, boolean, {build.load(x, number(0)), number(1, int32)})
-                                                   : build.load(x, id("global_id"))};
-            if (moves)
-                operands.push_back(number(1));
-            const VariableId result = build.variable("result", dtype);
-            build.add(Building::assign(result, build.group(name, moves || votes ? "" : "add", dtype, operands, scope)));
-            const Compiled compiled = build.emitted(target_of(Dialect::cuda));
-            CHECK_FALSE(has(compiled, "__activemask"));
-            if (compiled.source.find("_sync(") != std::string::npos)
-                CHECK(has(compiled, "_sync(0xffffffffu, "));
-        }
+    struct Row {
+        std::string name;
+        Scope scope;
+        bool is_of_warps;  // through instructions of a warp
+    };
+    const std::vector<Row> rows{{"reduce", Scope::work_group, true},         {"reduce", Scope::sub_group, true},
+                                {"inclusive_scan", Scope::work_group, true}, {"inclusive_scan", Scope::sub_group, true},
+                                {"exclusive_scan", Scope::work_group, true}, {"exclusive_scan", Scope::sub_group, true},
+                                {"broadcast", Scope::work_group, false},     {"broadcast", Scope::sub_group, true},
+                                {"any", Scope::work_group, false},           {"any", Scope::sub_group, true},
+                                {"all", Scope::work_group, false},           {"all", Scope::sub_group, true},
+                                {"shuffle", Scope::sub_group, true},         {"shuffle_xor", Scope::sub_group, true},
+                                {"shuffle_up", Scope::sub_group, true},      {"shuffle_down", Scope::sub_group, true}};
+    for (const auto &[name, scope, is_of_warps] : rows) {
+        CAPTURE(name);
+        CAPTURE(scope == Scope::sub_group);
+        Building build("together");
+        const RootId x = build.array("x", int32, true, true);
+        const bool votes = name == "any" || name == "all", moves = name == "broadcast" || name.starts_with("shuffle");
+        const Dtype dtype = votes ? boolean : int32;
+        std::vector<Expression> operands{votes ? operation(Op::less, boolean, {build.load(x, number(0)), number(1, int32)})
+                                               : build.load(x, id("global_id"))};
+        if (moves)
+            operands.push_back(number(1));
+        const VariableId result = build.variable("result", dtype);
+        build.add(Building::assign(result, build.group(name, moves || votes ? "" : "add", dtype, operands, scope)));
+        const Compiled compiled = build.emitted(target_of(Dialect::cuda));
+        CHECK_FALSE(has(compiled, "__activemask"));
+        const std::size_t instructions = count(compiled, "__shfl") + count(compiled, "__any") + count(compiled, "__all");
+        CHECK((instructions > 0) == is_of_warps);
+        CHECK(instructions == count(compiled, "_sync(0xffffffffu, "));
+    }
 }
 
 TEST_CASE("groups add integers without an overflow that C leaves open") {

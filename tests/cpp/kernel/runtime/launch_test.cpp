@@ -26,6 +26,15 @@ Extents rounded(const Device &device, const Extents &global) {
     return std::to_array(fitted(made, range, device).local);
 }
 
+// What kernels do here, until the test ends, be it by a failure.
+class KernelRuns {
+public:
+    explicit KernelRuns(decltype(fake::World::kernel) kernel) { fake::world().kernel = std::move(kernel); }
+    ~KernelRuns() { fake::world().kernel = nullptr; }
+    KernelRuns(const KernelRuns &) = delete;
+    KernelRuns &operator=(const KernelRuns &) = delete;
+};
+
 }  // namespace
 
 TEST_CASE("groups that are rounded up keep to the device's limits in each dimension") {
@@ -65,9 +74,8 @@ TEST_CASE("local arrays that are the launch's are given their bytes") {
     made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 31'744 - 16, dtypes::uint8});
     made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 16, dtypes::uint8});
     std::vector<ep_argument> given;
-    fake::world().kernel = [&](const ep_range &, const ep_argument *arguments, std::size_t count) {
-        given.assign(arguments, arguments + count);
-    };
+    const KernelRuns kept(
+        [&](const ep_range &, const ep_argument *arguments, std::size_t count) { given.assign(arguments, arguments + count); });
     ep_range range{};
     range.ndim = 1;
     range.global[0] = 4;
@@ -81,7 +89,6 @@ TEST_CASE("local arrays that are the launch's are given their bytes") {
     made.compiled.parameters.back().dimension += 16;
     CHECK_THROWS_WITH_AS(launch(made, syntax::Function(), queue, range, {}),
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
-    fake::world().kernel = nullptr;
 }
 
 }  // namespace entrepot::kernel
