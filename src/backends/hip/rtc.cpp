@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <sstream>
 
 namespace entrepot::backends::hip {
 namespace {
@@ -62,6 +64,14 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
 }
 
+// hipRTC adds these options of the environment to everybody's.
+constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
+
+std::string options_of_the_environment() {
+    const char *const found = std::getenv(options_variable);
+    return found == nullptr ? "" : found;
+}
+
 // hipRTC of HIP 5.2 ends the process over an architecture that it does not know, by a free of what it never allocated. The
 // library that compiles for it is asked before; where that is not found, nothing is known.
 std::vector<std::string> known_architectures() {
@@ -75,8 +85,9 @@ std::vector<std::string> known_architectures() {
     if (count_of == nullptr || name_of == nullptr || count_of(&count) != 0)
         return known;
     for (std::size_t i = 0; i < count; ++i)
-        if (const char *name = nullptr; name_of(i, &name) == 0)  // "amdgcn-amd-amdhsa--gfx90a"
-            known.push_back(std::string(name).substr(std::string_view(name).rfind("--") + 2));
+        if (const char *name = nullptr; name_of(i, &name) == 0)
+            if (const std::string_view isa = name; isa.find("--") != std::string_view::npos)  // "amdgcn-amd-amdhsa--gfx90a"
+                known.emplace_back(isa.substr(isa.rfind("--") + 2));
     return known;
 }
 
@@ -90,13 +101,23 @@ bool dies_of_unknown_architectures() {
     return known;
 }
 
-void check_architecture(const Rtc &rtc, const std::string &option) {
+// Behind an option's '=', or the word after it.
+Words architectures_in(const Words &options) {
+    Words named;
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        if (!names_architecture(options[i]))
+            continue;
+        if (const std::size_t equals = options[i].find('='); equals != std::string::npos)
+            named.push_back(options[i].substr(equals + 1));
+        else if (i + 1 < options.size())
+            named.push_back(options[++i]);
+    }
+    return named;
+}
+
+void check_architecture(const Rtc &rtc, const std::string &named) {
     static const std::vector<std::string> known = known_architectures();
-    const std::size_t equals = option.find('=');
-    if (known.empty() || equals == std::string::npos)
-        return;
-    const std::string named = option.substr(equals + 1);
-    if (std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
+    if (known.empty() || std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
         return;
     std::string all;
     for (const std::string &each : known)
@@ -108,9 +129,6 @@ void check_architecture(const Rtc &rtc, const std::string &option) {
 constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--imacros", "--sysroot",     "-cxx-isystem",
                                         "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
                                         "@"};
-
-// hipRTC adds these options of the environment to everybody's.
-constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
 
 // ------------------------------------------------------------------- target
 
@@ -149,10 +167,12 @@ Words all_options(const Rtc &rtc, const Request &request) {
     Words options = request.options;
     if (std::none_of(options.begin(), options.end(), names_architecture))
         options.push_back("--offload-arch=" + request.target.architecture);
-    if (dies_of_unknown_architectures())
-        for (const std::string &option : options)
-            if (names_architecture(option))
-                check_architecture(rtc, option);
+    if (dies_of_unknown_architectures()) {
+        std::istringstream appended(options_of_the_environment());
+        for (const Words &words : {options, Words(std::istream_iterator<std::string>(appended), {})})
+            for (const std::string &architecture : architectures_in(words))
+                check_architecture(rtc, architecture);
+    }
     return options;
 }
 
@@ -161,9 +181,8 @@ bool names_file(const std::string &option) {
 }
 
 std::string identity(const Rtc &rtc) {
-    const char *const appended = std::getenv(options_variable);
     const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with its patch, which hipRTC's lacks
-    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
+    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + options_of_the_environment();
 }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {

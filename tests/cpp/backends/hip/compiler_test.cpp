@@ -79,9 +79,16 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {"--gpu-architecture=gfx9999"}));
-    if (newest_rtc().path.ends_with("libamdhip64.so.5"))
-        check_refused(EP_BUILD_FAILED, "does not know the architecture 'gfx942': it compiles for gfx600, ",
-                      request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
+    if (!newest_rtc().path.ends_with("libamdhip64.so.5"))
+        return;
+    const std::string words = "does not know the architecture 'gfx942': it compiles for gfx600, ";
+    check_refused(EP_BUILD_FAILED, words, request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
+    check_refused(EP_BUILD_FAILED, words, request(source, {"--offload-arch", "gfx942"}));
+    for (const char *appended : {"--offload-arch=gfx942", "-DONE=1  --gpu-architecture=gfx942:xnack-", "-arch gfx942 -O3"}) {
+        setenv("HIPRTC_COMPILE_OPTIONS_APPEND", appended, 1);
+        check_refused(EP_BUILD_FAILED, "does not know the architecture 'gfx942", request());
+    }
+    unsetenv("HIPRTC_COMPILE_OPTIONS_APPEND");
 }
 
 TEST_CASE("source that is wrong leaves its reasons in the log") {
