@@ -253,7 +253,7 @@ class TestArraysOfCuda:
         assert out.cpu().tolist() == [0, 2, 4, 6]
 
     def test_numbas(self):
-        cuda = pytest.importorskip("numba.cuda", reason="Numba is not installed")
+        cuda = pytest.importorskip("numba.cuda")
         x = cuda.to_device(np.zeros(16, "i4"))
         launch_without_a_copy(x[::2])
         assert x.copy_to_host()[::2].tolist() == list(range(1, 9))
