@@ -5,7 +5,9 @@
 # its table in build/gpu/results, where the parts of several calls come together.
 #
 # `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
-# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have, all of it by default.
+# Tests that no device makes a difference to (the command line, C libraries, projects) are `make test`'s and in no part.
+# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have: by default a CUDA device and
+# every peer but those that need SYCL's or AMD's libraries (dpctl, dpnp, HIP Python).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +16,7 @@ build=build/gpu
 results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
-peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,mpi4py,nanobind
+peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
 parts=(${@:-build cpp hip interop device memory kernel conformance check sanitize sanitize_python})
 mkdir -p "$results"
 

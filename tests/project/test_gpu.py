@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from conftest import MODULES
 
 GPU = Path(__file__).resolve().parents[2] / "tools/gpu.sh"
 
@@ -59,6 +62,13 @@ def test_what_is_sanitized_runs_as_ctest_runs_it(run, tmp_path):
     assert all(each[:2] == ["/of/nvrtc", "cuda"] for each in runs)
     assert all(str(tmp_path / "compute-sanitizer") in each for each in runs)
     assert "--test-suite-exclude=two devices" in runs[0]
+
+
+def test_every_peer_is_required_but_those_without_cuda():
+    """A peer that were not named would be skipped without a word."""
+    peers = re.search(r"^peers=(.*)$", GPU.read_text(), re.MULTILINE)
+    assert peers is not None
+    assert set(MODULES) | {"cupy", "numba_cuda"} == set(peers[1].split(",")) | {"dpctl", "dpnp", "hip_python"}
 
 
 def test_nothing_is_sanitized_before_the_build(run):
