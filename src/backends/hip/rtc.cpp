@@ -8,9 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <memory>
-#include <sstream>
 
 namespace entrepot::backends::hip {
 namespace {
@@ -64,14 +62,6 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
 }
 
-// hipRTC adds these options of the environment to everybody's.
-constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
-
-std::string options_of_the_environment() {
-    const char *const found = std::getenv(options_variable);
-    return found == nullptr ? "" : found;
-}
-
 // hipRTC of HIP 5.2 ends the process over an architecture that it does not know, by a free of what it never allocated. The
 // library that compiles for it is asked before; where that is not found, nothing is known.
 std::vector<std::string> known_architectures() {
@@ -101,23 +91,14 @@ bool dies_of_unknown_architectures() {
     return known;
 }
 
-// Behind an option's '=', or the word after it.
-Words architectures_in(const Words &options) {
-    Words named;
-    for (std::size_t i = 0; i < options.size(); ++i) {
-        if (!names_architecture(options[i]))
-            continue;
-        if (const std::size_t equals = options[i].find('='); equals != std::string::npos)
-            named.push_back(options[i].substr(equals + 1));
-        else if (i + 1 < options.size())
-            named.push_back(options[++i]);
-    }
-    return named;
-}
-
-void check_architecture(const Rtc &rtc, const std::string &named) {
+// Behind an option's '=' only: options of two words HIP 5.2's hipRTC refuses itself, and the environment's it does not read.
+void check_architecture(const Rtc &rtc, const std::string &option) {
     static const std::vector<std::string> known = known_architectures();
-    if (known.empty() || std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
+    const std::size_t equals = option.find('=');
+    if (known.empty() || equals == std::string::npos)
+        return;
+    const std::string named = option.substr(equals + 1);
+    if (std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
         return;
     std::string all;
     for (const std::string &each : known)
@@ -129,6 +110,9 @@ void check_architecture(const Rtc &rtc, const std::string &named) {
 constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--imacros", "--sysroot",     "-cxx-isystem",
                                         "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
                                         "@"};
+
+// hipRTC, but not HIP 5.2's, adds these options of the environment to everybody's.
+constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
 
 // ------------------------------------------------------------------- target
 
@@ -167,12 +151,10 @@ Words all_options(const Rtc &rtc, const Request &request) {
     Words options = request.options;
     if (std::none_of(options.begin(), options.end(), names_architecture))
         options.push_back("--offload-arch=" + request.target.architecture);
-    if (dies_of_unknown_architectures()) {
-        std::istringstream appended(options_of_the_environment());
-        for (const Words &words : {options, Words(std::istream_iterator<std::string>(appended), {})})
-            for (const std::string &architecture : architectures_in(words))
-                check_architecture(rtc, architecture);
-    }
+    if (dies_of_unknown_architectures())
+        for (const std::string &option : options)
+            if (names_architecture(option))
+                check_architecture(rtc, option);
     return options;
 }
 
@@ -181,8 +163,9 @@ bool names_file(const std::string &option) {
 }
 
 std::string identity(const Rtc &rtc) {
+    const char *const appended = std::getenv(options_variable);
     const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with its patch, which hipRTC's lacks
-    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + options_of_the_environment();
+    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
 }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {
