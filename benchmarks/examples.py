@@ -5,6 +5,7 @@ Its rows say how things stand and ask for nothing: what Entrepot promises is mea
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +16,16 @@ import entrepot as ep
 from . import kernels  # whose import makes the examples' folder known
 from .harness import Pair
 
-import gaussian_elimination  # isort: skip
-import gpairs  # isort: skip
-import histogram  # isort: skip
-import kmeans  # isort: skip
-import knn  # isort: skip
-import l2_norm  # isort: skip
-import sum as sums  # isort: skip
-import sum2d  # isort: skip
-
 NUMBERS, ROWS, POINTS, KNOWN, CENTRES, SIDE = 1 << 22, (2000, 2000), 2000, 1000, 16, 1000
+
+import gaussian_elimination  # noqa: E402
+import gpairs  # noqa: E402
+import histogram  # noqa: E402
+import kmeans  # noqa: E402
+import knn  # noqa: E402
+import l2_norm  # noqa: E402
+import sum as sums  # noqa: E402
+import sum2d  # noqa: E402
 
 NUMBA = """
 import math
@@ -146,7 +147,7 @@ def _examples() -> list[Example]:
 def pairs() -> list[Pair]:
     """Each side's result of a first call is compared."""
     programs: dict[str, Any] = {}
-    if not kernels.numba_programs():
+    if importlib.util.find_spec("numba") is None:
         return []
     exec(NUMBA, programs)
     found = []

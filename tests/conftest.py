@@ -178,16 +178,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"{need}: {reason}")
 
 
+def _need_of(module: str) -> str | None:
+    """The need that the module is of: numba.cuda's own, and not numba's, for who requires the one may do without the other."""
+    roots = {**MODULES, "cupy": "cupy", "numba_cuda": "numba.cuda"}
+    within = [need for need, root in roots.items() if f"{module}.".startswith(f"{root}.")]
+    return max(within, key=lambda need: len(roots[need]), default=None)
+
+
 def _fail_if_required(report: pytest.CollectReport | pytest.TestReport) -> None:
-    """Of what ``pytest.importorskip`` skipped, in a module or in a test, that which is required."""
+    """Of what ``pytest.importorskip`` skipped, in a module or in a test, that which is required. It is known by pytest's words:
+    no test gives a ``reason`` in their place."""
     if not report.skipped or not isinstance(report.longrepr, tuple):
         return
     reason = report.longrepr[2].removeprefix("Skipped: ")
-    missing = re.match(r"could not import '([\w.]+)'", reason)
-    for need, module in {**MODULES, "cupy": "cupy"}.items():
-        if missing and need in required() and f"{missing[1]}.".startswith(f"{module}."):
-            report.outcome = "failed"
-            report.longrepr = f"ENTREPOT_REQUIRE names {need}, but {reason}"
+    missing = re.match(r"(?:could not import|module) '([\w.]+)'", reason)  # the latter: "has __version__ …"
+    need = _need_of(missing[1]) if missing else None
+    if need in required():
+        report.outcome = "failed"
+        report.longrepr = f"ENTREPOT_REQUIRE names {need}, but {reason}"
 
 
 @pytest.hookimpl(hookwrapper=True)

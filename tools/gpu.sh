@@ -5,7 +5,9 @@
 # its table in build/gpu/results, where the parts of several calls come together.
 #
 # `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
-# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have, all of it by default.
+# Tests that no device makes a difference to (the command line, C libraries, projects) are `make test`'s and in no part.
+# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have: by default a CUDA device and
+# every peer but those that need SYCL's or AMD's libraries (dpctl, dpnp, HIP Python).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +16,7 @@ build=build/gpu
 results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
-peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,mpi4py,nanobind
+peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
 parts=(${@:-build cpp hip interop device memory kernel conformance check sanitize sanitize_python})
 mkdir -p "$results"
 
@@ -99,17 +101,17 @@ sanitizer() {
     "${tool:?compute-sanitizer is not here}" --target-processes application-only --error-exitcode 86 --report-api-errors no "$@"
 }
 
-# What ctest would run, and in which environment.
+# The executable that ctest would run, and in which environment.
 command_of='
 import json, sys
 test, = json.load(sys.stdin)["tests"]
-print(*test["command"], *next(each["value"] for each in test["properties"] if each["name"] == "ENVIRONMENT"))'
+print(test["command"][0], *next(each["value"] for each in test["properties"] if each["name"] == "ENVIRONMENT"))'
 
 part_sanitize() {
     local tests environment groups='*groups_share_local_memory*,*transpositions*,*shared memory*,*cooperative*,*clusters*'
     read -r tests environment < <(ctest --test-dir "$build" -R 'backends_cuda$' --show-only=json-v1 | "$python" -c "$command_of")
-    local -x ENTREPOT_REQUIRE=cuda "${environment:?build comes first}"
-    sanitizer --tool memcheck --leak-check full "$tests" &&
+    local -x ENTREPOT_REQUIRE=cuda "${environment:?build comes first}" || return
+    sanitizer --tool memcheck --leak-check full "$tests" --test-suite-exclude="two devices" &&
         sanitizer --tool racecheck "$tests" --test-case="$groups" &&
         sanitizer --tool synccheck "$tests" --test-case="$groups"
 }

@@ -47,6 +47,7 @@ int create(const char *name, Generator **made, int kind) {
 
 }  // namespace
 
+HIP_OVER_CUDA int hiprandGetVersion(int *version) { return call("curandGetVersion", version); }
 HIP_OVER_CUDA int hiprandCreateGenerator(Generator **made, int kind) { return create("curandCreateGenerator", made, kind); }
 HIP_OVER_CUDA int hiprandCreateGeneratorHost(Generator **made, int kind) {
     return create("curandCreateGeneratorHost", made, kind);

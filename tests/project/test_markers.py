@@ -3,6 +3,7 @@ becomes of tests that several processes share."""
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -74,6 +75,48 @@ def test_what_cannot_be_imported_is_skipped_and_fails_where_it_is_required(run, 
     done = run("dpctl")
     assert done.returncode == (2 if where == "module" else 1)
     assert f"ENTREPOT_REQUIRE names dpctl, but {said}" in done.stdout
+
+
+NUMBA = """
+import sys
+import pytest
+
+sys.modules.update(dict.fromkeys(("numba", "numba.cuda")))
+
+@pytest.mark.parametrize("module", ["numba", "numba.cuda", "numba.cuda.cudadrv"])
+def test_it(module):
+    pytest.importorskip(module)
+"""
+
+
+@pytest.mark.parametrize(("need", "modules"), [("numba", ["numba"]), ("numba_cuda", ["numba.cuda", "numba.cuda.cudadrv"])])
+def test_a_part_with_a_need_of_its_own_is_not_its_package_s(run, tmp_path, need, modules):
+    (tmp_path / "test_it.py").write_text(NUMBA)
+    done = run(need)
+    assert f"{len(modules)} failed, {3 - len(modules)} skipped" in done.stdout, done.stdout
+    for module in modules:
+        assert f"ENTREPOT_REQUIRE names {need}, but could not import '{module}'" in done.stdout
+
+
+def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
+    lines = 'sys.modules["dpctl"] = sys\n    sys.__version__ = "1.0"\n    pytest.importorskip("dpctl", minversion="2.0")'
+    (tmp_path / "test_it.py").write_text(ABSENT.format("", lines))
+    done = run("dpctl")
+    assert done.returncode == 1
+    assert "ENTREPOT_REQUIRE names dpctl, but module 'dpctl' has __version__ '1.0'" in done.stdout
+
+
+def test_no_test_has_a_reason_of_its_own_for_an_import():
+    """pytest's names the module, by which the gate knows what is required."""
+    tests = CONFTEST.parent
+    calls = [
+        (f"{path.relative_to(tests)}:{node.lineno}", {each.arg for each in node.keywords})
+        for path in sorted(tests.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip"
+    ]
+    assert calls
+    assert [where for where, keywords in calls if "reason" in keywords] == []
 
 
 @pytest.mark.sycl

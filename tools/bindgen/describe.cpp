@@ -278,10 +278,10 @@ private:
 
     static std::string declarator(CXType type, const std::string &name) {
         std::string text = taken(clang_getTypeSpelling(type));
-        for (const char *opening : {"(*", "["})  // a pointer to a function, an array: the name stands inside
-            if (const std::size_t at = text.find(opening); at != std::string::npos)
-                return text.insert(opening[0] == '(' ? at + 2 : at, opening[0] == '(' || text[at - 1] == ' ' ? name : " " + name);
-        return text + (text.back() == '*' ? "" : " ") + name;
+        const std::size_t function = text.find("(*");  // whose name stands inside; an array's stands before its extents
+        const std::size_t at = function != std::string::npos ? function + 2 : std::min(text.find('['), text.size());
+        const bool is_apart = text[at - 1] == ' ' || text[at - 1] == '*';
+        return text.insert(at, is_apart ? name : " " + name);
     }
 
     Parameter parameter_of(CXCursor argument, int position, const Comment &comment) {

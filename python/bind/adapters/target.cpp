@@ -28,7 +28,7 @@ const Interned cai_attribute_name = "__cuda_array_interface__";
 
 namespace {
 
-const Interned as_c_void_p_name = "as_c_void_p";
+const Interned as_c_void_p_name = "as_c_void_p", dlpack_name = "__dlpack__", suai_name = "__sycl_usm_array_interface__";
 
 constexpr exchange::Speaker buffer_speaker{"buffer protocol", ErrorKind::value};
 
@@ -115,6 +115,14 @@ void check_no_scalar(PyObject *object) {
                     " may be an address, or memory with a number in it: pass int(x) for the one, numpy.array(x) for the other");
     if (name.find("void") == std::string_view::npos && name.find("record") == std::string_view::npos)
         throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
+}
+
+// ---------------------------------------------------------------- functions
+
+// An array, which no code lies in, though most have a buffer as bytes do.
+bool describes_data(PyObject *object) {
+    return is_array(object) || find_attribute(object, cai_attribute_name) || find_attribute(object, dlpack_name) ||
+           find_attribute(object, suai_name);
 }
 
 // ---------------------------------------------------------------- lists
@@ -237,7 +245,9 @@ Target target_of(PyObject *object) {
 
 Target target_of_function(PyObject *object) {
     Target target;
-    if (find_plain(object, target) || find_buffer(object, target) || find_void_pointer(object, target))
+    if (find_plain(object, target))
+        return target;
+    if (!describes_data(object) && (find_buffer(object, target) || find_void_pointer(object, target)))
         return target;
     throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name,
                 " stands for no function: None, an int, a ctypes pointer, an adapter, a contiguous buffer or a callable does");

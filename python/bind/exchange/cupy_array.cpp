@@ -139,8 +139,8 @@ bool is_of_cupy(PyObject *object) {
     return type.get() == reinterpret_cast<PyObject *>(Py_TYPE(object));
 }
 
-// Nothing is proved or refuted by a namesake, or by an array without elements or typestr, whose dict says less; until another comes
-// by, DLPack serves.
+// Nothing is proved or refuted by a namesake, or by an array without elements or typestr, whose dict says less; until another
+// comes by, DLPack serves.
 bool is_as_expected(PyObject *object) {
     const StreamFunction current_stream = find_stream_function();
     if (!current_stream || !is_of_cupy(object))

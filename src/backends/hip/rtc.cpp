@@ -75,8 +75,9 @@ std::vector<std::string> known_architectures() {
     if (count_of == nullptr || name_of == nullptr || count_of(&count) != 0)
         return known;
     for (std::size_t i = 0; i < count; ++i)
-        if (const char *name = nullptr; name_of(i, &name) == 0)  // "amdgcn-amd-amdhsa--gfx90a"
-            known.push_back(std::string(name).substr(std::string_view(name).rfind("--") + 2));
+        if (const char *name = nullptr; name_of(i, &name) == 0)
+            if (const std::string_view isa = name; isa.find("--") != std::string_view::npos)  // "amdgcn-amd-amdhsa--gfx90a"
+                known.emplace_back(isa.substr(isa.rfind("--") + 2));
     return known;
 }
 
@@ -90,6 +91,7 @@ bool dies_of_unknown_architectures() {
     return known;
 }
 
+// Behind an option's '=' only: options of two words HIP 5.2's hipRTC refuses itself, and the environment's it does not read.
 void check_architecture(const Rtc &rtc, const std::string &option) {
     static const std::vector<std::string> known = known_architectures();
     const std::size_t equals = option.find('=');
@@ -109,7 +111,7 @@ constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--im
                                         "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
                                         "@"};
 
-// hipRTC adds these options of the environment to everybody's.
+// hipRTC, but not HIP 5.2's, adds these options of the environment to everybody's.
 constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
 
 // ------------------------------------------------------------------- target

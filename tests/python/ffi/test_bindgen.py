@@ -67,6 +67,7 @@ int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers,
 int ruled(const unsigned *few, const unsigned long *many, void *const *rows, const int *const *tables, int *seen,
           crate_t *corner, char *room, const int *fixed);
 int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3]);
+int labelled(const char *labels[2], int (*apply)(int));
 int unknown(int *what);
 int written(void *to, size_t bytes);
 int printed(const char *format, ...);
@@ -252,6 +253,7 @@ def test_what_no_rule_knows_is_reported(folder):
         "unruled.shades: InOut[ListOfInt], for want of a rule",
         "unruled.made: Returned[Pointer], allocated by the callee",
         "unruled.with_length: InOut[ListOfInt], for want of a rule",
+        "labelled.labels: InOut[ListOfBytes], for want of a rule",
         "unknown.what: InOut[ListOfInt], for want of a rule",
         "printed: left out, because it takes any number of arguments",
         "build.made: Returned[shelf], allocated by the callee",
@@ -262,6 +264,7 @@ def test_what_no_rule_knows_is_reported(folder):
 def test_a_declaration_is_shown_as_in_c(goods):
     declared = "C: int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3])"
     assert declared in " ".join(goods.unruled.__doc__.split())
+    assert "C: int labelled(const char *labels[2], int (*apply)(int))" in goods.labelled.__doc__
     assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
 
 

@@ -141,9 +141,28 @@ class Producer:
 numbers = ep.zeros(4, "float32")
 
 
-@pytest.mark.parametrize("source", [Cai(), Producer()], ids=["CAI", "DLPack"])
-def test_data_is_no_function(source):
-    words = r"a (Cai|Producer) stands for no function: None, an int, a ctypes pointer, "
+class Suai(bytearray):
+    """A buffer, too."""
+
+    @property
+    def __sycl_usm_array_interface__(self):
+        return {}
+
+
+def of_numpy():
+    import numpy as np
+
+    return np.zeros(4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Cai, Producer, lambda: Suai(4), lambda: numbers, pytest.param(of_numpy, marks=pytest.mark.numpy)],
+    ids=["CAI", "DLPack", "SUAI", "Array", "NumPy"],
+)
+def test_data_is_no_function(make):
+    source = make()
+    words = r"a (Cai|Producer|Suai|entrepot\.Array|numpy\.ndarray) stands for no function: None, an int, a ctypes pointer, "
     assert int(Pointer(source))
     with pytest.raises(TypeError, match=words):
         sample.binary(source)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 @pytest.fixture(scope="module")
 def nvrtc():
-    nvidia = pytest.importorskip("nvidia", reason="NVRTC is not installed")
+    nvidia = pytest.importorskip("nvidia")
     found = [path for root in nvidia.__path__ for path in Path(root).rglob("libnvrtc.so*")]
     if not found:
         pytest.skip("NVRTC is not installed")

@@ -84,6 +84,19 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
 }
 
+TEST_CASE("an unknown architecture that is named in another way does not end the process, either") {
+    for (const char *option : {"--offload-arch", "--gpu-architecture", "-arch"})
+        check_refused(EP_BUILD_FAILED, "", request(source, {option, "gfx9999"}));
+    setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "--offload-arch=gfx9999", 1);
+    std::string log;
+    try {
+        CHECK(holds(compile(request(), log), "twice"));  // HIP 5.2 does not read it
+    } catch (const Refusal &refusal) {
+        CHECK(refusal.status == EP_BUILD_FAILED);
+    }
+    unsetenv("HIPRTC_COMPILE_OPTIONS_APPEND");
+}
+
 TEST_CASE("source that is wrong leaves its reasons in the log") {
     check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
 }

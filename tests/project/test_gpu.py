@@ -1,0 +1,77 @@
+"""tools/gpu.sh where there is no GPU: what it would have run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import MODULES
+
+GPU = Path(__file__).resolve().parents[2] / "tools/gpu.sh"
+
+# As CMake writes what tests/cpp/backends/cuda/CMakeLists.txt says.
+TESTS = """
+add_test(test_backends_cuda "{program}" "--test-suite-exclude=two devices")
+set_tests_properties(test_backends_cuda PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
+add_test(test_backends_cuda_two_devices "{program}" "--test-suite=two devices")
+set_tests_properties(test_backends_cuda_two_devices PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
+"""
+
+SANITIZER = """#!/bin/sh
+printf '%s|' "$LD_LIBRARY_PATH" "$ENTREPOT_REQUIRE" "$@"
+echo
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a part in a folder of its own, with a compute-sanitizer that prints its environment and what it is to run."""
+    (tmp_path / "tools").mkdir()
+    shutil.copy(GPU, tmp_path / "tools")
+    (tmp_path / "compute-sanitizer").write_text(SANITIZER)
+    (tmp_path / "compute-sanitizer").chmod(0o755)
+
+    def run(part: str) -> subprocess.CompletedProcess:
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", tmp_path / "tools/gpu.sh", part],
+            env={**os.environ, "PATH": path, "PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+
+    return run
+
+
+@pytest.mark.skipif(shutil.which("ctest") is None, reason="CMake is not installed")
+def test_what_is_sanitized_runs_as_ctest_runs_it(run, tmp_path):
+    build = tmp_path / "build/gpu"
+    build.mkdir(parents=True)
+    (build / "CTestTestfile.cmake").write_text(TESTS.format(program=tmp_path / "compute-sanitizer"))
+    done = run("sanitize")
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = [line.split("|") for line in done.stdout.splitlines() if "--tool" in line]
+    assert [each[each.index("--tool") + 1] for each in runs] == ["memcheck", "racecheck", "synccheck"]
+    assert all(each[:2] == ["/of/nvrtc", "cuda"] for each in runs)
+    assert all(str(tmp_path / "compute-sanitizer") in each for each in runs)
+    assert "--test-suite-exclude=two devices" in runs[0]
+
+
+def test_every_peer_is_required_but_those_without_cuda():
+    """A peer that were not named would be skipped without a word."""
+    peers = re.search(r"^peers=(.*)$", GPU.read_text(), re.MULTILINE)
+    assert peers is not None
+    assert set(MODULES) | {"cupy", "numba_cuda"} == set(peers[1].split(",")) | {"dpctl", "dpnp", "hip_python"}
+
+
+def test_nothing_is_sanitized_before_the_build(run):
+    done = run("sanitize")
+    assert done.returncode == 1
+    assert "failed: sanitize" in done.stdout and "--tool" not in done.stdout
