@@ -389,7 +389,9 @@ def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
     """Give the first one's; what lies beside the group's memory is nobody's."""
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
-        out, ids, *_ = backend.run(broadcasts_of_nobody, shape, local, np.zeros((8, x.size), name), np.zeros((3, x.size), "i8"), x, n)
+        out, ids, *_ = backend.run(
+            broadcasts_of_nobody, shape, local, np.zeros((8, x.size), name), np.zeros((3, x.size), "i8"), x, n
+        )
         expected = np.zeros_like(out)
         for part in groups_of(shape, local):
             expected[:3, part] = x[part[0]]
