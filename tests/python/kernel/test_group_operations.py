@@ -406,3 +406,37 @@ def test_the_simulator_refuses_a_broadcast_of_nobody():
     x, ids = np.arange(64, dtype="i4"), np.zeros((3, 64), "i8")
     with pytest.raises(dppy.KernelError, match="of number 5000, where there are 32 work-items"):
         broadcasts_of_nobody.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("opencl-c", "sub_group_broadcast(x[i], sub_group_lane(5000))"),
+        ("opencl-c", "place[(size_t)by < count ? by : 0]"),
+        ("sycl", "group_place(this_item().get_sub_group(), 5000)"),
+        ("sycl", "group_place(this_item().get_group(), 5000)"),
+        ("cuda", "sub_group_lane(5000)"),
+        ("cuda", "group_thread() == (source < group_threads() ? source : 0)"),
+        ("hip", "sub_group_lane(5000)"),
+    ],
+)
+def test_the_text_of_broadcasts_looks_whether_the_group_has_the_index(dialect, text):
+    @dppy.kernel
+    def of_nobody(x):
+        i = dppy.get_global_id(0)
+        x[i] = dppy.sub_group.broadcast(x[i], 5000)
+        x[i] = dppy.group.broadcast(x[i], 5000)
+
+    assert text in of_nobody.source(dialect, signature="void(int32[::1])")
+
+
+def test_the_memory_of_a_sub_group_is_its_own_whatever_the_elements_size():
+    @dppy.kernel
+    def shuffling(x, y):
+        i = dppy.get_global_id(0)
+        x[i] = dppy.sub_group.shuffle(x[i], 0)
+        y[i] = dppy.sub_group.shuffle(y[i], 0)
+
+    text = shuffling.source("opencl-c", signature="void(int16[::1], float64[::1])")
+    for element in ("short", "double"):
+        assert f"local {element} *place = (local {element} *)(scratch + (id - own));\n    place[own] = value;" in text
