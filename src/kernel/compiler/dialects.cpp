@@ -379,6 +379,8 @@ constexpr std::string_view reserved[] = {
     "group_thread",
     "group_threads",
     "sub_group_threads",
+    "sub_group_lane",
+    "group_place",
     "left",
     "returned",
     "launch_memory",

@@ -174,6 +174,9 @@ private:
     Spelled spell(const ir::Expression &expression);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
+    bool needs_unsigned(const ir::Expression &value) const {
+        return needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);
+    }
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);

@@ -242,7 +242,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     out_ = std::move(before);
     parameters_.resize(promised);
     if (launches_arrays_)
-        parameters_.push_back({CompiledParameter::What::arrays, 0, static_cast<std::uint32_t>(arrays), dtypes::uint8});
+        parameters_.push_back({CompiledParameter::What::arrays, 0, arrays, dtypes::uint8});
     else
         parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
     write_all();

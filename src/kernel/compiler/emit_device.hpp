@@ -46,6 +46,7 @@ private:
     std::string sycl_group(const ir::Expression &call, const std::vector<std::string> &values);
     std::string cuda_group(const ir::Expression &call, const std::vector<std::string> &values);
     std::string opencl_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string lane_of(const std::string &place);
     void carry_this_item();
     void carry_linear_ids();
     std::string carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype);

@@ -249,7 +249,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return Spelled{helper(name, of) + "(" + joined(parts) + ")"};
     };
     const auto arithmetic = [&](std::string_view name, std::string_view sign, int binding) {
-        if (needs_unsigned(expression.type.dtype, expression.op == ir::Op::multiply))
+        if (needs_unsigned(expression))
             return spell_unsigned(expression, sign);
         return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
     };
@@ -267,7 +267,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::index:
         return index(expression);
     case ir::Op::negate:
-        if (needs_unsigned(expression.type.dtype, expression.op == ir::Op::multiply))
+        if (needs_unsigned(expression))
             return spell_unsigned(expression, "-");
         return is_complex(dtype) ? by_helper("negate", dtype)
                                  : narrowed({"-" + text(operands[0], binds_primary), binds_unary}, dtype);

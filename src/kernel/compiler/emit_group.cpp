@@ -38,9 +38,25 @@ std::string DeviceEmitter::group_call(const ir::Statement &statement) {
     std::vector<std::string> values;
     for (const ir::Expression &operand : call.operands)
         values.push_back(text(operand));
+    if (call.text == "broadcast")
+        values.resize(2, "0");
     if (is(Dialect::sycl))
         return sycl_group(call, values);
     return is(Dialect::opencl_c) ? opencl_group(call, values) : cuda_group(call, values);
+}
+
+// The place of the sub-group whose value it has: the first one's where it has not got this one.
+std::string DeviceEmitter::lane_of(const std::string &place) {
+    if (place == "0")
+        return place;
+    const bool opencl = is(Dialect::opencl_c);
+    if (!opencl)
+        carry_linear_ids();
+    const std::string count = opencl ? "get_sub_group_size()" : "sub_group_threads()";
+    carry_along("sub_group_lane", std::string(opencl ? "" : dialect_.function) + (opencl ? "uint" : "int") + " sub_group_lane(" +
+                                      (opencl ? "ulong" : "unsigned long long") + " place) {\n    return place < " + count +
+                                      " ? place : 0;\n}");
+    return "sub_group_lane(" + place + ")";
 }
 
 // ---------------------------------------------------------------- SYCL
@@ -63,9 +79,10 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vec
                                     {"and", "bit_and"}, {"or", "bit_or"},      {"xor", "bit_xor"}};
     carry_this_item();
     const std::string T = value_type(call.operands[0].type.dtype);
-    std::string text = "sycl::" + std::string(std::ranges::find(functions, call.text, &Words::name)->sycl) + "(this_item()." +
-                       (call.scope == ir::Scope::sub_group ? "get_sub_group()" : "get_group()") + ", (" + T + ")(" + values[0] +
-                       ")";
+    const std::string group =
+        std::string("this_item().") + (call.scope == ir::Scope::sub_group ? "get_sub_group()" : "get_group()");
+    std::string text = "sycl::" + std::string(std::ranges::find(functions, call.text, &Words::name)->sycl) + "(" + group + ", (" +
+                       T + ")(" + values[0] + ")";
     const bool combines = call.text == "reduce" || call.text.ends_with("scan");
     if (combines)
         text += ", sycl::" + std::string(std::ranges::find(operations, call.operation, &Words::name)->sycl) + "<" + T + ">()";
@@ -73,7 +90,11 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vec
         text += ", sycl::id<1>(" + values[1] + ")";
     else if (call.text.starts_with("shuffle_"))
         text += ", (unsigned)(" + values[1] + ")";
-    else if (values.size() > 1)
+    else if (call.text == "broadcast" && values[1] != "0") {
+        carry_along("group_place", "template <class Group> static inline size_t group_place(Group group, size_t place) {\n"
+                                   "    return place < group.get_local_linear_range() ? place : 0;\n}");
+        text += ", group_place(" + group + ", " + values[1] + ")";
+    } else if (values.size() > 1)
         text += ", (size_t)(" + values[1] + ")";
     return text + ")";
 }
@@ -128,7 +149,7 @@ std::string DeviceEmitter::carry_block_function(const std::string &name, const s
     if (name == "broadcast") {
         body = "    __shared__ T one;\n"
                "    __syncthreads();\n"
-               "    if (group_thread() == source)\n"
+               "    if (group_thread() == (source < group_threads() ? source : 0))\n"
                "        one = value;\n"
                "    __syncthreads();\n"
                "    return one;\n";
@@ -165,7 +186,7 @@ std::string DeviceEmitter::carry_block_function(const std::string &name, const s
                    {"SHUFFLE", is(Dialect::hip) ? "__shfl_up(all, 1)" : "__shfl_up_sync(" + std::string(whole_warp) + "all, 1)"},
                    {"IDENTITY", identity(operation, dtype)}});
     }
-    const std::string parameters = name == "broadcast" ? "(T value, unsigned source)" : "(T value)";
+    const std::string parameters = name == "broadcast" ? "(T value, unsigned long long source)" : "(T value)";
     const std::uint64_t declared = static_cast<std::uint64_t>(dtype.itemsize()) * (name == "broadcast" ? 1 : 32);
     if (carry_along(called, with(std::string(dialect_.function) + "T " + called + parameters + " {\n" + body + "}",
                                  {{"(T value", "(" + T + " value"}, {" T ", " " + T + " "}, {"(T)", "(" + T + ")"}})))
@@ -184,11 +205,11 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call, const std::vec
         return std::string("(bool)__syncthreads_") + (name == "any" ? "or(" : "and(") + values[0] + ")";
     }
     if (name == "broadcast" && !in_sub_group)
-        return carry_block_function(name, "", dtype) + "(" + values[0] + ", " + (values.size() > 1 ? values[1] : "0") + ")";
+        return carry_block_function(name, "", dtype) + "(" + values[0] + ", " + values[1] + ")";
     if (name == "broadcast" || name.starts_with("shuffle")) {
-        const std::string word = name == "broadcast" || name == "shuffle" ? "__shfl" : "__shfl" + name.substr(7);
-        return "(" + T + ")" + word + begin + "(" + T + ")(" + values[0] + "), (int)(" + (values.size() > 1 ? values[1] : "0") +
-               "))";
+        const std::string word = name == "broadcast" ? "__shfl" : "__shfl" + name.substr(7);
+        return "(" + T + ")" + word + begin + "(" + T + ")(" + values[0] + "), " +
+               (name == "broadcast" ? lane_of(values[1]) : "(int)(" + values[1] + ")") + ")";
     }
     return (in_sub_group ? carry_warp_function(name, call.operation, dtype) : carry_block_function(name, call.operation, dtype)) +
            "(" + values[0] + ")";
@@ -196,8 +217,9 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call, const std::vec
 
 // ---------------------------------------------------------------- OpenCL C
 
-// In local memory that the launch sizes: 8 bytes for each work-item. Of a sub-group, each work-item goes through its neighbours'.
-// Each function leaves when all have read: the next one, which may be of sub-groups only, begins by writing.
+// In local memory that the launch sizes: 8 bytes for each work-item. Of a sub-group, each work-item goes through its neighbours';
+// what is theirs is nobody else's, whatever the elements' size. Each function leaves when all that it is of have read. One of the
+// group waits before it writes, too: other sub-groups may be reading still.
 std::string DeviceEmitter::carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype,
                                                   bool in_sub_group) {
     scratch_ = "scratch";
@@ -205,13 +227,12 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
     const std::string called = std::string(in_sub_group ? "sub_group_" : "work_group_") + name + "_of" +
                                (operation.empty() ? "" : "_" + operation) + "_" + name_of(dtype);
     const std::string T = value_type(dtype);
-    std::string body = "    local T *place = (local T *)scratch;\n"
-                       "    const size_t id = (get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + "
+    std::string body = "    const size_t id = (get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + "
                        "get_local_id(0);\n";
     if (in_sub_group) {
-        body += "    const size_t first = id - get_sub_group_local_id(), count = get_sub_group_size(), own = id - first;\n"
-                "    sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n"
-                "    place[id] = value;\n"
+        body += "    const size_t own = get_sub_group_local_id(), count = get_sub_group_size();\n"
+                "    local T *place = (local T *)(scratch + (id - own));\n"
+                "    place[own] = value;\n"
                 "    sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n";
         if (name.starts_with("shuffle") || name == "broadcast") {
             const std::string other = name == "shuffle_xor"    ? "own ^ (size_t)by"
@@ -220,7 +241,8 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
                                                                : "(size_t)by";
             body += "    const size_t other = " + other +
                     ";\n"
-                    "    const T found = place[first + (other < count ? other : own)];\n";
+                    "    const T found = place[other < count ? other : " +
+                    (name == "broadcast" ? "0" : "own") + "];\n";
         } else {
             body += std::string("    T found = IDENTITY;\n") + "    for (size_t i = 0; i < " +
                     (name == "reduce"           ? "count"
@@ -233,15 +255,16 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
                 "    return found;\n";
         pragmas_.insert("cl_khr_subgroups");
     } else {
-        std::string found = name == "broadcast" ? "place[by]" : name == "reduce" ? "place[0]" : "place[id]";
-        if (name == "broadcast") {
-            body += "    place[id] = value;\n"
-                    "    barrier(CLK_LOCAL_MEM_FENCE);\n";
-        } else {
-            body += "    const size_t count = get_local_size(0) * get_local_size(1) * get_local_size(2);\n"
-                    "    place[id] = value;\n"
-                    "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-                    "    for (size_t step = 1; step < count; step *= 2) {\n";
+        std::string found = name == "broadcast" ? "place[(size_t)by < count ? by : 0]"
+                            : name == "reduce"  ? "place[0]"
+                                                : "place[id]";
+        body += "    const size_t count = get_local_size(0) * get_local_size(1) * get_local_size(2);\n"
+                "    local T *place = (local T *)scratch;\n"
+                "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                "    place[id] = value;\n"
+                "    barrier(CLK_LOCAL_MEM_FENCE);\n";
+        if (name != "broadcast") {
+            body += "    for (size_t step = 1; step < count; step *= 2) {\n";
             if (name == "reduce")
                 body += "        if (id % (2 * step) == 0 && id + step < count)\n"
                         "            place[id] = HERE_THERE;\n"
@@ -265,7 +288,7 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
     if (!operation.empty())
         body = with(body, {{"HERE_THERE", combined(operation, "place[id]", "place[id + step]", dtype)},
                            {"OTHER_HERE", combined(operation, "other", "place[id]", dtype)},
-                           {"FOUND_PART", combined(operation, "found", "place[first + i]", dtype)},
+                           {"FOUND_PART", combined(operation, "found", "place[i]", dtype)},
                            {"IDENTITY", "(" + T + ")" + identity(operation, dtype)}});
     const std::string by = name == "broadcast" || name.starts_with("shuffle") ? ", long by" : "";
     carry_along(called,
@@ -290,11 +313,10 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call, const std::v
                         (name == "broadcast" || call.operation == "add" || call.operation == "min" || call.operation == "max") &&
                         !name.starts_with("shuffle");
     if (!native)
-        return carry_scratch_function(name, call.operation, dtype, in_sub_group) + "(" + joined(values) +
-               (name == "broadcast" && values.size() == 1 ? ", 0" : "") + ", scratch)";
+        return carry_scratch_function(name, call.operation, dtype, in_sub_group) + "(" + joined(values) + ", scratch)";
     pragmas_.insert("cl_khr_subgroups");
     if (name == "broadcast")
-        return "sub_group_broadcast(" + values[0] + ", (uint)(" + (values.size() > 1 ? values[1] : "0") + "))";
+        return "sub_group_broadcast(" + values[0] + ", " + lane_of(values[1]) + ")";
     const std::string word = name == "reduce" ? "reduce_" : name == "inclusive_scan" ? "scan_inclusive_" : "scan_exclusive_";
     return "sub_group_" + word + call.operation + "((" + value_type(dtype) + ")(" + values[0] + "))";
 }

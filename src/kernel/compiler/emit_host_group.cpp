@@ -119,9 +119,14 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
         const ir::Expression *where = call.operands.size() > 1 ? &call.operands[1] : nullptr;
         if (name == "broadcast") {
             const std::string source = ir::own_operands(call) == 2 ? kept_variables_.at(where->id).name + "[" + first + "]"
-                                       : where                     ? text(*where, binds_add + 1)
+                                       : where                     ? text(*where)
                                                                    : "0";
-            const std::string value = given + "[" + (outer ? first + " + " + source : source) + "]";
+            std::string place = first;
+            if (source != "0") {
+                out_.line("const long long other = " + source + ";");  // out of the group: the first one's
+                place = first + " + (other >= 0 && other < " + last + " - " + first + " ? other : 0)";
+            }
+            const std::string value = given + "[" + place + "]";
             if (shared)
                 out_.line(to + " = " + value + ";");
             else {

@@ -85,8 +85,8 @@ void Emitter::write(const ir::Statement &statement) {
         const std::string_view sign = assignable_sign(value.op);
         const Dtype dtype = value.type.dtype;
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() &&
-            !needs_unsigned(value.type.dtype, value.op == ir::Op::multiply) && value.operands[0].op == ir::Op::variable &&
-            value.operands[0].id == statement.id && !declarations_.at(statement))
+            !needs_unsigned(value) && value.operands[0].op == ir::Op::variable && value.operands[0].id == statement.id &&
+            !declarations_.at(statement))
             return out_.line(variable(statement.id) + " " + std::string(sign) + "= " + text(value.operands[1]) + ";");
         return write_assignment(statement, statement.id, text(value));
     }
@@ -104,8 +104,8 @@ void Emitter::write(const ir::Statement &statement) {
         const Dtype dtype = value.type.dtype;
         const std::string_view sign = assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() && !is_boolean(dtype) &&
-            !needs_unsigned(value.type.dtype, value.op == ir::Op::multiply) && value.operands[0].op == ir::Op::load &&
-            value.operands[0].id == statement.id && build::same(value.operands[0].operands[0], offset))
+            !needs_unsigned(value) && value.operands[0].op == ir::Op::load && value.operands[0].id == statement.id &&
+            build::same(value.operands[0].operands[0], offset))
             return out_.line(element(statement.id, offset) + " " + std::string(sign) + "= " + text(value.operands[1]) + ";");
         return out_.line(element(statement.id, offset) + " = " + stored(value) + ";");
     }

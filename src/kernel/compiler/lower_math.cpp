@@ -195,8 +195,8 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
 Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at) {
     constexpr std::int64_t most = 18;
     if (places < -most)
-        refuse(at, sentence_of("an integer of 64 bits has no multiple of ten to the ", -places, " but 0; write one of at most ",
-                               most, " digits"));
+        refuse(at, sentence_of("round() of an integer takes at least ", -most, " digits, not ", places,
+                               ": int64 holds no greater power of ten"));
     std::int64_t power = 1;
     for (std::int64_t place = places; place < 0; ++place)
         power *= 10;

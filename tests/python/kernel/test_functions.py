@@ -10,6 +10,7 @@ import pytest
 
 import entrepot.kernel as dppy
 from kernel.backends import every_backend, every_dialect
+from kernel.test_group_operations import dtype_of, skip_what_the_device_has_not
 
 pytestmark = pytest.mark.numpy
 
@@ -142,12 +143,49 @@ def test_integers_are_rounded_to_digits_before_the_point(backend, dtype):
 
 
 @every_backend
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_integers_that_are_rounded_beyond_their_type_wrap(backend, dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, limits.min + 4, limits.max - 4, limits.max], dtype)
+    (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), dtype), x)
+    modulus = 2**limits.bits
+
+    def wrapped(number):
+        return (number - limits.min) % modulus + limits.min
+
+    assert out.tolist() == [[*(wrapped(round(v, places)) for places in (2, -1, -2, -3)), 0] for v in x.tolist()]
+
+
+@dppy.kernel
+def rounding_to_nothing(out, x):
+    out[0] = round(x[0], -19)
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "uint64"])
+def test_integers_are_rounded_to_powers_of_ten_that_int64_holds(backend, dtype):
+    with pytest.raises(dppy.KernelError, match="takes at least -18 digits, not -19: int64 holds no greater power of ten"):
+        backend.run(rounding_to_nothing, 1, None, np.zeros(1, dtype), np.ones(1, dtype))
+
+
+@every_backend
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_floats_are_rounded_to_digits(backend, dtype):
     x = np.array([0.125, 0.375, -2.5, 1234.5625, 25, 35, -45, 150, 250, 1500], dtype)
     (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), dtype), x)
     expected = np.array([[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.tolist()])
     assert np.array_equal(out, expected.astype(dtype))
+
+
+@every_backend
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_small_floats_are_rounded_to_digits(backend, name):
+    """Of numbers that keep their places in so few bits."""
+    skip_what_the_device_has_not(backend, name)
+    x = np.array([0.125, 0.375, 1.25, -1.75, -2.5, 25, 35, -45, 50, 150], dtype_of(name))
+    (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), x.dtype), x)
+    expected = np.array([[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.astype("f8").tolist()])
+    assert np.array_equal(out, expected.astype(x.dtype))
 
 
 @dppy.kernel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import BACKENDS, Backend, every_backend, every_dialect
+from kernel.backends import BACKENDS, Backend, every_backend, every_compiled_dialect, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -313,3 +313,130 @@ def test_shuffles(backend, name):
 @pytest.mark.parametrize("name", ["int16", "float64"])
 def test_shuffles_in_sycl_too(name):
     check_shuffles(next(each for each in BACKENDS if each.dialect == "sycl"), name)
+
+
+@dppy.kernel
+def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    of_x[0, i] = dppy.sub_group.shuffle(x[i], 0)
+    of_y[0, i] = dppy.group.reduce(y[i], "add")
+    of_x[1, i] = dppy.sub_group.reduce(x[i], "mul")
+    of_y[1, i] = dppy.group.inclusive_scan(y[i], "add")
+    of_x[2, i] = dppy.sub_group.inclusive_scan(x[i], "mul")
+    of_y[2, i] = dppy.group.broadcast(y[i], 1)
+    of_x[3, i] = dppy.sub_group.shuffle_xor(x[i], 0)
+    of_y[3, i] = dppy.sub_group.shuffle(y[i], 0)
+    of_x[4, i] = dppy.group.exclusive_scan(x[i], "add")
+    of_y[4, i] = dppy.sub_group.reduce(y[i], "mul")
+
+
+@every_backend
+@pytest.mark.parametrize("of_the_group", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("of_the_sub_group", ["int8", "int16", "int32", "int64"])
+def test_one_after_the_other_of_elements_of_other_sizes(backend, of_the_sub_group, of_the_group):
+    """A sub-group that is ahead of the others leaves alone what these still have to read."""
+    shape, local = (512,), (256,)
+    x, y = values(of_the_sub_group, 512), values(of_the_group, 512)[::-1].copy()
+    of_x, of_y, ids, *_ = backend.run(
+        of_the_sub_group_before_the_group,
+        shape,
+        local,
+        np.zeros((5, 512), x.dtype),
+        np.zeros((5, 512), y.dtype),
+        np.zeros((3, 512), "i8"),
+        x,
+        y,
+    )
+    expected_x, expected_y = np.zeros_like(of_x), np.zeros_like(of_y)
+    for part in sub_groups_of(shape, local, ids):
+        expected_x[0, part] = x[part[0]]
+        expected_x[2, part] = np.multiply.accumulate(x[part], dtype=x.dtype)
+        expected_x[1, part] = expected_x[2, part[-1]]
+        expected_x[3, part] = x[part]
+        expected_y[3, part] = y[part[0]]
+        expected_y[4, part] = np.multiply.reduce(y[part], dtype=y.dtype)
+    for part in groups_of(shape, local):
+        expected_y[1, part] = np.add.accumulate(y[part], dtype=y.dtype)
+        expected_y[0, part] = expected_y[1, part[-1]]
+        expected_y[2, part] = y[part[1]]
+        expected_x[4, part[1:]] = np.add.accumulate(x[part], dtype=x.dtype)[:-1]
+    assert np.array_equal(of_x, expected_x), np.argwhere(of_x != expected_x)[:8]
+    assert np.array_equal(of_y, expected_y), np.argwhere(of_y != expected_y)[:8]
+
+
+@dppy.kernel
+def broadcasts_of_nobody(out, ids, x, n):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    out[0, i] = dppy.group.broadcast(x[i], 5000)
+    out[1, i] = dppy.group.broadcast(x[i], -1)
+    out[2, i] = dppy.group.broadcast(x[i], n)
+    out[3, i] = dppy.sub_group.broadcast(x[i], 5000)
+    out[4, i] = dppy.sub_group.broadcast(x[i], -1)
+    out[5, i] = dppy.sub_group.broadcast(x[i], n)
+    out[6, i] = dppy.sub_group.broadcast(x[i], dppy.get_sub_group_size())
+    out[7, i] = dppy.sub_group.broadcast(x[i], 1)
+
+
+@every_compiled_dialect
+@pytest.mark.parametrize("name", ["int16", "int32"])
+def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
+    """Give the first one's; what lies beside the group's memory is nobody's."""
+    for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
+        x = np.arange(1, 1 + np.prod(shape)).astype(name)
+        out, ids, *_ = backend.run(
+            broadcasts_of_nobody, shape, local, np.zeros((8, x.size), name), np.zeros((3, x.size), "i8"), x, n
+        )
+        expected = np.zeros_like(out)
+        for part in groups_of(shape, local):
+            expected[:3, part] = x[part[0]]
+        for part in sub_groups_of(shape, local, ids):
+            expected[3:7, part] = x[part[0]]
+            expected[7, part] = x[part[min(1, len(part) - 1)]]
+        assert np.array_equal(out, expected), (shape, local, n, np.argwhere(out != expected)[:8])
+
+
+@pytest.mark.host
+def test_the_simulator_refuses_a_broadcast_of_nobody():
+    x, ids = np.arange(64, dtype="i4"), np.zeros((3, 64), "i8")
+    with pytest.raises(dppy.KernelError, match="of number 5000, where there are 32 work-items"):
+        broadcasts_of_nobody.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("opencl-c", "sub_group_broadcast(x[i], sub_group_lane(5000))"),
+        ("opencl-c", "place[(size_t)by < count ? by : 0]"),
+        ("sycl", "group_place(this_item().get_sub_group(), 5000)"),
+        ("sycl", "group_place(this_item().get_group(), 5000)"),
+        ("cuda", "sub_group_lane(5000)"),
+        ("cuda", "group_thread() == (source < group_threads() ? source : 0)"),
+        ("hip", "sub_group_lane(5000)"),
+    ],
+)
+def test_the_text_of_broadcasts_looks_whether_the_group_has_the_index(dialect, text):
+    @dppy.kernel
+    def of_nobody(x):
+        i = dppy.get_global_id(0)
+        x[i] = dppy.sub_group.broadcast(x[i], 5000)
+        x[i] = dppy.group.broadcast(x[i], 5000)
+
+    assert text in of_nobody.source(dialect, signature="void(int32[::1])")
+
+
+def test_the_memory_of_a_sub_group_is_its_own_whatever_the_elements_size():
+    @dppy.kernel
+    def shuffling(x, y):
+        i = dppy.get_global_id(0)
+        x[i] = dppy.sub_group.shuffle(x[i], 0)
+        y[i] = dppy.sub_group.shuffle(y[i], 0)
+
+    text = shuffling.source("opencl-c", signature="void(int16[::1], float64[::1])")
+    for element in ("short", "double"):
+        assert f"local {element} *place = (local {element} *)(scratch + (id - own));\n    place[own] = value;" in text

@@ -41,7 +41,7 @@ struct CompiledParameter {
     static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
     What what = What::pointer;
     std::uint32_t argument = 0;
-    std::uint32_t dimension = 0;
+    std::uint64_t dimension = 0;
     Dtype dtype{};
 };
 

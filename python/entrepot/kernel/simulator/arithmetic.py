@@ -301,11 +301,14 @@ def rounded(number: Any, ndigits: Any = None) -> Any:
             return np.int64(number)
         return np.int64(np.rint(number)) if isinstance(number, np.generic) else round(number)
     kind, digits = type(number), int(ndigits)
-    if not isinstance(number, (float, np.floating)):
+    if isinstance(number, (int, np.bool_, np.integer)):  # ml_dtypes' floats are no np.floating
+        if digits < -18:
+            raise refuse(f"round() of an integer takes at least -18 digits, not {digits}: int64 holds no greater power of ten")
         nearest = round(int(number), digits)
-        if isinstance(number, np.bool_):
-            return np.int64(nearest)
-        return converted(number.dtype, np.int64(nearest)) if isinstance(number, np.signedinteger) else kind(nearest)
+        if isinstance(number, int):
+            return nearest
+        wrapped = np.int64(_wrapped(nearest))
+        return wrapped if isinstance(number, np.bool_) else wrapped.astype(number.dtype)
     factor = kind(10.0 ** abs(digits))
     return kind(np.rint(number * factor) / factor if digits >= 0 else np.rint(number / factor) * factor)
 

@@ -117,6 +117,8 @@ TEST_CASE("local arrays that CUDA cannot declare for their size are the launch's
         CHECK(has(beyond, "float *sized = (float *)(launch_memory + 1040 + 48128);"));
         CHECK(beyond.parameters.back().what == CompiledParameter::What::arrays);
         CHECK(beyond.parameters.back().dimension == 1040 + 48128);
+        const Compiled huge = of_sizes((std::int64_t{1} << 32) + 16, 4, dialect);  // which every device refuses, by all its bytes
+        CHECK(huge.parameters.back().dimension == (std::uint64_t{1} << 32) + 32);
         const Compiled with_group_function = of_sizes(1024, (48 - 1) * 256, dialect, true);
         CHECK_MESSAGE(has(with_group_function, "float *b = (float *)(launch_memory + 1024);"), "its parts need 128 bytes");
     }
