@@ -50,7 +50,7 @@ part_hip() {
     export ENTREPOT_HIP_LIBRARY=$libraries/libhip_over_cuda.so ENTREPOT_HIPRTC_LIBRARY=$libraries/libhip_over_cuda.so
     export ENTREPOT_HIPRAND_LIBRARY=$libraries/libhiprand_over_cuda.so
     export ENTREPOT_REQUIRE=hip,${ENTREPOT_REQUIRE:-numpy}
-    ctest --test-dir "$build" --output-on-failure -R "backends_hip" || return
+    ctest --test-dir "$build" --output-on-failure -R "backends_hip(_two_devices)?$" || return
     PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} "$python" -m pytest -o minversion=7 -q -m hip \
         tests/python tests/contract tests/robustness ${PYTEST_ARGS:-}
 }

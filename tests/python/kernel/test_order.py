@@ -146,6 +146,7 @@ def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
     queue = ep.Queue(device)
     there, gate = dppy.device_array(2, "int32", queue=queue), zeros(ep.Queue(device))
     into = np.zeros(2, "i4")
+    marks[1](there).wait()  # compiled before
     dppy.copy_from_host(there, np.full(2, 5, "i4"))
     started = starts_slowly(gate)
     marked = marks[1](there, depends_on=started)
