@@ -183,6 +183,8 @@ def identity(operation: str, dtype: np.dtype) -> np.ndarray:
 
 
 def check_of_the_group(backend: Backend, name: str, operations: tuple[str, ...], kernel, shapes=SHAPES) -> None:
+    if backend.dialect == "opencl-c":
+        pytest.skip("Intel's compiler ends the process in some builds of so many functions; test_groups has each")
     for shape, local in shapes:
         x = values(name, int(np.prod(shape)))
         out, _ = backend.run(kernel, shape, local, np.zeros((3 * len(operations), x.size), x.dtype), x)
