@@ -144,9 +144,10 @@ TEST_CASE("work-items of a warp that a condition parted wait for each other, not
                                 {"all", Scope::work_group, false},           {"all", Scope::sub_group, true},
                                 {"shuffle", Scope::sub_group, true},         {"shuffle_xor", Scope::sub_group, true},
                                 {"shuffle_up", Scope::sub_group, true},      {"shuffle_down", Scope::sub_group, true}};
-    for (const auto &[name, scope, is_of_warps] : rows) {
+    for (const Row &row : rows) {
+        const std::string &name = row.name;
         CAPTURE(name);
-        CAPTURE(scope == Scope::sub_group);
+        CAPTURE(row.scope == Scope::sub_group);
         Building build("together");
         const RootId x = build.array("x", int32, true, true);
         const bool votes = name == "any" || name == "all", moves = name == "broadcast" || name.starts_with("shuffle");
@@ -156,11 +157,11 @@ TEST_CASE("work-items of a warp that a condition parted wait for each other, not
         if (moves)
             operands.push_back(number(1));
         const VariableId result = build.variable("result", dtype);
-        build.add(Building::assign(result, build.group(name, moves || votes ? "" : "add", dtype, operands, scope)));
+        build.add(Building::assign(result, build.group(name, moves || votes ? "" : "add", dtype, operands, row.scope)));
         const Compiled compiled = build.emitted(target_of(Dialect::cuda));
         CHECK_FALSE(has(compiled, "__activemask"));
         const std::size_t instructions = count(compiled, "__shfl") + count(compiled, "__any") + count(compiled, "__all");
-        CHECK((instructions > 0) == is_of_warps);
+        CHECK((instructions > 0) == row.is_of_warps);
         CHECK(instructions == count(compiled, "_sync(0xffffffffu, "));
     }
 }
