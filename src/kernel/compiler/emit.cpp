@@ -343,7 +343,7 @@ bool Emitter::fits_constant_memory(std::size_t bytes) {
     constexpr std::size_t most = std::size_t{64} << 10;
     if (dialect_.dialect != Dialect::cuda && dialect_.dialect != Dialect::hip)
         return true;
-    const std::size_t start = (constant_bytes_ + 15) / 16 * 16;
+    const std::size_t start = aligned_to_16(constant_bytes_);
     if (bytes > most || start > most - bytes)
         return false;
     constant_bytes_ = start + bytes;

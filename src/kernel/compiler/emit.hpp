@@ -6,6 +6,7 @@
 #include "kernel/compiler/dialects.hpp"
 #include "kernel/compiler/writer.hpp"
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +18,9 @@ namespace entrepot::kernel {
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
 // The fewest digits that read back as the value, with a point or an exponent.
 std::string digits_of(double value, bool single);
+
+// From where on the next array begins, in a block of arrays of all types.
+constexpr std::uint64_t aligned_to_16(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 // What an atomic makes of `old` and `value`.
 std::string operation_text(const std::string &name);

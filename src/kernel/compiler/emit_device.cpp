@@ -14,8 +14,6 @@ constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
 // What a kernel of CUDA may declare of shared memory; only a launch can give it more.
 constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
-
 std::uint64_t extent_of(const Type &array) {
     std::int64_t extent = 1;
     for (const std::int64_t each : array.shape)
@@ -163,7 +161,7 @@ void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
     };
     if (launches_arrays_)
         for (const ir::RootId i : own_local_arrays(kernel))
-            place(i, std::to_string(aligned(bytes_of(kernel.roots[i].type))));
+            place(i, std::to_string(aligned_to_16(bytes_of(kernel.roots[i].type))));
     for (std::uint32_t parameter = 0; parameter < kernel.parameter_count; ++parameter)
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
             const ir::Root &root = kernel.roots[i];
@@ -187,7 +185,7 @@ std::vector<ir::RootId> DeviceEmitter::own_local_arrays(const ir::Function &kern
 std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
     std::uint64_t bytes = 0;
     for (const ir::RootId i : own_local_arrays(kernel))
-        bytes += aligned(bytes_of(kernel.roots[i].type));
+        bytes += aligned_to_16(bytes_of(kernel.roots[i].type));
     return bytes;
 }
 

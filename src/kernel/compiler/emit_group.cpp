@@ -190,7 +190,7 @@ std::string DeviceEmitter::carry_block_function(const std::string &name, const s
     const std::uint64_t declared = static_cast<std::uint64_t>(dtype.itemsize()) * (name == "broadcast" ? 1 : 32);
     if (carry_along(called, with(std::string(dialect_.function) + "T " + called + parameters + " {\n" + body + "}",
                                  {{"(T value", "(" + T + " value"}, {" T ", " " + T + " "}, {"(T)", "(" + T + ")"}})))
-        group_functions_bytes_ += (declared + 15) / 16 * 16;
+        group_functions_bytes_ += aligned_to_16(declared);
     return called;
 }
 
