@@ -441,7 +441,7 @@ template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint6
 
 template <int Dimensions>
 void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
-    syclex::submit(native, [&](::sycl::handler &handler) {
+    native.submit([&](::sycl::handler &handler) {
         for (std::size_t i = 0; i < count; ++i)
             set_argument(handler, static_cast<int>(i), arguments[i]);
         const auto global = native_range<Dimensions>(range.global);

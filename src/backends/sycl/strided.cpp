@@ -169,7 +169,7 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
     const ::sycl::range<2> global(rows, geometry.columns_at_once);
     const ::sycl::range<2> local(geometry.local_rows, is_cpu ? 1 : geometry.columns_at_once);
     const ::sycl::kernel kernel = kernel_for(queue, verb, walk.unit, Depth);
-    syclex::submit(native, [&](::sycl::handler &handler) {
+    native.submit([&](::sycl::handler &handler) {
         handler.set_arg(0, static_cast<void *>(walk.to));
         set_argument(handler);
         handler.set_arg(2, syclex::raw_kernel_arg(&path, sizeof path));
