@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, interop, device, memory, kernel, conformance, check,
+# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, between, interop, device, memory, kernel, conformance, check,
 # sanitize and sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves
 # its table in build/gpu/results, where the parts of several calls come together.
 #
@@ -17,7 +17,7 @@ results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
 peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
-parts=(${@:-build cpp hip interop device memory kernel conformance check sanitize sanitize_python})
+parts=(${@:-build cpp hip between interop device memory kernel conformance check sanitize sanitize_python})
 mkdir -p "$results"
 
 part_carry() {
@@ -68,8 +68,14 @@ tests() {
     in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" ${PYTEST_ARGS:-}
 }
 
+# From every library to every other, a slow kernel at work for each: half of what the matrix takes, and most of it alone.
+part_between() {
+    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py ${PYTEST_ARGS:-}
+}
+
+# Writes the page of the documentation.
 part_interop() {
-    tests tests/interop --matrix
+    tests tests/interop --ignore=tests/interop/test_between_peers.py --matrix=docs/cuda_matrix.md && cp docs/cuda_matrix.md "$results"
 }
 
 part_device() {

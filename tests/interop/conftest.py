@@ -1,20 +1,36 @@
-"""The table of the matrix of pairs: `pytest tests/interop --matrix` prints, as Markdown, what each way does in each check."""
+"""The table of the matrix of pairs: `pytest tests/interop --matrix` prints, as Markdown, what each way does in each check.
+
+`--matrix=docs/cuda_matrix.md` puts CUDA's rows of it into a page, in the place of those that are there.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from interop.pairs import LAYOUTS
+
 HOLDS, CANNOT, FAILS, SKIPPED = "✓", "–", "✗", " "
+#: Those of pairs.columns, the layouts first and the dtypes as one.
+COLUMNS = [
+    *LAYOUTS,
+    *"our write,their write,producer dropped first,consumer dropped first,writable,read-only,order".split(","),
+    *"sub-devices,at once,dtypes".split(","),
+]
 _CASE = re.compile(r"test_(?P<peer>\w+)\.py::test_pair\[(?P<way>.*), (?P<place>[\w:]+-\w+), (?P<column>[^,]*)\]$")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--matrix", action="store_true", help="print the table of the matrix of pairs, rows of skipped checks left out"
+        "--matrix",
+        nargs="?",
+        const="",
+        metavar="PAGE",
+        help="print the table of the matrix of pairs, rows of skipped checks left out; or put CUDA's rows into a page",
     )
 
 
@@ -41,9 +57,11 @@ class Matrix:
         if reason is not None and reason not in self.reasons[peer]:
             self.reasons[peer].append(reason)
 
-    def lines(self) -> Iterator[str]:
-        rows = {key: row for key, row in self.cells.items() if any(set(marks) != {CANNOT} for marks in row.values())}
-        columns = sorted(dict.fromkeys(column for row in rows.values() for column in row), key=lambda column: column == "dtypes")
+    def lines(self, of: str = "") -> Iterator[str]:
+        """The rows whose memory's name begins so, in an order that no scheduler of tests changes."""
+        can = {key for key, row in self.cells.items() if any(set(marks) != {CANNOT} for marks in row.values())}
+        rows = {key: self.cells[key] for key in sorted(can) if key[2].startswith(of)}
+        columns = [column for column in COLUMNS if any(column in row for row in rows.values())]
         yield f"| library | way | memory | {' | '.join(columns)} |"
         yield f"|{'---|' * (len(columns) + 3)}"
         for (peer, way, place), row in rows.items():
@@ -51,8 +69,16 @@ class Matrix:
         yield ""
         yield f"{HOLDS} holds · {CANNOT} the library cannot, for a reason below, and the check fails as expected · {FAILS} fails"
         yield ""
-        for peer, reasons in self.reasons.items():
-            yield f"- {peer}: {'; '.join(reasons)}"
+        for peer in dict.fromkeys(peer for peer, _, _ in rows):
+            if reasons := self.reasons[peer]:
+                yield f"- {peer}: {'; '.join(sorted(reasons))}"
+
+    def put_into(self, page: Path) -> None:
+        """From the first line of a table there to the last reason."""
+        lines = page.read_text(encoding="utf-8").splitlines()
+        first = next(number for number, line in enumerate(lines) if line.startswith("| library |"))
+        last = max(number for number, line in enumerate(lines) if line.startswith("- "))
+        page.write_text("\n".join([*lines[:first], *self.lines("cuda:"), *lines[last + 1 :], ""]), encoding="utf-8")
 
     @staticmethod
     def mark(marks: list[str] | None) -> str:
@@ -71,8 +97,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not terminalreporter.config.getoption("--matrix") or not _matrix.cells:
+    page = terminalreporter.config.getoption("--matrix")
+    if page is None or not _matrix.cells:
         return
+    if page:
+        return _matrix.put_into(Path(page))
     terminalreporter.section("matrix of pairs")
     for line in _matrix.lines():
         terminalreporter.write_line(line)

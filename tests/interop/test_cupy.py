@@ -77,7 +77,13 @@ class CuPy(Peer):
 NO_FLAG = "CuPy has no read-only arrays: what it makes of one may be written"
 WAITS = Cannot("CuPy waits on the host for the stream of CAI", AssertionError)
 NO_FLOAT8 = {"dtype float8_e4m3fn": Cannot("CuPy has no float8", (TypeError, ValueError, BufferError, RuntimeError))}
-NO_BFLOAT16 = {"dtype bfloat16": Cannot("CAI has no word for bfloat16", (TypeError, ValueError, BufferError, ep.ExchangeError))}
+NO_BFLOAT16 = {
+    "dtype bfloat16": Cannot(
+        "CAI has no word for bfloat16; CuPy copies what the host can read, by the buffer protocol",
+        (TypeError, ValueError, BufferError, ep.ExchangeError, AssertionError),
+    )
+}
+UNSIGNED = {"negative strides": Cannot("CuPy's capsules say negative strides as unsigned numbers", ep.ExchangeError)}
 
 
 def ways(peer: CuPy) -> list[Way]:
@@ -108,7 +114,7 @@ def ways(peer: CuPy) -> list[Way]:
             there(lambda x: ep.asarray(x, protocol="dlpack")),
             ON_DEVICE,
             NUMPY_DTYPES,
-            cannot_make,
+            cannot_make | UNSIGNED,
             more_dtypes=MORE_DTYPES,
             at_once=True,
         ),

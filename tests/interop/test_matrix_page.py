@@ -15,7 +15,7 @@ from interop.test_between_peers import PEERS
 from places import CUDA
 
 PAGE = Path(__file__).parents[2] / "docs" / "cuda_matrix.md"
-COMMAND = "pytest tests/interop --matrix"
+COMMAND = "pytest tests/interop --matrix=docs/cuda_matrix.md"
 FIRST = ("library", "way", "memory")
 
 

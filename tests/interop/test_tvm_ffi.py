@@ -82,6 +82,7 @@ def as_argument(array: ep.Array) -> Any:
 
 NO_FLAG = "tensors of tvm_ffi have no read-only flag"
 CANNOT_MAKE = Cannot.lacks(NO_FLAG, "read-only")
+KNOWS_NO_STREAM = {"order": Cannot("a tensor's __dlpack__ passes over the stream that it is given", AssertionError)}
 CANNOT_TAKE = {
     "read-only": Cannot(NO_FLAG, AssertionError),
     "sub-devices": Cannot("DLPack has no word for a context; a.host() is the host's", ep.ExchangeError),
@@ -96,7 +97,15 @@ NO_CONTEXTS = {name: cannot for name, cannot in CANNOT_TAKE.items() if name != "
 def on_device(peer: TvmFfiCuda) -> list[Way]:
     name = peer.stream_name
     return [
-        In(f"asarray(t), {name}", peer, peer.there(ep.asarray), ON_DEVICE, ON_DEVICE_DTYPES, CANNOT_MAKE, at_once=True),
+        In(
+            f"asarray(t), {name}",
+            peer,
+            peer.there(ep.asarray),
+            ON_DEVICE,
+            ON_DEVICE_DTYPES,
+            CANNOT_MAKE | KNOWS_NO_STREAM,
+            at_once=True,
+        ),
         Out(
             f"tvm_ffi.from_dlpack(a), {name}",
             peer,

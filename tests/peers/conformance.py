@@ -134,6 +134,7 @@ CUDA_TARGETS: tuple[Target, ...] = (
     target("PyTorch", "torch:from_dlpack", "torch", "cuda", device=CUDA),
     target("PyTorch", "functools:partial(__import__('torch').as_tensor, device='cuda')", "torch", "cuda", device=CUDA),
     target("CuPy", "cupy:zeros((3, 4), 'float32')", "cupy", "cuda"),
+    target("CuPy", "cupy:flip(zeros((3, 4), 'float32'))", "cupy", "cuda"),
     target("CuPy", f"cupy:{CUPY_MANAGED}", "cupy", "cuda"),
     target("CuPy", f"cupyx:{CUPY_PINNED}", "cupy", "cuda"),
     target("CuPy", "cupy:from_dlpack", "cupy", "cuda", device=CUDA),
