@@ -209,6 +209,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("loses the read-only flag", "cupy:from_dlpack", "dlpack.import.read-only"),
     Defect("loses the read-only flag", "cupy:asarray", "cai.import.read-only"),
     Defect("takes stream 0", "cupy:zeros", "dlpack.export.ambiguous-stream"),
+    Defect("says negative strides as unsigned numbers", "cupy:flip", "dlpack.export.agrees"),
     Defect("has the second version, without a stream", "torch:zeros(3, 4, device='cuda')", "cai.export.version"),
     Defect("does not look at the mask", "functools:partial(__import__('torch')", "cai.import.refuses-a-mask"),
     Defect("does not follow strides of 0", "numba.cuda:as_cuda_array", "cai.import.broadcast"),

@@ -46,11 +46,7 @@ def test_every_target_can_be_checked(row: Target) -> None:
     assert any(outcome.status == PASSED for outcome in result_of(row).outcomes)
 
 
-# CUDA's page is written where there is a GPU, and held there.
-ON_A_GPU = {"conformance_cuda": [pytest.mark.cuda]}
-
-
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=ON_A_GPU.get(page.name, [])) for page in PAGES.values()])
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES.values()])
 def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
     text = page.path.read_text(encoding="utf-8")
     for row in page.targets:
