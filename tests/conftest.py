@@ -157,6 +157,7 @@ def required() -> set[str]:
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
+    config.addinivalue_line("markers", "goes_on: a later test works with what this one leaves, memory too")
     config.addinivalue_line("markers", "alone: no other process of the same run tests anything meanwhile")
     unknown = required() - set(NEEDS)
     if unknown:
@@ -260,7 +261,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """With ``--device-memory``: what a test of a device takes of the default pool, which has device, pinned and shared memory of
     all of them, has come back when it is over."""
-    of_a_device = any(request.node.get_closest_marker(need) for need in ("cuda", "hip", "sycl"))
+    has = request.node.get_closest_marker
+    of_a_device = any(has(need) for need in ("cuda", "hip", "sycl")) and not has("goes_on")
     if not request.config.getoption("--device-memory") or not of_a_device:
         yield
         return

@@ -120,6 +120,7 @@ def programs() -> dict[Path, Program]:
     return {document: Program(document) for document in documents()}
 
 
+@pytest.mark.goes_on
 @pytest.mark.parametrize("block", cases("python"))
 def test_python_block_runs(block, programs):
     programs[block.document].run(block)
