@@ -121,11 +121,12 @@ void fill_c_string(PyObject *self, const AdapterRow &, PyObject *source) {
     const bool is_text = PyUnicode_Check(source);
     Target target = is_text ? target_of_text(source) : target_of(source);
     const Py_ssize_t length = target.bytes;
+    if (is_adapter(source))
+        return set(self, std::move(target), length, pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED);
     // Behind a bytes or bytearray there is a NUL, whatever is in it.
-    const bool ends = is_text || length < 0 || PyBytes_Check(source) || PyByteArray_Check(source) || is_adapter(source) ||
+    const bool ends = is_text || length < 0 || PyBytes_Check(source) || PyByteArray_Check(source) ||
                       std::memchr(target.address, '\0', static_cast<std::size_t>(length));
-    const unsigned inherited = is_adapter(source) ? pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED : 0u;
-    set(self, std::move(target), length, ends ? inherited : unsigned{ENTREPOT_ADAPTER_UNTERMINATED});
+    set(self, std::move(target), length, ends ? 0u : unsigned{ENTREPOT_ADAPTER_UNTERMINATED});
 }
 
 // The text only where its end is known: an address may be anything.

@@ -9,6 +9,8 @@
 #include <entrepot/adapters/elements.hpp>
 #include <entrepot/array/array.hpp>
 
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -31,13 +33,26 @@ struct AdapterRow {
     const char *doc;
 };
 
-// type.cpp: of an adapter type, or of a subclass.
-const AdapterRow &row_of(PyTypeObject *type) noexcept;
-const char *short_name(const AdapterRow &row) noexcept;   // without the module
-bool is_adapter_type(const PyTypeObject *type) noexcept;  // one of the rows, not derived from one
-extern PyTypeObject *const pointer_type, *const c_string_type, *const device_array_type;
+// type.cpp: the types, in the order of their rows.
+constexpr std::size_t adapter_type_count = 18;
+extern std::array<PyTypeObject, adapter_type_count> adapter_types;
+inline PyTypeObject *const pointer_type = &adapter_types[0], *const c_string_type = &adapter_types[1],
+                           *const device_array_type = &adapter_types[2];
 
-inline bool is_device_array(PyObject *object) noexcept { return PyObject_TypeCheck(object, device_array_type); }
+// Of an adapter type, or of a subclass.
+const AdapterRow &row_of(PyTypeObject *type) noexcept;
+const char *short_name(const AdapterRow &row) noexcept;  // without the module
+
+// One of the rows, not derived from one.
+inline bool is_adapter_type(const PyTypeObject *type) noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(adapter_types.data()), address = reinterpret_cast<std::uintptr_t>(type);
+    return address >= first && address < first + sizeof adapter_types;
+}
+
+inline bool is_device_array(PyObject *object) noexcept {
+    PyTypeObject *const type = Py_TYPE(object);
+    return type == device_array_type || (!is_adapter_type(type) && PyType_IsSubtype(type, device_array_type));
+}
 
 // A new object that stands for NULL, of an adapter type or a subclass, whose own __new__ is not asked.
 Reference blank(PyTypeObject *type);

@@ -68,10 +68,12 @@ const char *kept(std::string text) {
 }
 
 // A row of a type that must be told what to stand for. The module's name is the prefix of all.
+constexpr char module_name[] = "entrepot.adapters.";
+
 AdapterRow row(const char *name, const char *base, decltype(AdapterRow::fill) fill, const adapters::ElementType *element,
                PyMethodDef *methods, PyGetSetDef *attributes, const char *doc) {
-    return {kept(std::string("entrepot.adapters.") + name), base, fill, element, methods, attributes,
-            Parameters<1>(name, 1, 1, {"pyobj"}),           doc};
+    return {kept(module_name + std::string(name)), base, fill, element, methods, attributes,
+            Parameters<1>(name, 1, 1, {"pyobj"}),  doc};
 }
 
 AdapterRow list_row(const adapters::ElementType &element) {
@@ -85,7 +87,7 @@ AdapterRow single_row(const adapters::ElementType &element) {
 }
 
 // A base stands before what is derived from it.
-const std::array<AdapterRow, 18> rows{{
+const std::array<AdapterRow, adapter_type_count> rows{{
     {"entrepot.adapters.Pointer", nullptr, fill_pointer, nullptr, pointer_methods, pointer_attributes,
      Parameters<1>("Pointer", 1, 0, {"pyobj"}), pointer_doc},
     row("CStr", "Pointer", fill_c_string, nullptr, c_string_methods, nullptr, c_string_doc),
@@ -107,10 +109,7 @@ const std::array<AdapterRow, 18> rows{{
     row("HipModuleLaunchKernel_extra", "Pointer", fill_launch_arguments, nullptr, nullptr, nullptr, launch_doc),
 }};
 
-// In the order of the rows.
-std::array<PyTypeObject, rows.size()> types{};
-
-std::size_t number_of(const PyTypeObject *type) noexcept { return static_cast<std::size_t>(type - types.data()); }
+std::size_t number_of(const PyTypeObject *type) noexcept { return static_cast<std::size_t>(type - adapter_types.data()); }
 
 // ---------------------------------------------------------------- objects
 
@@ -280,14 +279,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyTypeObject *const pointer_type = &types[0], *const c_string_type = &types[1], *const device_array_type = &types[2];
+std::array<PyTypeObject, adapter_type_count> adapter_types{};
 
-const char *short_name(const AdapterRow &row) noexcept { return std::strrchr(row.name, '.') + 1; }
-
-bool is_adapter_type(const PyTypeObject *type) noexcept {
-    const auto first = reinterpret_cast<std::uintptr_t>(types.data()), address = reinterpret_cast<std::uintptr_t>(type);
-    return address >= first && address < first + sizeof types;
-}
+const char *short_name(const AdapterRow &row) noexcept { return row.name + sizeof module_name - 1; }
 
 const AdapterRow &row_of(PyTypeObject *type) noexcept {
     while (!is_adapter_type(type))
@@ -298,7 +292,7 @@ const AdapterRow &row_of(PyTypeObject *type) noexcept {
 PyTypeObject *adapter_type(std::string_view name) noexcept {
     for (std::size_t i = 0; i < rows.size(); ++i)
         if (name == short_name(rows[i]))
-            return &types[i];
+            return &adapter_types[i];
     return nullptr;
 }
 
@@ -332,8 +326,8 @@ Reference made(PyTypeObject *type, PyObject *source) {
 bool init_adapter_types(PyObject *module) {
     fill_slots();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        describe(types[i], rows[i]);
-        if (PyModule_AddType(module, &types[i]) < 0)
+        describe(adapter_types[i], rows[i]);
+        if (PyModule_AddType(module, &adapter_types[i]) < 0)
             return false;
     }
     return PyModule_AddFunctions(module, functions) == 0;
