@@ -163,8 +163,8 @@ def all_memory(out):
     cuda.syncthreads()
     out[i, 0] = shared[3 - own]
     out[i, 1] = mine[0]
-    out[i, 2] = cuda.syncthreads_or(own == 3) != 0
-    out[i, 3] = cuda.syncthreads_and(own < 3) != 0
+    out[i, 2] = cuda.syncthreads_or(int(own == 3)) != 0
+    out[i, 3] = cuda.syncthreads_and(int(own < 3)) != 0
 
 
 def _memory(column: int, expected: list[float]) -> Callable[[], None]:
