@@ -182,7 +182,8 @@ class TestCupy:
             except BaseException as error:
                 failures.append(error)
 
-        cupy.full(1000, 1, "int32").sum()  # compiled once, and not by every thread
+        for size in range(1, 60):  # sizes have kernels of their own: compiled once, and not by every thread
+            cupy.full(size * 1000, 1, "int32").sum()
         threads = [threading.Thread(target=work, args=(value,)) for value in range(8)]
         for thread in threads:
             thread.start()
