@@ -16,12 +16,12 @@
 #include "array/create.hpp"
 
 #include <entrepot/array/launch.hpp>
+#include <entrepot/core/few.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
@@ -74,8 +74,7 @@ ep_range range_of_index(nb::handle index) {
 // The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no memory.
 class Arguments {
 public:
-    explicit Arguments(std::span<PyObject *const> objects) {
-        given_.reserve(objects.size());
+    explicit Arguments(std::span<PyObject *const> objects) : given_(objects.size()) {
         for (PyObject *const object : objects)
             add(object, given_.size());
     }
@@ -86,7 +85,7 @@ public:
     Arguments(const Arguments &) = delete;
     Arguments &operator=(const Arguments &) = delete;
 
-    std::span<const LaunchArgument> given() const { return given_; }
+    std::span<const LaunchArgument> given() const { return {given_.data(), given_.size()}; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {
@@ -99,11 +98,11 @@ public:
 private:
     void add(PyObject *argument, std::size_t position) {
         if (is_array(argument))
-            given_.emplace_back(&array_of(argument));
+            given_.add(&array_of(argument));
         else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
-            given_.emplace_back(number->scalar);
+            given_.add(number->scalar);
         else if (const auto *const local = ours<LocalMemory>(argument))
-            given_.emplace_back(*local);
+            given_.add(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
@@ -124,7 +123,7 @@ private:
         if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
             throw PythonError{};
         structs_.push_back(view);
-        given_.emplace_back(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+        given_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
     }
 
     void add_imported(PyObject *argument, std::size_t position) {
@@ -132,12 +131,10 @@ private:
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
-        given_.emplace_back(imported_.back().get());
+        given_.add(imported_.back().get());
     }
 
-    std::array<std::byte, 16 * sizeof(LaunchArgument)> room_;
-    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
-    std::pmr::vector<LaunchArgument> given_{&scratch_};
+    Few<LaunchArgument, 16> given_;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
 };

@@ -1,12 +1,10 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
+#include <entrepot/core/few.hpp>
 #include <entrepot/memory/release.hpp>
 
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <memory_resource>
-#include <vector>
 
 namespace entrepot {
 namespace {
@@ -58,17 +56,14 @@ Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range 
 
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
             const ep_cooperation *cooperation) {
-    std::array<std::byte, 16 * (sizeof(ep_argument) + sizeof(ArrayUse))> room;  // for the usual number
-    std::pmr::monotonic_buffer_resource scratch(room.data(), room.size());
-    std::pmr::vector<ep_argument> given(arguments.size(), &scratch);
-    std::pmr::vector<ArrayUse> uses(&scratch);
-    uses.reserve(arguments.size());
+    Few<ep_argument, 16> given(arguments.size());
+    Few<ArrayUse, 16> uses(arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        given[i] = std::visit(ToBackend{}, arguments[i]);
+        given.add(std::visit(ToBackend{}, arguments[i]));
         if (const auto *array = std::get_if<const Array *>(&arguments[i]))
-            uses.push_back({*array, access_of(**array), i});
+            uses.add(*array, access_of(**array), i);
     }
-    launch(kernel, queue, range, given, uses, cooperation);
+    launch(kernel, queue, range, {given.data(), given.size()}, {uses.data(), uses.size()}, cooperation);
 }
 
 }  // namespace entrepot

@@ -63,15 +63,16 @@ const ep_sink sink_into(std::string &log) {
             [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
 }
 
-// nullopt where there are 2**64 or more.
-std::optional<std::uint64_t> items_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+// False where there are 2**64 or more.
+bool count(const std::uint64_t (&extents)[3], std::uint32_t ndim, std::uint64_t &items) noexcept {
+    items = 0;
     if (std::find(extents, extents + ndim, 0u) != extents + ndim)
-        return 0;
-    std::uint64_t items = 1;
+        return true;
+    items = 1;
     for (std::uint32_t axis = 0; axis < ndim; ++axis)
         if (__builtin_mul_overflow(items, extents[axis], &items))
-            return std::nullopt;
-    return items;
+            return false;
+    return true;
 }
 
 std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
@@ -82,8 +83,9 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
 }
 
 void check_group(const Kernel &kernel, const ep_range &range) {
-    const std::optional<std::uint64_t> items = items_of(range.local, range.ndim);
-    if (items == 0) {
+    std::uint64_t items;
+    const bool is_countable = count(range.local, range.ndim, items);
+    if (is_countable && items == 0) {
         if (std::ranges::any_of(range.local, [](std::uint64_t extent) { return extent != 0; }))
             throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
                         " has no work-items; give every extent, or none and the backend chooses");
@@ -94,7 +96,7 @@ void check_group(const Kernel &kernel, const ep_range &range) {
             throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
                         " do not divide the ", text_of(range.global, range.ndim), " work-items");
     const std::uint64_t most = kernel.info().max_work_group;
-    if (most && (!items || *items > most))
+    if (most && (!is_countable || items > most))
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
                     " work-items, the most on ", kernel.program().device(), " is ", most);
 }
@@ -184,8 +186,8 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
                     queue.context(), ": build the program for the queue's context");
     check_group(*this, range);
     check_arguments(*this, arguments);
-    const std::optional<std::uint64_t> items = items_of(range.global, range.ndim);
-    if (!items)
+    std::uint64_t items;
+    if (!count(range.global, range.ndim, items))
         throw Error(ErrorKind::kernel, "kernel '", name(), "': a range of ", text_of(range.global, range.ndim),
                     " has 2**64 work-items or more");
     if (items == 0)

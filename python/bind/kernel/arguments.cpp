@@ -72,9 +72,9 @@ template <class T> Scalar scalar_of(const T &value) {
 // For devices without float64.
 Argument narrowed(const Argument &wide) {
     if (wide.dtype == dtypes::float64)
-        return Argument::of(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
+        return Argument(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
     const auto parts = value_in<std::array<double, 2>>(wide.scalar);
-    return Argument::of(complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
+    return Argument(complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
 }
 
 bool fits(const DeclaredParameter &declared, const Array &array) {
@@ -127,7 +127,7 @@ std::string text_of(const Signature &signature) {
 std::vector<Argument> arguments_of(const Signature &signature) {
     std::vector<Argument> arguments;
     for (const DeclaredParameter &each : signature) {
-        Argument argument = Argument::of(each.dtype, Scalar());
+        Argument argument(each.dtype, Scalar());
         argument.kind = each.kind;
         argument.ndim = each.ndim;
         argument.contiguous = each.contiguous || each.kind == Argument::Kind::local;
@@ -148,7 +148,7 @@ std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
 
 CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                              std::span<const Signature> signatures)
-    : function_(function) {
+    : function_(function), all_(given.size()) {
     if (given.size() != function.parameters.size()) [[unlikely]] {
         std::string names;
         for (const kernel::syntax::Parameter &parameter : function.parameters)
@@ -156,11 +156,21 @@ CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syn
         throw Error(ErrorKind::type, "kernel '", function.name, "' takes ", function.parameters.size(), " arguments", names,
                     names.empty() ? "" : ")", ", and ", given.size(), " were given");
     }
-    all_.reserve(given.size());
     const Signature *const signature = chosen(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)
         add(given[i], signature ? &(*signature)[i] : nullptr);
-    kernel::find_overlaps(all_);
+    kernel::find_overlaps({all_.data(), all_.size()});
+}
+
+void CallArguments::add_array(const Array &array) {
+    const kernel::Argument &argument = all_.add(array);
+    if (array.device().backend().is_host())
+        has_host_memory_ = true;
+    else if (!first_on_device_)
+        first_on_device_ = &argument;
+    else
+        are_together_ &=
+            array.device() == first_on_device_->array->device() && array.context() == first_on_device_->array->context();
 }
 
 // The first signature whose arrays are those of the call; the first of all, which then says what does not fit, where none is.
@@ -197,15 +207,15 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     if (is_array(object)) {
         if (declared && !fits(*declared, array_of(object))) [[unlikely]]
             refuse(object, *declared);
-        all_.push_back(Argument::of(array_of(object)));
+        add_array(array_of(object));
         return;
     }
     if (declared && declared->kind == Argument::Kind::scalar) {
         const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
         if (typed && typed->dtype == declared->dtype)
-            all_.push_back(Argument::of(declared->dtype, typed->scalar));
+            all_.add(declared->dtype, typed->scalar);
         else
-            all_.push_back(Argument::of(declared->dtype, scalar_from(object, declared->dtype)));
+            all_.add(declared->dtype, scalar_from(object, declared->dtype));
         return;
     }
     if (const std::optional<Dtype> dtype = dtype_of_number(object)) {
@@ -215,11 +225,11 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     } else if (const auto *const local = ours<LocalAccessor>(object)) {
         if (declared && (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
-        all_.push_back(Argument::local(local->dtype, local->shape));
+        all_.add(Argument::local(local->dtype, local->shape));
     } else if (const std::optional<TypedScalar> typed = typed_scalar_from(object)) {
         if (declared)
             refuse(object, *declared);
-        all_.push_back(Argument::of(typed->dtype, typed->scalar));
+        all_.add(typed->dtype, typed->scalar);
     } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
         add_number(object, *of_base);
     } else {
@@ -236,7 +246,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
                     function_.parameters[all_.size()].name,
                     ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == complex128;
-    all_.push_back(Argument::of(dtype, scalar_from(object, dtype)));
+    all_.add(dtype, scalar_from(object, dtype));
 }
 
 // What the object's protocol says of it, with the argument's name.
@@ -267,30 +277,33 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
         throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " is ", text_of(array),
                     ", and the signature says ", text_of(Signature{*declared}));
     watched_ |= array.is_host_accessible();
-    all_.push_back(Argument::of(array));
+    add_array(array);
 }
 
 // ------------------------------------------------------------------------ place
 
 Queue CallArguments::queue() const {
-    const Argument *first = nullptr;
-    for (const Argument &argument : all_) {
-        if (argument.kind != Argument::Kind::array || argument.array->device().backend().is_host())
-            continue;
-        if (!first) {
-            first = &argument;
-        } else if (argument.array->device() != first->array->device() || argument.array->context() != first->array->context()) {
-            const auto shown = [&](const Argument &each) {
-                const auto position = static_cast<std::size_t>(&each - all_.data());
-                return sentence_of("argument ", position, " (", function_.parameters[position].name, ") is in ",
-                                   each.array->context(), " on ", each.array->device());
-            };
-            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first), ", and ", shown(argument),
-                        ": compute follows data, so all arrays have to be on one device; move one with .to(device), or name the "
-                        "queue with queue=");
-        }
-    }
-    return first ? first->array->queue() : registry::current_queue();
+    if (!are_together_) [[unlikely]]
+        refuse_places();
+    return first_on_device_ ? first_on_device_->array->queue() : registry::current_queue();
+}
+
+void CallArguments::refuse_places() const {
+    const Array &first = *first_on_device_->array;
+    const auto is_elsewhere = [&](const Argument &each) {
+        return each.kind == Argument::Kind::array && !each.array->device().backend().is_host() &&
+               (each.array->device() != first.device() || each.array->context() != first.context());
+    };
+    const auto shown = [&](const Argument &each) {
+        const auto position = static_cast<std::size_t>(&each - all_.data());
+        return sentence_of("argument ", position, " (", function_.parameters[position].name, ") is in ", each.array->context(),
+                           " on ", each.array->device());
+    };
+    throw Error(
+        ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_), ", and ",
+        shown(*std::ranges::find_if(all_, is_elsewhere)),
+        ": compute follows data, so all arrays have to be on one device; move one with .to(device), or name the queue with "
+        "queue=");
 }
 
 void CallArguments::bring_to(const Queue &queue) {
@@ -298,6 +311,8 @@ void CallArguments::bring_to(const Queue &queue) {
         for (Argument &argument : all_)
             if (argument.kind == Argument::Kind::scalar && (argument.dtype == dtypes::float64 || argument.dtype == complex128))
                 argument = narrowed(argument);
+    if (!has_host_memory_) [[likely]]
+        return;
     for (std::size_t i = 0; i < all_.size(); ++i) {
         Argument &argument = all_[i];
         if (argument.kind != Argument::Kind::array || !argument.array->device().backend().is_host() ||
@@ -308,7 +323,7 @@ void CallArguments::bring_to(const Queue &queue) {
             continue;
         auto there = std::make_unique<Array>(without_gil([&] { return copy_to(host, UsmKind::device, queue); }));
         const bool read_only = argument.read_only, apart = argument.apart;
-        argument = Argument::of(*there);
+        argument = Argument(*there);
         argument.read_only = read_only;
         argument.apart = apart;
         copies_.push_back({i, &host, std::move(there)});

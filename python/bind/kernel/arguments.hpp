@@ -3,12 +3,11 @@
 #pragma once
 #include <Python.h>
 
+#include <entrepot/core/few.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +46,7 @@ public:
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
 
-    std::span<const kernel::Argument> all() const noexcept { return all_; }
+    std::span<const kernel::Argument> all() const noexcept { return {all_.data(), all_.size()}; }
     // Whether the caller may look at memory of an argument without asking us whether it is done.
     bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
 
@@ -60,11 +59,13 @@ public:
     void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
+    void add_array(const Array &array);
     void add(PyObject *object, const DeclaredParameter *declared);
     void add_imported(PyObject *object, const DeclaredParameter *declared);
     void add_number(PyObject *object, Dtype dtype);
     Array imported(PyObject *object) const;
     bool bring_with_another(kernel::Argument &argument);
+    [[noreturn]] void refuse_places() const;
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
 
@@ -75,9 +76,9 @@ private:
     };
 
     const kernel::syntax::Function &function_;
-    std::array<std::byte, 10 * sizeof(kernel::Argument)> room_;
-    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
-    std::pmr::vector<kernel::Argument> all_{&scratch_};
+    Few<kernel::Argument, 10> all_;
+    const kernel::Argument *first_on_device_ = nullptr;
+    bool are_together_ = true, has_host_memory_ = false;  // those on devices, on one; any that a device may not reach
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Copy> copies_;
     bool watched_ = false, has_floats_ = false;

@@ -25,7 +25,10 @@ Argument Argument::local(Dtype dtype, Extents shape) {
     if (shape.size() > max_local_ndim)
         throw Error(ErrorKind::value, "local memory of ", shape.size(), " dimensions was asked for: it has up to ",
                     max_local_ndim);
-    Argument argument{Kind::local, true, false, true, dtype, static_cast<std::uint32_t>(shape.size()), nullptr, {}, {}};
+    Argument argument(dtype, {});
+    argument.kind = Kind::local;
+    argument.contiguous = argument.apart = true;
+    argument.ndim = static_cast<std::uint32_t>(shape.size());
     std::int64_t bytes = dtype.itemsize();
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] < 0)

@@ -1,3 +1,4 @@
+#include <entrepot/core/few.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 
 #include <algorithm>
@@ -5,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <memory_resource>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -44,10 +44,6 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
 // Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
 std::uint64_t group_of(const ep_range &range) noexcept {
     return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
-}
-
-bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
-    return std::ranges::any_of(compiled.parameters, [&](const CompiledParameter &each) { return each.what == what; });
 }
 
 // The work-items of a group where the kernel does not care: a few warps of neighbours.
@@ -118,19 +114,18 @@ private:
 // The arguments as the compiled function takes them.
 class Parameters {
 public:
-    Parameters(const Compiled &compiled, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,
-               void *report) {
-        given_.reserve(compiled.parameters.size());
-        uses_.reserve(arguments.size());
-        for (const CompiledParameter &parameter : compiled.parameters)
-            given_.push_back(value_of(parameter, arguments, asked, group, report));
+    Parameters(const Specialisation &made, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,
+               void *report)
+        : given_(made.compiled.parameters.size()), uses_(arguments.size()) {
+        for (const CompiledParameter &parameter : made.compiled.parameters)
+            given_.add(value_of(parameter, arguments, asked, group, report));
         for (std::size_t i = 0; i < arguments.size(); ++i)
             if (arguments[i].kind == Argument::Kind::array)
-                uses_.push_back({arguments[i].array, compiled.written[i] ? Access::write : Access::read, i});
+                uses_.add(arguments[i].array, made.accesses[i], i);
     }
 
-    std::span<const ep_argument> given() const noexcept { return given_; }
-    std::span<const ArrayUse> uses() const noexcept { return uses_; }
+    std::span<const ep_argument> given() const noexcept { return {given_.data(), given_.size()}; }
+    std::span<const ArrayUse> uses() const noexcept { return {uses_.data(), uses_.size()}; }
 
 private:
     static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
@@ -164,10 +159,8 @@ private:
         }
     }
 
-    std::array<std::byte, 24 * sizeof(ep_argument) + 8 * sizeof(ArrayUse)> room_;
-    std::pmr::monotonic_buffer_resource scratch_{room_.data(), room_.size()};
-    std::pmr::vector<ep_argument> given_{&scratch_};
-    std::pmr::vector<ArrayUse> uses_{&scratch_};
+    Few<ep_argument, 24> given_;
+    Few<ArrayUse, 8> uses_;
 };
 
 }  // namespace
@@ -184,7 +177,7 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
     } else if (made.compiled.uses_groups) {
         choose_group(range, made.kernel.info().max_work_group, device.info().max_work_items);
     }
-    if (has(made.compiled, CompiledParameter::What::global_size))
+    if (made.rounds_up)
         round_up(range, made.kernel.info().max_work_group, device.info().max_work_items);
     return range;
 }
@@ -193,13 +186,12 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
                        std::span<const Argument> arguments) {
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
-    const bool reports = has(made.compiled, CompiledParameter::What::report);
-    if (!reports) [[likely]] {
-        const Parameters parameters(made.compiled, arguments, range, group, nullptr);
+    if (!made.reports) [[likely]] {
+        const Parameters parameters(made, arguments, range, group, nullptr);
         return launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     }
     const Report report(queue);
-    const Parameters parameters(made.compiled, arguments, range, group, report.data());
+    const Parameters parameters(made, arguments, range, group, report.data());
     const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     queue.wait_at(position);
     report.throw_if_any(function);

@@ -22,6 +22,10 @@ void check_local_memory(const Compiled &compiled, const syntax::Function &functi
                     " bytes of local memory, and ", device, " has ", device.info().local_memory, " for each work-group");
 }
 
+bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
+    return std::ranges::any_of(compiled.parameters, [&](const CompiledParameter &each) { return each.what == what; });
+}
+
 bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
 
 // Whether the range gives a local size, and one that can be launched.
@@ -157,6 +161,10 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
     made.kernel = program.kernel(made.compiled.name);
+    for (const bool written : made.compiled.written)
+        made.accesses.push_back(written ? Access::write : Access::read);
+    made.rounds_up = has(made.compiled, CompiledParameter::What::global_size);
+    made.reports = has(made.compiled, CompiledParameter::What::report);
 
     if (const Specialisation *same = find(key, range))  // made while the compiler ran, by a handler on this thread
         return *same;

@@ -15,20 +15,12 @@ inline constexpr std::size_t max_local_ndim = 3;
 struct Argument {
     enum class Kind : std::uint8_t { array, scalar, local };
 
-    static Argument of(const Array &array) noexcept {
-        return {Kind::array,
-                array.layout().is_c_contiguous(),
-                array.read_only(),
-                false,
-                array.dtype(),
-                static_cast<std::uint32_t>(array.ndim()),
-                &array,
-                {},
-                {}};
-    }
-    static Argument of(Dtype dtype, const Scalar &scalar) noexcept {
-        return {Kind::scalar, false, false, false, dtype, 0, nullptr, scalar, {}};
-    }
+    Argument() = default;
+    // (Made where it is to be: put together elsewhere first, a copy of it waits for stores of other widths.)
+    explicit Argument(const Array &given) noexcept
+        : kind(Kind::array), contiguous(given.layout().is_c_contiguous()), read_only(given.read_only()), dtype(given.dtype()),
+          ndim(static_cast<std::uint32_t>(given.ndim())), array(&given) {}
+    Argument(Dtype type, const Scalar &value) noexcept : dtype(type), scalar(value) {}
     // Throws ValueError for more than max_local_ndim dimensions, or an extent that is negative.
     static Argument local(Dtype dtype, Extents shape);
 

@@ -49,6 +49,9 @@ struct Specialisation {
     bool has_siblings = false;     // of local sizes of their own, as the host has them for kernels that tell groups apart
     Compiled compiled;
     Kernel kernel;
+    std::vector<Access> accesses;  // by argument
+    bool rounds_up = false;        // work-items beyond the range that was asked for do nothing
+    bool reports = false;          // as debug builds do
 };
 
 // By what a launch finds its code: the arguments' keys, the range's dimensions, device and context. On the stack, unless the

@@ -24,12 +24,12 @@ Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent,
 TEST_CASE("arguments that other code serves have other keys") {
     std::vector<float> memory(16);
     const Array whole = floats(memory, 0, 8), gaps = floats(memory, 0, 8, 2);
-    const std::uint64_t key = Argument::of(whole).key();
-    CHECK(key == Argument::of(floats(memory, 4, 3)).key());
-    CHECK(key != Argument::of(gaps).key());
-    CHECK(key != Argument::of(whole.as_read_only()).key());
-    CHECK(key != Argument::of(whole.viewed_as(int32)).key());
-    CHECK(key != Argument::of(dtypes::float32, Scalar()).key());
+    const std::uint64_t key = Argument(whole).key();
+    CHECK(key == Argument(floats(memory, 4, 3)).key());
+    CHECK(key != Argument(gaps).key());
+    CHECK(key != Argument(whole.as_read_only()).key());
+    CHECK(key != Argument(whole.viewed_as(int32)).key());
+    CHECK(key != Argument(dtypes::float32, Scalar()).key());
     CHECK(key != Argument::local(dtypes::float32, std::array<std::int64_t, 1>{8}).key());
 }
 
@@ -37,11 +37,11 @@ TEST_CASE("arrays are apart that share no element") {
     std::vector<float> memory(16), other(16);
     const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8), middle = floats(memory, 7, 2),
                 far = floats(other, 0, 16);
-    std::array arguments{Argument::of(first), Argument::of(last), Argument::of(far)};
+    std::array arguments{Argument(first), Argument(last), Argument(far)};
     find_overlaps(arguments);
     for (const Argument &argument : arguments)
         CHECK(argument.apart);
-    std::array meeting{Argument::of(first), Argument::of(middle), Argument::of(far)};
+    std::array meeting{Argument(first), Argument(middle), Argument(far)};
     find_overlaps(meeting);
     CHECK_FALSE(meeting[0].apart);
     CHECK_FALSE(meeting[1].apart);

@@ -19,7 +19,7 @@ using Extents = std::array<std::uint64_t, 3>;
 Extents rounded(const Device &device, const Extents &global) {
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
-    made.compiled.parameters.push_back({CompiledParameter::What::global_size});
+    made.rounds_up = true;
     ep_range range{};
     range.ndim = 3;
     std::ranges::copy(global, range.global);
