@@ -183,8 +183,6 @@ def identity(operation: str, dtype: np.dtype) -> np.ndarray:
 
 
 def check_of_the_group(backend: Backend, name: str, operations: tuple[str, ...], kernel, shapes=SHAPES) -> None:
-    if backend.dialect == "opencl-c":
-        pytest.skip("Intel's compiler ends the process in some builds of so many functions; test_groups has each")
     for shape, local in shapes:
         x = values(name, int(np.prod(shape)))
         out, _ = backend.run(kernel, shape, local, np.zeros((3 * len(operations), x.size), x.dtype), x)
@@ -430,6 +428,69 @@ def test_the_text_of_broadcasts_looks_whether_the_group_has_the_index(dialect, t
         x[i] = dppy.group.broadcast(x[i], 5000)
 
     assert text in of_nobody.source(dialect, signature="void(int32[::1])")
+
+
+@dppy.kernel
+def four_of_the_group(x):
+    i = dppy.get_global_id(0)
+    for _ in range(dppy.get_work_dim()):
+        x[i] = dppy.group.reduce(x[i], "add")
+    x[i] = dppy.group.inclusive_scan(x[i], "add")
+    x[i] = dppy.group.broadcast(x[i], 1)
+    x[i] = dppy.sub_group.shuffle(x[i], 0)
+    if dppy.group.any(x[i] > 0):
+        x[i] = dppy.sub_group.reduce(x[i], "mul")
+
+
+@dppy.kernel
+def five_of_the_group(x):
+    i = dppy.get_global_id(0)
+    x[i] = dppy.group.reduce(x[i], "add")
+    x[i] = dppy.group.inclusive_scan(x[i], "add")
+    x[i] = dppy.group.broadcast(x[i], 1)
+    x[i] = dppy.sub_group.shuffle(x[i], 0)
+    if dppy.group.any(x[i] > 0):
+        x[i] = dppy.group.reduce(x[i], "add")
+
+
+@dppy.func
+def exchanged(x, i):
+    x[i] = dppy.group.broadcast(x[i], 1)
+    dppy.barrier()
+
+
+@dppy.kernel
+def three_of_the_group_and_three_barriers(x):
+    i = dppy.get_global_id(0)
+    exchanged(x, i)
+    exchanged(x, i)
+    exchanged(x, i)
+
+
+@dppy.kernel
+def three_of_the_group_and_four_barriers(x):
+    i = dppy.get_global_id(0)
+    exchanged(x, i)
+    exchanged(x, i)
+    exchanged(x, i)
+    for _ in range(dppy.get_work_dim()):
+        dppy.barrier()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "outlined"),
+    [
+        (four_of_the_group, 0),
+        (five_of_the_group, 4),
+        (three_of_the_group_and_three_barriers, 0),
+        (three_of_the_group_and_four_barriers, 1),
+    ],
+)
+def test_many_group_functions_stay_out_of_the_kernel_in_opencl_c(kernel, outlined):
+    """Where Intel's compiler had them all in one function, some builds of one text ended the process."""
+    text = kernel.source("opencl-c", signature="void(int32[::1])")
+    assert text.count("__attribute__((noinline)) int work_group_") == outlined
+    assert text.count("noinline") == outlined
 
 
 def test_the_memory_of_a_sub_group_is_its_own_whatever_the_elements_size():
