@@ -50,6 +50,11 @@ private:
 
     // Loops without groups
     void write_items(const ir::Function &kernel);
+    void write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
+                               const std::string &last);
+    bool goes_in_step() const;
+    std::string write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
+                              const std::string &last);
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);

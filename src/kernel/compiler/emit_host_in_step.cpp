@@ -1,0 +1,230 @@
+// Host C++: work-items in step. A loop that adds up floats waits for each sum before it adds the next number, as the order of
+// the additions is the source's. Where a few work-items take the rounds of their loops by turns, each adds while the others wait,
+// and all have the results that they have one after the other.
+#include "kernel/compiler/emit_host.hpp"
+#include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/walk.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace entrepot::kernel {
+
+namespace {
+
+// Rows of arrays are often a power of two apart, so that the same places of all of them share a set of the first cache: of more
+// work-items than this, the lines would put each other out.
+constexpr int lanes = 4;
+// Of shorter loops a processor begins the next work-item's while the one before still waits.
+constexpr std::int64_t fewest_rounds = 16;
+// Compilers take a loop over lanes apart up to a size; what they leave as a loop keeps its variables in memory.
+constexpr int most_operations = 40;
+
+using Variables = Declarations::Variables;
+
+bool is_pure(const ir::Expression &expression) {
+    bool pure = true;
+    ir::for_each_within(expression, [&](const ir::Expression &each) {
+        pure &=
+            each.op != ir::Op::atomic && each.op != ir::Op::group && each.op != ir::Op::call && each.op != ir::Op::bound_check;
+    });
+    return pure;
+}
+
+bool only_computes(const ir::Statement &statement) {
+    return (statement.act == ir::Act::assign || statement.act == ir::Act::if_) &&
+           std::ranges::all_of(statement.expressions, is_pure) && std::ranges::all_of(statement.body, only_computes) &&
+           std::ranges::all_of(statement.otherwise, only_computes);
+}
+
+bool reads(const ir::Expression &expression, ir::VariableId id) {
+    bool found = false;
+    ir::for_each_within(expression, [&](const ir::Expression &each) { found |= each.op == ir::Op::variable && each.id == id; });
+    return found;
+}
+
+// Whether a round needs a float of the round before.
+bool waits_for_floats(const std::vector<ir::Statement> &body) {
+    bool found = false;
+    ir::for_each_statement(body, [&](const ir::Statement &statement) {
+        if (statement.act != ir::Act::assign)
+            return;
+        const ir::Expression &value = statement.expressions[0];
+        found |= (is_float(value.type.dtype) || is_complex(value.type.dtype)) && reads(value, statement.id);
+    });
+    return found;
+}
+
+int operations_of(const std::vector<ir::Statement> &body) {
+    int count = 0;
+    ir::for_each_expression(body, [&](const ir::Expression &) { ++count; });
+    return count;
+}
+
+const std::int64_t *known(const ir::Expression &expression) {
+    return expression.op == ir::Op::constant ? std::get_if<std::int64_t>(&expression.value) : nullptr;
+}
+
+bool is_short(const ir::Statement &loop) {
+    const std::int64_t *start = known(loop.expressions[0]), *stop = known(loop.expressions[1]);
+    if (start == nullptr || stop == nullptr)
+        return false;
+    const auto [least, greatest] = std::minmax(*start, *stop);
+    return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) < std::uint64_t{fewest_rounds};
+}
+
+bool gains_in_step(const ir::Function &kernel, const ir::Statement &loop) {
+    return loop.act == ir::Act::for_ && kernel.variables[loop.id].type.dtype == dtypes::int64 &&
+           std::ranges::all_of(loop.expressions, is_pure) && std::ranges::all_of(loop.body, only_computes) &&
+           waits_for_floats(loop.body) && operations_of(loop.body) <= most_operations && !is_short(loop);
+}
+
+void add_touched(const ir::Function &kernel, const ir::Expression &expression, Variables &found) {
+    ir::for_each_within(expression, [&](const ir::Expression &each) {
+        if (each.op == ir::Op::variable && !kernel.variables[each.id].parameter)
+            found.insert(each.id);
+    });
+}
+
+Variables touched_by(const ir::Function &kernel, const Row &row) {
+    Variables found;
+    const auto look = [&](const ir::Statement &statement) {
+        for (const ir::VariableId id : ir::assigned_by(statement))
+            found.insert(id);
+        for (const ir::Expression &expression : statement.expressions)
+            add_touched(kernel, expression, found);
+    };
+    for (const ir::Statement *statement : row) {
+        look(*statement);
+        ir::for_each_statement(statement->body, look);
+        ir::for_each_statement(statement->otherwise, look);
+    }
+    return found;
+}
+
+// A kernel as what comes before its first loop, the loop, and what comes after it.
+struct InStep {
+    Row before, round, after;
+    const ir::Statement *loop;
+    Variables touched_before, touched_in_round, touched_after;
+    Variables kept;  // from one of the three to another: each lane has its own
+};
+
+std::optional<InStep> in_step(const ir::Module &module) {
+    const ir::Function &kernel = module.kernel();
+    bool returns = false;
+    ir::for_each_statement(kernel.body, [&](const ir::Statement &each) { returns |= each.act == ir::Act::return_; });
+    const bool has_arrays = std::ranges::any_of(
+        kernel.roots, [](const ir::Root &root) { return root.type.space == Space::private_ && !root.parameter && !root.values; });
+    if (returns || has_arrays || module.checks_bounds || module.prints)
+        return std::nullopt;
+    const auto loop = std::ranges::find_if(kernel.body, ir::is_loop);
+    if (loop == kernel.body.end() || !gains_in_step(kernel, *loop) || !std::all_of(kernel.body.begin(), loop, only_computes))
+        return std::nullopt;
+
+    InStep found{{}, row_of(loop->body), {}, &*loop, {}, {}, {}, {}};
+    for (auto each = kernel.body.begin(); each != loop; ++each)
+        found.before.push_back(&*each);
+    for (auto each = loop + 1; each != kernel.body.end(); ++each)
+        found.after.push_back(&*each);
+    found.touched_before = touched_by(kernel, found.before);
+    for (const ir::Expression &expression : loop->expressions)
+        add_touched(kernel, expression, found.touched_before);
+    found.touched_in_round = touched_by(kernel, found.round);
+    found.touched_after = touched_by(kernel, found.after);
+    for (const Variables *one : {&found.touched_before, &found.touched_in_round, &found.touched_after})
+        for (const ir::VariableId id : *one)
+            if (found.touched_before.contains(id) + found.touched_in_round.contains(id) + found.touched_after.contains(id) > 1)
+                found.kept.insert(id);
+    if (found.touched_before.contains(loop->id) || found.touched_after.contains(loop->id))
+        return std::nullopt;
+    return found;
+}
+
+}  // namespace
+
+bool HostEmitter::goes_in_step() const {
+    // Where compilers may change the order of additions, they do better by themselves.
+    return !target_.fast_math && in_step(module_);
+}
+
+// Those work-items between `first` and `last`, of the dimension that `inner` numbers, which fill the lanes, for as long as all
+// lanes loop alike. Returns where the others begin; `flag` then says whether it is worth another try.
+std::string HostEmitter::write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
+                                       const std::string &last) {
+    const InStep given = *in_step(module_);
+    const ir::Statement &loop = *given.loop;
+    const std::string block = unique("block"), lane = unique("lane"), starts = unique("starts"), rounds = unique("rounds"),
+                      fewest = unique("fewest"), most = unique("most"), round = unique("round");
+    const std::string width = std::to_string(lanes), of_lane = "[" + lane + "]";
+    const std::string by = text(loop.expressions[2], binds_unary);
+    std::map<ir::VariableId, std::string> kept;
+    for (const ir::VariableId id : given.kept)
+        kept[id] = unique(variables_[id] + "_lanes");
+
+    const Index own{inner.substr(0, inner.size() - 1), dimensions() - 1};
+    const auto asks = [&](const Row &row) { return indices_of(row).contains(own); };
+    std::set<Index> asked_by_head;
+    for (const ir::Expression &expression : loop.expressions)
+        collect_indices(expression, asked_by_head);
+    const auto write_row = [&](const Row &row, const Variables &touched) {
+        Variables local = touched;
+        std::erase_if(local, [&](ir::VariableId id) { return kept.contains(id) || id == loop.id; });
+        declarations_.clear();
+        declarations_.plan(row, local);
+        write(row);
+    };
+    const auto open_lanes = [&](bool asks_id, const char *by_name, std::initializer_list<const Variables *> touched) {
+        out_.open("for (int " + lane + " = 0; " + lane + " < " + width + "; ++" + lane + ")");
+        if (asks_id)
+            out_.line("const long long " + inner + " = " + block + " + " + lane + ";");
+        for (const auto &[id, of_lanes] : kept)
+            if (std::ranges::any_of(touched, [&](const Variables *each) { return each->contains(id); }))
+                out_.line(value_type(function_->variables[id].type.dtype) + by_name + variables_[id] + " = " + of_lanes +
+                          of_lane + ";");
+    };
+    const auto write_round = [&] {
+        if (given.touched_in_round.contains(loop.id))
+            out_.line("const long long " + variables_[loop.id] + " = " + starts + of_lane + " + " + round +
+                      (by == "1" ? "" : " * " + by) + ";");
+        write_row(given.round, given.touched_in_round);
+    };
+
+    out_.line("long long " + block + " = " + first + ";");
+    out_.open("for (; " + flag + " && " + last + " - " + block + " >= " + width + "; " + block + " += " + width + ")");
+    for (const auto &[id, of_lanes] : kept)
+        out_.line(value_type(function_->variables[id].type.dtype) + " " + of_lanes + "[" + width + "] = {};");
+    out_.line("long long " + starts + "[" + width + "], " + rounds + "[" + width + "];");
+    open_lanes(asks(given.before) || asked_by_head.contains(own), " &", {&given.touched_before});
+    write_row(given.before, given.touched_before);
+    out_.line(starts + of_lane + " = " + text(loop.expressions[0]) + ";");
+    out_.line(rounds + of_lane + " = " + helper("range_length", dtypes::int64) + "(" + starts + of_lane + ", " +
+              text(loop.expressions[1]) + ", " + by + ");");
+    out_.close();
+
+    // Until here nothing has been written but lanes, so that their work-items can begin again one after the other.
+    out_.line("long long " + fewest + " = " + rounds + "[0], " + most + " = " + rounds + "[0];");
+    out_.open("for (int " + lane + " = 1; " + lane + " < " + width + "; ++" + lane + ")");
+    out_.line(fewest + " = " + rounds + of_lane + " < " + fewest + " ? " + rounds + of_lane + " : " + fewest + ";");
+    out_.line(most + " = " + rounds + of_lane + " > " + most + " ? " + rounds + of_lane + " : " + most + ";");
+    out_.close();
+    out_.line(flag + " = " + fewest + " >= " + std::to_string(fewest_rounds) + " && " + most + " - " + fewest + " <= " + fewest +
+              " / " + std::to_string(fewest_rounds) + ";");
+    out_.line("if (!" + flag + ") break;");
+
+    out_.open("for (long long " + round + " = 0; " + round + " < " + fewest + "; ++" + round + ")");
+    open_lanes(asks(given.round), " &", {&given.touched_in_round});
+    write_round();
+    out_.close();
+    out_.close();
+    open_lanes(asks(given.round) || asks(given.after), " ", {&given.touched_in_round, &given.touched_after});
+    out_.open("for (long long " + round + " = " + fewest + "; " + round + " < " + rounds + of_lane + "; ++" + round + ")");
+    write_round();
+    out_.close();
+    write_row(given.after, given.touched_after);
+    out_.close();
+    out_.close();
+    return block;
+}
+
+}  // namespace entrepot::kernel
