@@ -22,19 +22,25 @@ constexpr int most_operations = 40;
 
 using Variables = Declarations::Variables;
 
-bool is_pure(const ir::Expression &expression) {
+bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &list);
+
+// Whether nothing but its value shows that it was evaluated.
+bool is_pure(const ir::Module &module, const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
-        pure &=
-            each.op != ir::Op::atomic && each.op != ir::Op::group && each.op != ir::Op::call && each.op != ir::Op::bound_check;
+        pure &= each.op != ir::Op::atomic && each.op != ir::Op::group && each.op != ir::Op::bound_check;
+        if (each.op == ir::Op::call)
+            pure &= only_computes(module, module.functions[each.id].body);
     });
     return pure;
 }
 
-bool only_computes(const ir::Statement &statement) {
-    return (statement.act == ir::Act::assign || statement.act == ir::Act::if_) &&
-           std::ranges::all_of(statement.expressions, is_pure) && std::ranges::all_of(statement.body, only_computes) &&
-           std::ranges::all_of(statement.otherwise, only_computes);
+bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &list) {
+    return std::ranges::all_of(list, [&](const ir::Statement &each) {
+        const bool computes = each.act == ir::Act::assign || each.act == ir::Act::if_ || each.act == ir::Act::return_;
+        return computes && only_computes(module, each.body) && only_computes(module, each.otherwise) &&
+               std::ranges::all_of(each.expressions, [&](const ir::Expression &value) { return is_pure(module, value); });
+    });
 }
 
 bool reads(const ir::Expression &expression, ir::VariableId id) {
@@ -55,9 +61,11 @@ bool waits_for_floats(const std::vector<ir::Statement> &body) {
     return found;
 }
 
-int operations_of(const std::vector<ir::Statement> &body) {
+int operations_of(const ir::Module &module, const std::vector<ir::Statement> &body) {
     int count = 0;
-    ir::for_each_expression(body, [&](const ir::Expression &) { ++count; });
+    ir::for_each_expression(body, [&](const ir::Expression &each) {
+        count += each.op == ir::Op::call ? operations_of(module, module.functions[each.id].body) : 1;
+    });
     return count;
 }
 
@@ -73,10 +81,11 @@ bool is_short(const ir::Statement &loop) {
     return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) < std::uint64_t{fewest_rounds};
 }
 
-bool gains_in_step(const ir::Function &kernel, const ir::Statement &loop) {
-    return loop.act == ir::Act::for_ && kernel.variables[loop.id].type.dtype == dtypes::int64 &&
-           std::ranges::all_of(loop.expressions, is_pure) && std::ranges::all_of(loop.body, only_computes) &&
-           waits_for_floats(loop.body) && operations_of(loop.body) <= most_operations && !is_short(loop);
+bool gains_in_step(const ir::Module &module, const ir::Statement &loop) {
+    return loop.act == ir::Act::for_ && module.kernel().variables[loop.id].type.dtype == dtypes::int64 &&
+           std::ranges::all_of(loop.expressions, [&](const ir::Expression &each) { return is_pure(module, each); }) &&
+           only_computes(module, loop.body) && waits_for_floats(loop.body) &&
+           operations_of(module, loop.body) <= most_operations && !is_short(loop);
 }
 
 void add_touched(const ir::Function &kernel, const ir::Expression &expression, Variables &found) {
@@ -119,7 +128,7 @@ std::optional<InStep> in_step(const ir::Module &module) {
     if (returns || has_arrays || module.checks_bounds || module.prints)
         return std::nullopt;
     const auto loop = std::ranges::find_if(kernel.body, ir::is_loop);
-    if (loop == kernel.body.end() || !gains_in_step(kernel, *loop) || !std::all_of(kernel.body.begin(), loop, only_computes))
+    if (loop == kernel.body.end() || !gains_in_step(module, *loop) || !only_computes(module, {kernel.body.begin(), loop}))
         return std::nullopt;
 
     InStep found{{}, row_of(loop->body), {}, &*loop, {}, {}, {}, {}};

@@ -496,6 +496,29 @@ TEST_CASE("what gains nothing in step does not go in it") {
     Target fast;
     fast.fast_math = true;
     CHECK_FALSE(goes_in_step(sums(1), fast));
+    for (const bool writes : {false, true}) {  // the sum is a function's, which does nothing else, or does
+        Building calls = sums(1);
+        Function added;
+        added.name = "added";
+        added.returns = scalar(float32);
+        added.parameter_count = 2;
+        for (std::uint32_t place = 0; place < 2; ++place)
+            added.variables.push_back({place == 0 ? "a" : "b", scalar(float32), {}, place});
+        Statement result = Building::leave();
+        result.expressions = {operation(Op::add, float32, calls.kernel().body[2].body[0].expressions[0].operands)};
+        for (std::uint32_t place = 0; place < 2; ++place) {
+            result.expressions[0].operands[place] = operation(Op::variable, float32, {});
+            result.expressions[0].operands[place].id = place;
+        }
+        if (writes)
+            added.body.push_back(Building::block(Act::fence, {}, {}));
+        added.body.push_back(result);
+        Expression &value = calls.kernel().body[2].body[0].expressions[0];
+        value.op = Op::call;
+        value.id = 0;
+        calls.module.functions.insert(calls.module.functions.begin(), added);
+        CHECK(goes_in_step(calls) == !writes);
+    }
     Building leaves = sums(1);
     leaves.kernel().body.insert(
         leaves.kernel().body.begin() + 1,
