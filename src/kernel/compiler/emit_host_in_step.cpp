@@ -152,6 +152,16 @@ std::optional<InStep> in_step(const ir::Module &module) {
 
 }  // namespace
 
+// What the text calls things, and where each lane keeps its variables.
+struct HostEmitter::Lanes {
+    InStep parts;
+    std::string inner, block, lane, starts, rounds, fewest, most, round, step;
+    std::map<ir::VariableId, std::string> kept;
+
+    const ir::Statement &loop() const { return *parts.loop; }
+    std::string own(const std::string &array) const { return array + "[" + lane + "]"; }
+};
+
 bool HostEmitter::goes_in_step() const {
     // Where compilers may change the order of additions, they do better by themselves.
     return !target_.fast_math && in_step(module_);
@@ -161,79 +171,109 @@ bool HostEmitter::goes_in_step() const {
 // lanes loop alike. Returns where the others begin; `flag` then says whether it is worth another try.
 std::string HostEmitter::write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
                                        const std::string &last) {
-    const InStep given = *in_step(module_);
-    const ir::Statement &loop = *given.loop;
-    const std::string block = unique("block"), lane = unique("lane"), starts = unique("starts"), rounds = unique("rounds"),
-                      fewest = unique("fewest"), most = unique("most"), round = unique("round");
-    const std::string width = std::to_string(lanes), of_lane = "[" + lane + "]";
-    const std::string by = text(loop.expressions[2], binds_unary);
-    std::map<ir::VariableId, std::string> kept;
-    for (const ir::VariableId id : given.kept)
-        kept[id] = unique(variables_[id] + "_lanes");
+    Lanes given{*in_step(module_),
+                inner,
+                unique("block"),
+                unique("lane"),
+                unique("starts"),
+                unique("rounds"),
+                unique("fewest"),
+                unique("most"),
+                unique("round"),
+                "",
+                {}};
+    given.step = text(given.loop().expressions[2], binds_unary);
+    for (const ir::VariableId id : given.parts.kept)
+        given.kept[id] = unique(variables_[id] + "_lanes");
 
-    const Index own{inner.substr(0, inner.size() - 1), dimensions() - 1};
-    const auto asks = [&](const Row &row) { return indices_of(row).contains(own); };
-    std::set<Index> asked_by_head;
-    for (const ir::Expression &expression : loop.expressions)
-        collect_indices(expression, asked_by_head);
-    const auto write_row = [&](const Row &row, const Variables &touched) {
-        Variables local = touched;
-        std::erase_if(local, [&](ir::VariableId id) { return kept.contains(id) || id == loop.id; });
-        declarations_.clear();
-        declarations_.plan(row, local);
-        write(row);
-    };
-    const auto open_lanes = [&](bool asks_id, const char *by_name, std::initializer_list<const Variables *> touched) {
-        out_.open("for (int " + lane + " = 0; " + lane + " < " + width + "; ++" + lane + ")");
-        if (asks_id)
-            out_.line("const long long " + inner + " = " + block + " + " + lane + ";");
-        for (const auto &[id, of_lanes] : kept)
-            if (std::ranges::any_of(touched, [&](const Variables *each) { return each->contains(id); }))
-                out_.line(value_type(function_->variables[id].type.dtype) + by_name + variables_[id] + " = " + of_lanes +
-                          of_lane + ";");
-    };
-    const auto write_round = [&] {
-        if (given.touched_in_round.contains(loop.id))
-            out_.line("const long long " + variables_[loop.id] + " = " + starts + of_lane + " + " + round +
-                      (by == "1" ? "" : " * " + by) + ";");
-        write_row(given.round, given.touched_in_round);
-    };
+    const std::string width = std::to_string(lanes);
+    out_.line("long long " + given.block + " = " + first + ";");
+    out_.open("for (; " + flag + " && " + last + " - " + given.block + " >= " + width + "; " + given.block + " += " + width +
+              ")");
+    for (const auto &[id, array] : given.kept)
+        out_.line(value_type(function_->variables[id].type.dtype) + " " + array + "[" + width + "] = {};");
+    out_.line("long long " + given.starts + "[" + width + "], " + given.rounds + "[" + width + "];");
+    write_starts(given);
+    write_extremes(given);
+    out_.line(flag + " = " + given.fewest + " >= " + std::to_string(fewest_rounds) + " && " + given.most + " - " + given.fewest +
+              " <= " + given.fewest + " / " + std::to_string(fewest_rounds) + ";");
+    out_.line("if (!" + flag + ") break;");  // nothing but lanes has been written: these work-items begin again
+    write_common_rounds(given);
+    write_rest(given);
+    out_.close();
+    return given.block;
+}
 
-    out_.line("long long " + block + " = " + first + ";");
-    out_.open("for (; " + flag + " && " + last + " - " + block + " >= " + width + "; " + block + " += " + width + ")");
-    for (const auto &[id, of_lanes] : kept)
-        out_.line(value_type(function_->variables[id].type.dtype) + " " + of_lanes + "[" + width + "] = {};");
-    out_.line("long long " + starts + "[" + width + "], " + rounds + "[" + width + "];");
-    open_lanes(asks(given.before) || asked_by_head.contains(own), " &", {&given.touched_before});
-    write_row(given.before, given.touched_before);
-    out_.line(starts + of_lane + " = " + text(loop.expressions[0]) + ";");
-    out_.line(rounds + of_lane + " = " + helper("range_length", dtypes::int64) + "(" + starts + of_lane + ", " +
-              text(loop.expressions[1]) + ", " + by + ");");
-    out_.close();
+// The loop over lanes, with what its body names: `&` for the lane's variables themselves, ` ` for copies, which registers hold.
+void HostEmitter::open_lanes(const Lanes &given, bool asks_id, const char *by,
+                             std::initializer_list<const Declarations::Variables *> touched) {
+    out_.open("for (int " + given.lane + " = 0; " + given.lane + " < " + std::to_string(lanes) + "; ++" + given.lane + ")");
+    if (asks_id)
+        out_.line("const long long " + given.inner + " = " + given.block + " + " + given.lane + ";");
+    for (const auto &[id, array] : given.kept)
+        if (std::ranges::any_of(touched, [&](const Variables *each) { return each->contains(id); }))
+            out_.line(value_type(function_->variables[id].type.dtype) + " " + by + variables_[id] + " = " + given.own(array) +
+                      ";");
+}
 
-    // Until here nothing has been written but lanes, so that their work-items can begin again one after the other.
-    out_.line("long long " + fewest + " = " + rounds + "[0], " + most + " = " + rounds + "[0];");
-    out_.open("for (int " + lane + " = 1; " + lane + " < " + width + "; ++" + lane + ")");
-    out_.line(fewest + " = " + rounds + of_lane + " < " + fewest + " ? " + rounds + of_lane + " : " + fewest + ";");
-    out_.line(most + " = " + rounds + of_lane + " > " + most + " ? " + rounds + of_lane + " : " + most + ";");
-    out_.close();
-    out_.line(flag + " = " + fewest + " >= " + std::to_string(fewest_rounds) + " && " + most + " - " + fewest + " <= " + fewest +
-              " / " + std::to_string(fewest_rounds) + ";");
-    out_.line("if (!" + flag + ") break;");
+void HostEmitter::write_part(const Lanes &given, const Row &row, const Declarations::Variables &touched) {
+    Variables local = touched;
+    std::erase_if(local, [&](ir::VariableId id) { return given.kept.contains(id) || id == given.loop().id; });
+    declarations_.clear();
+    declarations_.plan(row, local);
+    write(row);
+}
 
-    out_.open("for (long long " + round + " = 0; " + round + " < " + fewest + "; ++" + round + ")");
-    open_lanes(asks(given.round), " &", {&given.touched_in_round});
-    write_round();
+bool HostEmitter::asks_for(const std::string &inner, const Row &row) const {
+    return indices_of(row).contains({inner.substr(0, inner.size() - 1), dimensions() - 1});
+}
+
+void HostEmitter::write_starts(const Lanes &given) {
+    ir::Statement head = given.loop();
+    head.body.clear();
+    open_lanes(given, asks_for(given.inner, given.parts.before) || asks_for(given.inner, {&head}), "&",
+               {&given.parts.touched_before});
+    write_part(given, given.parts.before, given.parts.touched_before);
+    out_.line(given.own(given.starts) + " = " + text(head.expressions[0]) + ";");
+    out_.line(given.own(given.rounds) + " = " + helper("range_length", dtypes::int64) + "(" + given.own(given.starts) + ", " +
+              text(head.expressions[1]) + ", " + given.step + ");");
+    out_.close();
+}
+
+void HostEmitter::write_extremes(const Lanes &given) {
+    const std::string each = given.own(given.rounds);
+    out_.line("long long " + given.fewest + " = " + given.rounds + "[0], " + given.most + " = " + given.rounds + "[0];");
+    out_.open("for (int " + given.lane + " = 1; " + given.lane + " < " + std::to_string(lanes) + "; ++" + given.lane + ")");
+    out_.line(given.fewest + " = " + each + " < " + given.fewest + " ? " + each + " : " + given.fewest + ";");
+    out_.line(given.most + " = " + each + " > " + given.most + " ? " + each + " : " + given.most + ";");
+    out_.close();
+}
+
+void HostEmitter::write_round(const Lanes &given) {
+    if (given.parts.touched_in_round.contains(given.loop().id))
+        out_.line("const long long " + variables_[given.loop().id] + " = " + given.own(given.starts) + " + " + given.round +
+                  (given.step == "1" ? "" : " * " + given.step) + ";");
+    write_part(given, given.parts.round, given.parts.touched_in_round);
+}
+
+void HostEmitter::write_common_rounds(const Lanes &given) {
+    out_.open("for (long long " + given.round + " = 0; " + given.round + " < " + given.fewest + "; ++" + given.round + ")");
+    open_lanes(given, asks_for(given.inner, given.parts.round), "&", {&given.parts.touched_in_round});
+    write_round(given);
     out_.close();
     out_.close();
-    open_lanes(asks(given.round) || asks(given.after), " ", {&given.touched_in_round, &given.touched_after});
-    out_.open("for (long long " + round + " = " + fewest + "; " + round + " < " + rounds + of_lane + "; ++" + round + ")");
-    write_round();
+}
+
+// The rounds that not all lanes have, and what comes after the loop: one lane after the other.
+void HostEmitter::write_rest(const Lanes &given) {
+    open_lanes(given, asks_for(given.inner, given.parts.round) || asks_for(given.inner, given.parts.after), "",
+               {&given.parts.touched_in_round, &given.parts.touched_after});
+    out_.open("for (long long " + given.round + " = " + given.fewest + "; " + given.round + " < " + given.own(given.rounds) +
+              "; ++" + given.round + ")");
+    write_round(given);
     out_.close();
-    write_row(given.after, given.touched_after);
+    write_part(given, given.parts.after, given.parts.touched_after);
     out_.close();
-    out_.close();
-    return block;
 }
 
 }  // namespace entrepot::kernel
