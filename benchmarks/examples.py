@@ -104,12 +104,11 @@ def histogram(data, counts):
     counts += parts.sum(axis=0).astype(np.int32)
 
 @numba.njit(parallel=True)
-def eliminate(a, b, m, column):
+def eliminate(a, m, column):
     for i in numba.prange(a.shape[0] - column - 1):
         row = i + column + 1
         for j in range(column, a.shape[0]):
             a[row, j] -= m[row, column] * a[column, j]
-        b[row] -= m[row, column] * b[column]
 """
 
 
@@ -125,7 +124,7 @@ class Example:
 def _examples() -> list[Example]:
     random = np.random.default_rng(0)
     numbers, points = random.random(NUMBERS, "f4"), random.random((POINTS, 4))
-    system = [random.random((SIDE, SIDE)), random.random(SIDE), random.random((SIDE, SIDE)) * 1e-9]
+    system = [random.random((SIDE, SIDE)), random.random((SIDE, SIDE)) * 1e-9]
     return [
         Example("sum", "vector_sum", sums.vector_sum[NUMBERS], [numbers, numbers.copy(), np.empty_like(numbers)]),
         Example("sum of matrices", "matrix_sum", sum2d.matrix_sum[ROWS, None],

@@ -10,18 +10,17 @@ import entrepot.kernel as dppy
 
 
 @dppy.kernel
-def multipliers(a, m, column):
+def multipliers(a, b, m, column):
     row = dppy.get_global_id(0) + column + 1
     m[row, column] = a[row, column] / a[column, column]
+    b[row] -= m[row, column] * b[column]
 
 
 @dppy.kernel
-def eliminate(a, b, m, column):
+def eliminate(a, m, column):
     row = dppy.get_global_id(0) + column + 1
     j = dppy.get_global_id(1) + column
     a[row, j] -= m[row, column] * a[column, j]
-    if j == column:
-        b[row] -= m[row, column] * b[column]
 
 
 def solve(device: ep.Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -29,8 +28,8 @@ def solve(device: ep.Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     matrix, right, m = on(device, a), on(device, b), ep.zeros((size, size), "float64", device=device)
     for column in range(size - 1):
         rows = size - 1 - column
-        multipliers[rows](matrix, m, column)
-        eliminate[(rows, size - column), None](matrix, right, m, column)
+        multipliers[rows](matrix, right, m, column)
+        eliminate[(rows, size - column), None](matrix, m, column)
     triangle, right = values(matrix), values(right)
     x = np.zeros(size)
     for row in reversed(range(size)):

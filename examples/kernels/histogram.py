@@ -16,12 +16,13 @@ EACH = 16
 @dppy.kernel
 def histogram(data, counts):
     own = dppy.get_local_id(0)
+    first = dppy.get_group_id(0) * GROUP * EACH + own
     group_counts = dppy.local.array(BINS, dppy.int32)
     if own < BINS:
         group_counts[own] = 0
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
     for k in range(EACH):
-        value = data[k * dppy.get_global_size(0) + dppy.get_global_id(0)]
+        value = data[first + k * GROUP]  # one run of memory for each group, in which neighbours read neighbours
         dppy.atomic.add(group_counts, int(value * BINS), 1)
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
     if own < BINS:

@@ -71,7 +71,8 @@ class Reduction:
     def _reduced(self, values: Array, queue: object) -> Array:
         is_cpu = values.device.device_type == "cpu"
         code = self._runs if is_cpu else self._strides
-        most = values.device.max_compute_units * (4 if is_cpu else 1024)
+        # On a CPU each thread takes its share by eighths, and several of them in step.
+        most = values.device.max_compute_units * (32 if is_cpu else 1024)
         while True:
             # Pieces that are worth a work-item; at the end it is one.
             items = min(most, max(values.size // 64, 1))

@@ -346,16 +346,11 @@ void HostEmitter::write_items(const ir::Function &kernel) {
     for (std::uint32_t i = 0; i < dimensions(); ++i)
         if (i > 0 || used.contains({"global_size", i}))
             out_.line("const long long global_size" + std::to_string(i) + " = range[" + std::to_string(1 + i) + "];");
-    Declarations::Variables local;
-    for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
-        if (!kernel.variables[i].parameter)
-            local.insert(i);
-    const std::string inner = "global_id" + std::to_string(dimensions() - 1);
-    if (dimensions() == 1) {
-        out_.open("for (long long global_id0 = range[10]; global_id0 < range[11]; ++global_id0)");
-        body_of_item(row, local, used_roots_);
-        return out_.close();
-    }
+    const std::string in_step = goes_in_step() ? unique("in_step") : "";
+    if (!in_step.empty())
+        out_.line("bool " + in_step + " = true;");
+    if (dimensions() == 1)
+        return write_innermost_items(kernel, in_step, "range[10]", "range[11]");
     const std::string fastest = "global_size" + std::to_string(dimensions() - 1);
     out_.open("for (long long item = range[10]; item < range[11];)");
     out_.line("const long long first = item % " + fastest + ", left = range[11] - item;");
@@ -366,10 +361,21 @@ void HostEmitter::write_items(const ir::Function &kernel) {
         out_.line("const long long global_id0 = item / (global_size1 * global_size2);");
         out_.line("const long long global_id1 = item / global_size2 % global_size1;");
     }
-    out_.open("for (long long " + inner + " = first; " + inner + " < last; ++" + inner + ")");
-    body_of_item(row, local, used_roots_);
-    out_.close();
+    write_innermost_items(kernel, in_step, "first", "last");
     out_.line("item += last - first;");
+    out_.close();
+}
+
+void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
+                                        const std::string &last) {
+    Declarations::Variables local;
+    for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
+        if (!kernel.variables[i].parameter)
+            local.insert(i);
+    const std::string inner = "global_id" + std::to_string(dimensions() - 1);
+    const std::string from = in_step.empty() ? first : write_in_step(in_step, inner, first, last);
+    out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + last + "; ++" + inner + ")");
+    body_of_item(row_of(kernel.body), local, used_roots_);
     out_.close();
 }
 

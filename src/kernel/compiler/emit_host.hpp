@@ -3,6 +3,7 @@
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/split.hpp"
 
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -50,6 +51,22 @@ private:
 
     // Loops without groups
     void write_items(const ir::Function &kernel);
+    void write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
+                               const std::string &last);
+    // Several work-items of such a loop in step: emit_host_in_step.cpp
+    struct Lanes;
+    bool goes_in_step() const;
+    std::string write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
+                              const std::string &last);
+    void open_lanes(const Lanes &given, bool asks_id, const char *by,
+                    std::initializer_list<const Declarations::Variables *> touched);
+    void write_part(const Lanes &given, const Row &row, const Declarations::Variables &touched);
+    bool asks_for(const std::string &inner, const Row &row) const;
+    void write_starts(const Lanes &given);
+    void write_extremes(const Lanes &given);
+    void write_round(const Lanes &given);
+    void write_common_rounds(const Lanes &given);
+    void write_rest(const Lanes &given);
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);

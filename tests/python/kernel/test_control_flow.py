@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import every_backend
+from kernel.backends import BACKENDS, every_backend
 
 pytestmark = pytest.mark.numpy
+
+HOST = next(each for each in BACKENDS if each.dialect == "c++")
 
 
 @dppy.kernel
@@ -249,3 +251,25 @@ def test_a_variables_type_can_be_stated(backend):
     x = np.array([0.1, 0.7], "f8")
     (out, _) = backend.run(stated, 2, None, np.zeros(2, "f8"), x)
     assert np.array_equal(out, x.astype("f4").astype("f8"))
+
+
+@dppy.kernel
+def sums_of_spans(sums, x, spans):
+    i = dppy.get_global_id(0)
+    start, stop = spans[i, 0], spans[i, 1]
+    total = dppy.float32(0)
+    for k in range(start, stop):
+        total += x[k]
+    sums[i] = total
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    ("rounds", "more"), [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)], ids=["none", "few", "alike", "one more each", "not alike"]
+)
+def test_each_sum_has_the_order_of_its_loop(rounds, more):
+    """On the host, also where several work-items loop in step; Intel's OpenCL may add up in another order."""
+    x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype("f4")  # another order is another sum
+    spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
+    sums, *_ = HOST.run(sums_of_spans, 11, None, np.full(11, -1, "f4"), x, spans)
+    assert sums.tolist() == [np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans]

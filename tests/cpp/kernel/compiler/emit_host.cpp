@@ -403,3 +403,132 @@ TEST_CASE("a loop whose step passes over the end of all numbers ends") {
     CHECK(turns(0, 10, -1) == 0);
     CHECK(turns(5, INT64_MIN, INT64_MIN) == 2);
 }
+
+namespace {
+
+// out[i] = the sum of x[k] for k from starts[i] to stops[i] by `step`, and of `i` once more behind the loop.
+Building sums(std::int64_t step, Dtype dtype = float32) {
+    Building build("sums");
+    const RootId out = build.array("out", dtype, false, true), x = build.array("x", dtype, true, false),
+                 starts = build.array("starts", int64, true, false), stops = build.array("stops", int64, true, false);
+    const VariableId i = build.variable("i", int64), total = build.variable("total", dtype), k = build.variable("k", int64);
+    build.add(Building::assign(i, id("global_id")));
+    build.add(Building::assign(total, number(0, dtype)));
+    build.add(
+        Building::loop(k, build.load(starts, build.read(i)), build.load(stops, build.read(i)), number(step),
+                       {Building::assign(total, operation(Op::add, dtype, {build.read(total), build.load(x, build.read(k))}))}));
+    build.add(Building::store(out, build.read(i),
+                              operation(Op::add, dtype, {build.read(total), operation(Op::convert, dtype, {build.read(i)})})));
+    return build;
+}
+
+bool goes_in_step(Building build, const Target &target = {}) {
+    return build.emitted(target).source.find("in_step") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("work-items whose loops add floats go in step, and add in the order of their loops") {
+    using Bounds = std::vector<std::pair<long long, long long>>;
+    const auto alike = [](long long rounds, long long more) {
+        Bounds bounds;
+        for (long long i = 0; i < 11; ++i)
+            bounds.emplace_back(i * 3, i * 3 + rounds + i * more);
+        return bounds;
+    };
+    Bounds backwards, one_other = alike(40, 0);
+    for (const auto &[start, stop] : alike(40, 1))
+        backwards.emplace_back(stop, start - 1);
+    one_other[6].second = one_other[6].first;  // in the second block: no round at all
+    std::vector<float> x(500);
+    for (std::size_t k = 0; k < x.size(); ++k)
+        x[k] = k % 7 == 0 ? 1e8f : 1.f / static_cast<float>(k);  // another order is another sum
+    for (const long long step : {1LL, 3LL, -1LL, -2LL}) {
+        const Loaded kernel(sums(step).emitted({}));
+        for (const Bounds &bounds : {alike(0, 0), alike(5, 0), alike(60, 0), alike(60, 1), alike(1, 40), one_other, backwards}) {
+            std::vector<long long> starts, stops;
+            std::vector<float> expected, out(bounds.size());
+            for (const auto &[start, stop] : bounds) {
+                starts.push_back(start);
+                stops.push_back(stop);
+                float total = 0;
+                for (long long k = start; step > 0 ? k < stop : k > stop; k += step)
+                    total += x[static_cast<std::size_t>(k)];
+                expected.push_back(total + static_cast<float>(expected.size()));
+            }
+            kernel.run(static_cast<long long>(bounds.size()), 0, {out.data(), x.data(), starts.data(), stops.data()});
+            CHECK(out == expected);
+        }
+    }
+}
+
+TEST_CASE("in more dimensions those of the last one go in step") {
+    Building build("sums");
+    const RootId out = build.array("out", float32, false, true);
+    const VariableId n = build.parameter("n", int64), total = build.variable("total", float32), k = build.variable("k", int64);
+    const auto place = operation(
+        Op::add, int64,
+        {operation(Op::multiply, int64,
+                   {operation(Op::add, int64, {operation(Op::multiply, int64, {id("global_id"), number(2)}), id("global_id", 1)}),
+                    number(9)}),
+         id("global_id", 2)});
+    build.add(Building::assign(total, number(0, float32)));
+    build.add(Building::loop(
+        k, number(0), build.read(n), number(1),
+        {Building::assign(total, operation(Op::add, float32, {build.read(total), operation(Op::convert, float32, {place})}))}));
+    build.add(Building::store(out, place, build.read(total)));
+    Target target;
+    target.dimensions = 3;
+    const Compiled compiled = build.emitted(target);
+    CHECK(compiled.source.find("in_step") != std::string::npos);
+    const Loaded kernel(compiled);
+    std::vector<float> found(3 * 2 * 9, -1.f);
+    long long rounds = 20;
+    kernel.run({3, 2, 9}, {1, 1, 1}, 1, 50, {found.data(), &rounds});
+    for (std::size_t at = 0; at < found.size(); ++at)
+        CHECK(found[at] == (at >= 1 && at < 50 ? 20.f * static_cast<float>(at) : -1.f));
+}
+
+TEST_CASE("what gains nothing in step does not go in it") {
+    CHECK(goes_in_step(sums(1)));
+    CHECK(goes_in_step(sums(1, float64)));
+    CHECK_FALSE(goes_in_step(sums(1, int64)));  // compilers add integers in any order
+    Target fast;
+    fast.fast_math = true;
+    CHECK_FALSE(goes_in_step(sums(1), fast));
+    for (const bool writes : {false, true}) {  // the sum is a function's, which does nothing else, or does
+        Building calls = sums(1);
+        Function added;
+        added.name = "added";
+        added.returns = scalar(float32);
+        added.parameter_count = 2;
+        for (std::uint32_t place = 0; place < 2; ++place)
+            added.variables.push_back({place == 0 ? "a" : "b", scalar(float32), {}, place});
+        Statement result = Building::leave();
+        result.expressions = {operation(Op::add, float32, calls.kernel().body[2].body[0].expressions[0].operands)};
+        for (std::uint32_t place = 0; place < 2; ++place) {
+            result.expressions[0].operands[place] = operation(Op::variable, float32, {});
+            result.expressions[0].operands[place].id = place;
+        }
+        if (writes)
+            added.body.push_back(Building::block(Act::fence, {}, {}));
+        added.body.push_back(result);
+        Expression &value = calls.kernel().body[2].body[0].expressions[0];
+        value.op = Op::call;
+        value.id = 0;
+        calls.module.functions.insert(calls.module.functions.begin(), added);
+        CHECK(goes_in_step(calls) == !writes);
+    }
+    Building leaves = sums(1);
+    leaves.kernel().body.insert(
+        leaves.kernel().body.begin() + 1,
+        Building::block(Act::if_, {operation(Op::less, boolean, {leaves.read(0), number(2)})}, {Building::leave()}));
+    CHECK_FALSE(goes_in_step(leaves));
+    Building is_short = sums(1);
+    is_short.kernel().body[2].expressions[0] = number(2);
+    is_short.kernel().body[2].expressions[1] = number(9);
+    CHECK_FALSE(goes_in_step(is_short));
+    Building writes = sums(1);
+    writes.kernel().body[2].body.push_back(Building::store(0, writes.read(0), number(1, float32)));
+    CHECK_FALSE(goes_in_step(writes));
+}
