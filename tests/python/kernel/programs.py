@@ -10,8 +10,11 @@ that atomics change knows one of them that may come in any order, and nobody loo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hypothesis import strategies as st
+
+Choice = TypeVar("Choice")
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f"}
@@ -53,11 +56,12 @@ class _Writer:
     counted: str = "int64"
     functions: dict[str, str] = field(default_factory=dict)  # text by name
     in_function: bool = False
+    neighbour: str = "lid"
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
-    def one_of(self, *choices: str) -> str:
+    def one_of(self, *choices: Choice) -> Choice:
         return self.draw(st.sampled_from(choices))
 
     def chance(self, of: int) -> bool:
@@ -70,7 +74,7 @@ class _Writer:
         if self.in_function:
             return self.one_of(*self.integers)
         array = self.one_of(*ARRAYS.values())
-        leaves = [f"{array}[i]", f"{array}[{self.place()}]", "i", "lid", "n", *self.integers]
+        leaves = [f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers]
         if self.shared_is_readable:
             leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
         if self.counts_are == "readable":
@@ -79,7 +83,7 @@ class _Writer:
 
     def place(self) -> str:
         """An index that is an element itself, from the front or from the end."""
-        at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', 'lid', '-1 - lid')}]"
+        at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
         if self.chance(3):
             at = f"{self.one_of(*ARRAYS.values())}[{at} % {ITEMS}]"
         return self.one_of(f"{at} % {ITEMS}", f"dppy.int64({at}) % {ITEMS} - {ITEMS}")
@@ -342,3 +346,47 @@ def programs(draw: st.DrawFn) -> str:
     functions = "\n".join(writer.functions.values())
     head = _HEAD.format(group=GROUP, cells=CELLS, counted=writer.counted, functions=functions)
     return head + "\n".join(writer.lines) + "\n"
+
+
+_HEAD_OF_SUMS = """\
+import entrepot.kernel as dppy
+
+@dppy.kernel
+def program(out, floats, cells, sums, a, b, c, d, e, f, x, y, n):
+    i = dppy.get_global_id(0)
+"""
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> str:
+    """A module with a kernel ``program`` without groups: one loop that changes floats, about as long in each work-item."""
+    writer = _Writer(draw, neighbour="i")
+    for _ in range(draw(st.integers(0, 3))):
+        writer.one_of(writer.assign_integer, writer.assign_real)()
+    totals = [f"total{j}" for j in range(draw(st.integers(1, 3)))]
+    for total in totals:
+        writer.line(f"{total} = {writer.quarters()}")
+        writer.floats.append(total)
+    start, rounds, step = writer.one_of("0", "i", "i * 3"), draw(st.integers(0, 60)), draw(st.sampled_from([1, 2, -1, -3]))
+    stop = f"{start} + {rounds * abs(step)}" + writer.one_of("", " + i", " + dppy.int64(b[i] % 7)")
+    writer.line(f"for k in range({f'{start}, {stop}' if step > 0 else f'{stop}, {start}'}, {step}):")
+    integers, floats = list(writer.integers), list(writer.floats)
+    writer.integers.append("k")
+    writer.indent += 1
+    if draw(st.booleans()):
+        writer.one_of(writer.assign_integer, writer.assign_real)()
+    for total in totals:
+        form = writer.one_of("add", "max", "if")
+        if form == "add":
+            writer.line(f"{total} = max(min({total} + {writer.quarters()}, 1000.0), -1000.0)")
+        elif form == "max":
+            writer.line(f"{total} = max({total}, {writer.quarters()})")
+        else:
+            writer.line(f"if {writer.condition(1)}:")
+            writer.line(f"    {total} = -{total}")
+    writer.indent -= 1
+    writer.integers, writer.floats = integers, floats
+    writer.assign_real()
+    writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
+    writer.line(f"floats[i] = {totals[0]} + {writer.one_of(*writer.floats)}")
+    return _HEAD_OF_SUMS + "\n".join(writer.lines) + "\n"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
 from kernel.backends import BACKENDS, Backend
-from kernel.programs import ARRAYS, CELLS, GROUP, ITEMS, programs
+from kernel.programs import ARRAYS, CELLS, GROUP, ITEMS, programs, sums
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -48,12 +48,13 @@ def _arguments() -> list:
     return [*changed, *arrays, floats.astype("f4"), floats[::-1].copy(), np.int64(5)]
 
 
-def _agree(backend: Backend, folder: Path, text: str) -> None:
+def _agree(backend: Backend, folder: Path, text: str, group: int | None = GROUP, launches: int = 1) -> None:
     note(text)
     program = _loaded(folder, text)
-    expected = SIMULATOR.run(program, ITEMS, GROUP, *_arguments())
-    found = backend.run(program, ITEMS, GROUP, *_arguments())
-    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+    expected = SIMULATOR.run(program, ITEMS, group, *_arguments())
+    for _ in range(launches):
+        found = backend.run(program, ITEMS, group, *_arguments())
+        assert [each.tolist() for each in found] == [each.tolist() for each in expected]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,13 @@ def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
 def test_in_sycl_too(tmp_path, text):
     """A few: its compiler takes seconds for each."""
     _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
+
+
+@settings(max_examples=EXAMPLES or 10, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=sums())
+def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
+    """On the host; a launch that is known to be quick is run by one thread, which has work-items enough for it."""
+    _agree(next(each for each in BACKENDS if each.dialect == "c++"), tmp_path, text, group=None, launches=3)
 
 
 @settings(max_examples=EXAMPLES or 100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
