@@ -155,9 +155,9 @@ format: $(call group,lint)
 
 sanitize: sanitize-address sanitize-python sanitize-thread
 
-# The peers, beside something that needs none of them: .ci/run installs them while the thread sanitizer's tests are compiled.
+# What all jobs install, beside something that needs none of it: .ci/run compiles the thread sanitizer's tests meanwhile.
 .PHONY: packages
-packages: $(call group,test $(peers))
+packages: $(call group,build test lint docs bindings $(peers))
 
 sanitize-address: $(call group,test $(peers))
 

@@ -14,7 +14,9 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 # A target of its own, so that other people's headers (nanobind, SYCL) are not held to our warnings.
 add_library(entrepot_warnings INTERFACE)
-target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+# -Wshadow looks at one file at a time (cmake/together.cmake).
+target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
+                                                   -Wnon-virtual-dtor -Woverloaded-virtual
                                                    $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)
 # GCC 12 takes the empty side of a std::optional for an uninitialised one, and finds that `"text" + string` copies bytes onto
 # themselves; what is really so, the sanitizers find.

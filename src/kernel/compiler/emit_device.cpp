@@ -4,6 +4,7 @@
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace entrepot::kernel {
 
@@ -34,6 +35,49 @@ constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> stat
 
 )";
 
+// The headers of what the text names. The whole of SYCL takes the run-time compiler more than two seconds, these a third of one;
+// a runtime that keeps them elsewhere is given the whole.
+std::string sycl_headers(std::string_view text) {
+    struct Row {
+        std::string_view name, header;
+    };
+    // The first row whose name this one begins with. What no row stands for is a function of mathematics.
+    static constexpr Row rows[] = {
+        {"sycl::ext::oneapi::experimental::nd_range_kernel", "ext/oneapi/free_function_kernel_properties.hpp"},
+        {"sycl::ext::oneapi::experimental::printf", "ext/oneapi/experimental/builtins.hpp"},
+        {"sycl::ext::oneapi::experimental::work_group_memory", "ext/oneapi/experimental/work_group_memory.hpp"},
+        {"sycl::ext::oneapi::experimental::work_group_static", "ext/oneapi/work_group_static.hpp"},
+        {"sycl::ext::oneapi::this_work_item", "ext/oneapi/free_function_queries.hpp"},
+        {"sycl::access", "access/access.hpp"},
+        {"sycl::atomic_fence", "atomic_fence.hpp"},
+        {"sycl::atomic_ref", "atomic_ref.hpp"},
+        {"sycl::bit_", "functional.hpp"},
+        {"sycl::group_barrier", "group_barrier.hpp"},
+        {"sycl::half", "half_type.hpp"},
+        {"sycl::id", "id.hpp"},
+        {"sycl::maximum", "functional.hpp"},
+        {"sycl::memory_", "memory_enums.hpp"},
+        {"sycl::minimum", "functional.hpp"},
+        {"sycl::multiplies", "functional.hpp"},
+        {"sycl::plus", "functional.hpp"}};
+    std::set<std::string_view> headers;
+    constexpr std::string_view begin = "sycl::";
+    for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + begin.size())) {
+        const std::string_view rest = text.substr(at);
+        const auto *const row = std::ranges::find_if(rows, [&](const Row &each) { return rest.starts_with(each.name); });
+        const std::string_view name = rest.substr(0, rest.find_first_of("<("));
+        headers.insert(row != std::end(rows)             ? row->header
+                       : name.find("group") != name.npos ? "group_algorithm.hpp"
+                                                         : "builtins.hpp");
+    }
+    std::string found, included;
+    for (const std::string_view header : headers) {
+        found += (found.empty() ? "#if __has_include(<sycl/" : " && __has_include(<sycl/") + std::string(header) + ">)";
+        included += "#include <sycl/" + std::string(header) + ">\n";
+    }
+    return found + "\n" + included + "#else\n#include <sycl/sycl.hpp>\n#endif\n\n";
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- the program
@@ -52,7 +96,7 @@ std::string DeviceEmitter::prologue() {
         return text.empty() ? text : text + "\n";
     }
     case Dialect::sycl:
-        return "#include <sycl/sycl.hpp>\n\n";
+        return sycl_headers(helpers_ + out_.text());
     case Dialect::cuda:
         return (helpers_ + out_.text()).find(bit_cast) == std::string::npos ? text : bit_cast_of_cuda;
     default:

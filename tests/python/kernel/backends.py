@@ -79,7 +79,7 @@ def _params(backends: list[Backend]) -> list[object]:
     return [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in backends]
 
 
-#: SYCL's own compiler takes seconds for each kernel: ENTREPOT_SYCL_SOURCE=1 for every test, else those of every_dialect only.
+#: SYCL's own compiler takes up to a second a kernel: ENTREPOT_SYCL_SOURCE=1 for every test, else those of every_dialect only.
 _QUICK = [each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")]
 
 #: Every backend, as parameters with their markers.

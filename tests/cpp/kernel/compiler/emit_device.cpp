@@ -41,6 +41,19 @@ TEST_CASE("dimensions are counted from where the dialect counts them") {
     CHECK(has(source(Dialect::sycl), "nd_range_kernel<2>"));
 }
 
+TEST_CASE("SYCL source includes the headers of what it names") {
+    Building build = copying(true);
+    const Compiled copies = build.emitted(target_of(Dialect::sycl));
+    CHECK(copies.source.starts_with("#if __has_include(<sycl/ext/oneapi/free_function_kernel_properties.hpp>) && "
+                                    "__has_include(<sycl/ext/oneapi/free_function_queries.hpp>)\n"
+                                    "#include <sycl/ext/oneapi/free_function_kernel_properties.hpp>\n"
+                                    "#include <sycl/ext/oneapi/free_function_queries.hpp>\n"
+                                    "#else\n#include <sycl/sycl.hpp>\n#endif\n\n"));
+    CHECK(!has(copies, "#include <sycl/group_barrier.hpp>"));
+    build.add(build.barrier());
+    CHECK(has(build.emitted(target_of(Dialect::sycl)), "#include <sycl/group_barrier.hpp>"));
+}
+
 TEST_CASE("what is only read is const, and only what overlaps nothing is restrict") {
     CHECK(has(copying(true).emitted(target_of(Dialect::cuda)), "float *__restrict__ to, const float *__restrict__ from"));
     CHECK(has(copying(false).emitted(target_of(Dialect::cuda)), "float *to, const float *from"));
