@@ -71,11 +71,12 @@ class Reduction:
     def _reduced(self, values: Array, queue: object) -> Array:
         is_cpu = values.device.device_type == "cpu"
         code = self._runs if is_cpu else self._strides
-        # On a CPU each thread takes its share by eighths, and several of them in step.
-        most = values.device.max_compute_units * (32 if is_cpu else 1024)
+        # A thread of the host takes its share by eighths, and four work-items of it in step.
+        of_each = 8 * 4 if values.device.backend == "host" else 4 if is_cpu else 1024
+        most = values.device.max_compute_units * of_each
         while True:
             # Pieces that are worth a work-item; at the end it is one.
-            items = min(most, max(values.size // 64, 1))
+            items = 1 if is_cpu and values.size <= most else min(most, max(values.size // 64, 1))
             made = empty(items, values.dtype, queue=queue or values.queue)
             code[items](values, made, queue=queue)
             if items == 1:

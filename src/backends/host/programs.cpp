@@ -429,10 +429,10 @@ public:
     std::uint64_t groups() const noexcept { return geometry_.groups(); }
     bool is_quick() const noexcept { return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns; }
     // Groups that a thread takes at a time: several shares for each thread, so that uneven ones even out; whole cache lines of
-    // any item where a group is one work-item and there are many.
+    // any item where a group is one work-item and there are many, and fours of those that may go in step.
     std::uint64_t share() const noexcept {
         const std::uint64_t even = groups() / (std::uint64_t{processors()} * 8);
-        return even >= 64 ? even / 64 * 64 : std::max<std::uint64_t>(even, 1);
+        return even >= 64 ? even / 64 * 64 : even >= 4 ? even / 4 * 4 : std::max<std::uint64_t>(even, 1);
     }
 
     void operator()(std::uint64_t first, std::uint64_t last) const {

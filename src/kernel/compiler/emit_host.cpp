@@ -131,7 +131,8 @@ std::string HostEmitter::prologue() { return module_.prints ? "extern \"C\" int 
 
 // Integers wrap; no floating-point traps, so that conditions can become masks.
 std::string HostEmitter::options() const {
-    return std::string("-fwrapv -fno-trapping-math") +
+    // (Of the two texts that a kernel in step has, GCC would contract other products than of the other.)
+    return std::string("-fwrapv -fno-trapping-math") + (goes_in_step() ? " -ffp-contract=off" : "") +
            (target_.fast_math ? " -fno-signed-zeros -fassociative-math -freciprocal-math" : "");
 }
 

@@ -155,11 +155,13 @@ std::optional<InStep> in_step(const ir::Module &module) {
 // What the text calls things, and where each lane keeps its variables.
 struct HostEmitter::Lanes {
     InStep parts;
-    std::string inner, block, lane, starts, rounds, fewest, most, round, step;
+    std::string inner, block, lane, starts, rounds, fewest, most, round;
+    std::string steps;  // empty where the step is known
     std::map<ir::VariableId, std::string> kept;
 
     const ir::Statement &loop() const { return *parts.loop; }
     std::string own(const std::string &array) const { return array + "[" + lane + "]"; }
+    std::string step() const { return steps.empty() ? std::to_string(*known(loop().expressions[2])) : own(steps); }
 };
 
 bool HostEmitter::goes_in_step() const {
@@ -182,7 +184,8 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
                 unique("round"),
                 "",
                 {}};
-    given.step = text(given.loop().expressions[2], binds_unary);
+    if (known(given.loop().expressions[2]) == nullptr)
+        given.steps = unique("steps");
     for (const ir::VariableId id : given.parts.kept)
         given.kept[id] = unique(variables_[id] + "_lanes");
 
@@ -192,7 +195,9 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
               ")");
     for (const auto &[id, array] : given.kept)
         out_.line(value_type(function_->variables[id].type.dtype) + " " + array + "[" + width + "] = {};");
-    out_.line("long long " + given.starts + "[" + width + "], " + given.rounds + "[" + width + "];");
+    for (const std::string &array : {given.starts, given.rounds, given.steps})
+        if (!array.empty())
+            out_.line("long long " + array + "[" + width + "];");
     write_starts(given);
     write_extremes(given);
     out_.line(flag + " = " + given.fewest + " >= " + std::to_string(fewest_rounds) + " && " + given.most + " - " + given.fewest +
@@ -235,8 +240,10 @@ void HostEmitter::write_starts(const Lanes &given) {
                {&given.parts.touched_before});
     write_part(given, given.parts.before, given.parts.touched_before);
     out_.line(given.own(given.starts) + " = " + text(head.expressions[0]) + ";");
+    if (!given.steps.empty())
+        out_.line(given.own(given.steps) + " = " + text(head.expressions[2]) + ";");
     out_.line(given.own(given.rounds) + " = " + helper("range_length", dtypes::int64) + "(" + given.own(given.starts) + ", " +
-              text(head.expressions[1]) + ", " + given.step + ");");
+              text(head.expressions[1]) + ", " + given.step() + ");");
     out_.close();
 }
 
@@ -252,7 +259,7 @@ void HostEmitter::write_extremes(const Lanes &given) {
 void HostEmitter::write_round(const Lanes &given) {
     if (given.parts.touched_in_round.contains(given.loop().id))
         out_.line("const long long " + variables_[given.loop().id] + " = " + given.own(given.starts) + " + " + given.round +
-                  (given.step == "1" ? "" : " * " + given.step) + ";");
+                  (given.step() == "1" ? "" : " * " + given.step()) + ";");
     write_part(given, given.parts.round, given.parts.touched_in_round);
 }
 

@@ -271,5 +271,58 @@ def test_each_sum_has_the_order_of_its_loop(rounds, more):
     """On the host, also where several work-items loop in step; Intel's OpenCL may add up in another order."""
     x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype("f4")  # another order is another sum
     spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
-    sums, *_ = HOST.run(sums_of_spans, 11, None, np.full(11, -1, "f4"), x, spans)
-    assert sums.tolist() == [np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans]
+    for _ in range(2):  # shared out one by one, and then all in one call, as they are known to be quick
+        sums, *_ = HOST.run(sums_of_spans, 11, None, np.full(11, -1, "f4"), x, spans)
+        assert sums.tolist() == [np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans]
+
+
+@dppy.kernel
+def sums_of_strides(sums, x):
+    i = dppy.get_global_id(0)
+    stride = dppy.get_global_size(0)
+    total = dppy.float32(0)
+    for k in range(i, len(x), stride):
+        total += x[k]
+    sums[i] = total
+
+
+@dppy.kernel
+def sums_of_a_step_that_grows(sums, x, steps):
+    i = dppy.get_global_id(0)
+    step = max(steps[i], 1)
+    total = dppy.float32(0)
+    for k in range(0, 400, step):
+        total += x[k]
+        step = step + 1
+    sums[i] = total + step
+
+
+@every_backend
+def test_a_step_is_looked_at_once(backend):
+    x = np.arange(400, dtype="f4")
+    for _ in range(2):
+        sums, _ = backend.run(sums_of_strides, 11, None, np.zeros(11, "f4"), x)
+        assert sums.tolist() == [x[i::11].sum() for i in range(11)]
+        steps = np.array([1, 2, 3, 7] * 2 + [0, 1, 5])
+        sums, *_ = backend.run(sums_of_a_step_that_grows, 11, None, np.zeros(11, "f4"), x, steps)
+        steps = np.maximum(steps, 1)
+        assert sums.tolist() == [x[::step].sum() + step + len(x[::step]) for step in steps]
+
+
+@dppy.kernel
+def products(sums, x, y):
+    i = dppy.get_global_id(0)
+    total = dppy.float32(0)
+    for k in range(x.shape[1]):
+        total += x[i, k] * y[k]
+    sums[i] = total
+
+
+@pytest.mark.host
+def test_a_work_item_has_one_result_among_others_and_alone():
+    """Products that one text contracts with their sums, and another one not, differ in the last bits of some rows."""
+    numbers = np.random.default_rng(1)
+    x, y = numbers.random((200, 333), "f4"), numbers.random(333, "f4")
+    alone = [HOST.run(products, 1, None, np.zeros(1, "f4"), x[i : i + 1], y)[0][0] for i in range(len(x))]
+    for _ in range(2):
+        assert HOST.run(products, len(x), None, np.zeros(len(x), "f4"), x, y)[0].tolist() == alone
