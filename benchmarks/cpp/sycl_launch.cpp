@@ -31,8 +31,8 @@ __attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *q
 }
 
 // Of the event, numbered as in benchmarks/runtime.py. Whoever waits for the kernel's own waits, with Intel's CPU driver (2026.2),
-// for later work as well, which nobody does who waits for an event of ours; a barrier's is the one of the runtime's that is so.
-enum class Use { drop, keep, wait };
+// for later work as well, which nobody does who waits for an event of ours; `mark` takes a barrier's, which is so, too.
+enum class Use { drop, keep, wait, mark };
 
 // Nanoseconds that each of `calls` launches of 64 work-items takes. The kernel's parameters are `count` arrays, and behind them
 // an int where there is a `value`.
@@ -51,9 +51,13 @@ __attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue,
         if (use == Use::drop)
             queue->submit(command);
         else if (use == Use::keep)
-            queue->submit(command), kept = queue->ext_oneapi_submit_barrier();
-        else
+            kept = queue->submit(command);
+        else if (use == Use::wait)
             queue->submit(command).wait();
+        else {
+            queue->submit(command);
+            kept = queue->ext_oneapi_submit_barrier();
+        }
     }
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
     queue->wait();

@@ -85,7 +85,7 @@ public:
     Arguments(const Arguments &) = delete;
     Arguments &operator=(const Arguments &) = delete;
 
-    std::span<const LaunchArgument> given() const { return {given_.data(), given_.size()}; }
+    std::span<const LaunchArgument> given() const { return given_; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {

@@ -63,7 +63,7 @@ void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std
         if (const auto *array = std::get_if<const Array *>(&arguments[i]))
             uses.add(*array, access_of(**array), i);
     }
-    launch(kernel, queue, range, {given.data(), given.size()}, {uses.data(), uses.size()}, cooperation);
+    launch(kernel, queue, range, given, uses, cooperation);
 }
 
 }  // namespace entrepot

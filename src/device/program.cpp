@@ -63,8 +63,8 @@ const ep_sink sink_into(std::string &log) {
             [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
 }
 
-// False where there are 2**64 or more.
-bool count(const std::uint64_t (&extents)[3], std::uint32_t ndim, std::uint64_t &items) noexcept {
+// Of a range; false where there are 2**64 or more. (An optional is returned through memory, and read again before it is there.)
+[[nodiscard]] bool count_items(const std::uint64_t (&extents)[3], std::uint32_t ndim, std::uint64_t &items) noexcept {
     items = 0;
     if (std::find(extents, extents + ndim, 0u) != extents + ndim)
         return true;
@@ -83,8 +83,8 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
 }
 
 void check_group(const Kernel &kernel, const ep_range &range) {
-    std::uint64_t items;
-    const bool is_countable = count(range.local, range.ndim, items);
+    std::uint64_t items = 0;
+    const bool is_countable = count_items(range.local, range.ndim, items);
     if (is_countable && items == 0) {
         if (std::ranges::any_of(range.local, [](std::uint64_t extent) { return extent != 0; }))
             throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
@@ -186,8 +186,8 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
                     queue.context(), ": build the program for the queue's context");
     check_group(*this, range);
     check_arguments(*this, arguments);
-    std::uint64_t items;
-    if (!count(range.global, range.ndim, items))
+    std::uint64_t items = 0;
+    if (!count_items(range.global, range.ndim, items))
         throw Error(ErrorKind::kernel, "kernel '", name(), "': a range of ", text_of(range.global, range.ndim),
                     " has 2**64 work-items or more");
     if (items == 0)

@@ -1,9 +1,9 @@
-// Few: elements whose number the caller knows beforehand, without an allocation where they are few.
+// Few: a vector whose greatest size is known when it is made, without an allocation up to a number of elements.
 #pragma once
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -11,14 +11,19 @@ namespace entrepot {
 
 // Up to `most` elements are added, in place; `N` of them lie in the object itself.
 template <class T, std::size_t N> class Few {
-    static_assert(std::is_trivially_destructible_v<T>);
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
 public:
-    explicit Few(std::size_t most) : many_(most > N ? new std::byte[most * sizeof(T)] : nullptr) {}
+    explicit Few(std::size_t most) : many_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
     Few(const Few &) = delete;
     Few &operator=(const Few &) = delete;
 
-    template <class... Parts> T &add(Parts &&...parts) { return *new (data() + size_++) T{std::forward<Parts>(parts)...}; }
+    template <class... Parts> T &add(Parts &&...parts) {
+        assert(size_ < most_);
+        T &added = *new (data() + size_) T{std::forward<Parts>(parts)...};
+        ++size_;
+        return added;
+    }
 
     T *data() noexcept { return reinterpret_cast<T *>(many_ ? many_.get() : few_); }
     const T *data() const noexcept { return reinterpret_cast<const T *>(many_ ? many_.get() : few_); }
@@ -32,7 +37,7 @@ public:
 
 private:
     std::unique_ptr<std::byte[]> many_;
-    std::size_t size_ = 0;
+    std::size_t most_, size_ = 0;
     alignas(T) std::byte few_[N * sizeof(T)];
 };
 

@@ -9,6 +9,7 @@
 #include "../owner.hpp"
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -88,7 +89,7 @@ AdapterRow single_row(const adapters::ElementType &element) {
 
 // A base stands before what is derived from it.
 const std::array<AdapterRow, adapter_type_count> rows{{
-    {"entrepot.adapters.Pointer", nullptr, fill_pointer, nullptr, pointer_methods, pointer_attributes,
+    {kept(module_name + std::string("Pointer")), nullptr, fill_pointer, nullptr, pointer_methods, pointer_attributes,
      Parameters<1>("Pointer", 1, 0, {"pyobj"}), pointer_doc},
     row("CStr", "Pointer", fill_c_string, nullptr, c_string_methods, nullptr, c_string_doc),
     row("DeviceArray", "Pointer", fill_device_array, nullptr, device_array_methods, device_array_attributes, device_array_doc),
@@ -324,6 +325,7 @@ Reference made(PyTypeObject *type, PyObject *source) {
 }
 
 bool init_adapter_types(PyObject *module) {
+    assert(rows[2].fill == fill_device_array);  // and none is derived from it: is_device_array
     fill_slots();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         describe(adapter_types[i], rows[i]);

@@ -159,7 +159,7 @@ CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syn
     const Signature *const signature = chosen(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)
         add(given[i], signature ? &(*signature)[i] : nullptr);
-    kernel::find_overlaps({all_.data(), all_.size()});
+    kernel::find_overlaps(all_);
 }
 
 void CallArguments::add_array(const Array &array) {

@@ -46,7 +46,7 @@ public:
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
 
-    std::span<const kernel::Argument> all() const noexcept { return {all_.data(), all_.size()}; }
+    std::span<const kernel::Argument> all() const noexcept { return all_; }
     // Whether the caller may look at memory of an argument without asking us whether it is done.
     bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
 

@@ -260,8 +260,8 @@ private:
 
 // Everything that we submit behaves as if its queue were in order. Queues that are not (dpctl's default, for one) get a
 // barrier before, so that the work follows what is there already, and one after, so that what others submit later follows it.
-// Fills are submitted without an event, which costs twice what they do. A kernel's goes at once, for without one the runtime
-// (2026.2) takes 0.7 µs longer; waiting for it would take twice as long as waiting for the queue.
+// Fills are submitted without an event, which costs twice what they do. A kernel's is dropped at once, for without one the
+// runtime (2026.2) takes 0.7 µs longer; waiting for it would take twice as long as waiting for the queue.
 //
 // The runtime's OpenCL adapter (2026.2) keeps the last event of a queue without a lock of its own: of two threads that submit
 // to an out-of-order queue, or one that submits and one that asks whether the queue is empty, one may meet an event that the

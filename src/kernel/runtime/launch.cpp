@@ -124,8 +124,8 @@ public:
                 uses_.add(arguments[i].array, made.accesses[i], i);
     }
 
-    std::span<const ep_argument> given() const noexcept { return {given_.data(), given_.size()}; }
-    std::span<const ArrayUse> uses() const noexcept { return {uses_.data(), uses_.size()}; }
+    std::span<const ep_argument> given() const noexcept { return given_; }
+    std::span<const ArrayUse> uses() const noexcept { return uses_; }
 
 private:
     static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
