@@ -3,7 +3,7 @@
 Each side has a queue of its own, and then both have one: what others submit to as well, we can neither remember nor mark late, so
 there each launch records its event at once. An event of ours is done when its launch is, whatever was submitted since; with
 Intel's CPU driver, whoever waits for the kernel's own waits for all later work as well. So where ours is recorded there are two
-rows: against the runtime's own event, which asks for nothing, and against a barrier's behind the kernel, which is as good as ours.
+rows: against the runtime's own event, which asks for nothing, and against a barrier's behind the kernel, as good as ours.
 """
 
 from __future__ import annotations
