@@ -12,7 +12,7 @@ import pytest
 
 import cuda_kernels
 import entrepot as ep
-from interop.pairs import LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
+from interop.pairs import COPIES, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
 from places import CUDA, Place
 
 cupy = pytest.importorskip("cupy")
@@ -78,11 +78,9 @@ NO_FLAG = "CuPy has no read-only arrays: what it makes of one may be written"
 WAITS = Cannot("CuPy waits on the host for the stream of CAI", AssertionError)
 NO_FLOAT8 = {"dtype float8_e4m3fn": Cannot("CuPy has no float8", (TypeError, ValueError, BufferError, RuntimeError))}
 NO_BFLOAT16 = {
-    "dtype bfloat16": Cannot(
-        "CAI has no word for bfloat16; CuPy copies what the host can read, by the buffer protocol",
-        (TypeError, ValueError, BufferError, ep.ExchangeError, AssertionError),
-    )
+    "dtype bfloat16": Cannot("CAI has no word for bfloat16", (TypeError, ValueError, BufferError, ep.ExchangeError)),
 }
+COPIES_BFLOAT16 = {"dtype bfloat16": Cannot("CuPy copies by the buffer protocol what CAI has no word for", COPIES)}
 UNSIGNED = {"negative strides": Cannot("CuPy's capsules say negative strides as unsigned numbers", ep.ExchangeError)}
 
 
@@ -138,15 +136,18 @@ def ways(peer: CuPy) -> list[Way]:
             more_dtypes=MORE_DTYPES,
             at_once=True,
         ),
-        Out(
-            f"cupy.asarray(a), {name}",
-            peer,
-            there(cupy.asarray),
-            ON_DEVICE,
-            NUMPY_DTYPES,
-            cannot_take | {"at once": WAITS} | NO_BFLOAT16,
-            more_dtypes=MORE_DTYPES,
-            at_once=True,
+        *(
+            Out(
+                f"cupy.asarray(a), {name}",
+                peer,
+                there(cupy.asarray),
+                [place],
+                NUMPY_DTYPES,
+                cannot_take | {"at once": WAITS} | (COPIES_BFLOAT16 if place.host_accessible else NO_BFLOAT16),
+                more_dtypes=MORE_DTYPES,
+                at_once=True,
+            )
+            for place in ON_DEVICE
         ),
     ]
 
