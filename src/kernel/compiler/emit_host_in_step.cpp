@@ -215,10 +215,12 @@ void HostEmitter::open_lanes(const Lanes &given, bool asks_id, const char *by,
     out_.open("for (int " + given.lane + " = 0; " + given.lane + " < " + std::to_string(lanes) + "; ++" + given.lane + ")");
     if (asks_id)
         out_.line("const long long " + given.inner + " = " + given.block + " + " + given.lane + ";");
-    for (const auto &[id, array] : given.kept)
-        if (std::ranges::any_of(touched, [&](const Variables *each) { return each->contains(id); }))
+    for (const auto &[id, array] : given.kept) {
+        const auto has = [kept = id](const Variables *each) { return each->contains(kept); };
+        if (std::ranges::any_of(touched, has))
             out_.line(value_type(function_->variables[id].type.dtype) + " " + by + variables_[id] + " = " + given.own(array) +
                       ";");
+    }
 }
 
 void HostEmitter::write_part(const Lanes &given, const Row &row, const Declarations::Variables &touched) {
