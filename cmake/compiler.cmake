@@ -14,8 +14,11 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 # A target of its own, so that other people's headers (nanobind, SYCL) are not held to our warnings.
 add_library(entrepot_warnings INTERFACE)
-# -Wshadow looks at one file at a time (cmake/together.cmake).
-target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
+# Of files that are compiled as one (cmake/together.cmake) -Wshadow would compare a file's local names with the unnamed namespaces
+# of the others; GCC can leave these out.
+set(together $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
+target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${together}>:-Wshadow>
+                                                   $<$<AND:${together},$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wshadow=local>
                                                    -Wnon-virtual-dtor -Woverloaded-virtual
                                                    $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)
 # GCC 12 takes the empty side of a std::optional for an uninitialised one, and finds that `"text" + string` copies bytes onto

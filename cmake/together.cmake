@@ -1,12 +1,13 @@
 # What the sanitizers' trees spend on a file of ours is the standard library's: its headers, and its templates instrumented for
-# each file anew. With ENTREPOT_TOGETHER the files of a folder are therefore compiled as one.
+# each file anew. With ENTREPOT_TOGETHER the files of a folder are therefore compiled as one: those of every target (ON), or of the
+# targets that it names.
 #
 #     entrepot_compile_together(<target> [ALONE <file>...])
 #
 # after all sources of the target are known. ALONE are those in whose unnamed namespaces something is called as in another file of
 # their folder, by their paths from the folder of the calling CMakeLists.txt; so is what somebody else has written.
 function(entrepot_compile_together target)
-    if(NOT ENTREPOT_TOGETHER)
+    if(NOT ENTREPOT_TOGETHER STREQUAL "ON" AND NOT target IN_LIST ENTREPOT_TOGETHER)
         return()
     endif()
     cmake_parse_arguments(PARSE_ARGV 1 given "" "" ALONE)

@@ -69,7 +69,8 @@ def cupy(numbers: memory.statistics) -> Iterator[Any]:
     import cupy
 
     allocators.use_in_cupy()
-    yield cupy
+    with cupy.cuda.Device(0):  # PyTorch may have left another current, if the first one's context was not there yet
+        yield cupy
     cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)
     gc.collect()
 
