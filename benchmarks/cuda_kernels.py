@@ -548,8 +548,8 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
         return calls_of("call()", {"call": call}), nothing
 
     sides: dict[str, Side] = {
-        "ours": (calls_of("launch(*arrays)", {"launch": launch, "arrays": arrays}), nothing),
-        "shared queue": (calls_of("launch(*arrays)", {"launch": launch, "arrays": shared}), nothing),
+        "ours": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", arrays, strict=True))}), nothing),
+        "shared queue": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", shared, strict=True))}), nothing),
     }
     work = Work("", launch, arrays, 3, 16, 16, [16])
     with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:

@@ -341,6 +341,28 @@ entrepot._core.Queue.wait_for$:
     def wait_for(self, other: object, /) -> None:
         \doc
 
+entrepot._core.Event$:
+    @final
+    class Event:
+        """
+        A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:
+        ``event = kernel[1024](array)``, then ``event.wait()``.
+        """
+
+        def wait(self) -> None:
+            """
+            Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
+            """
+        @property
+        def done(self) -> bool:
+            """
+            Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+            """
+        def seconds_until(self, later: Event) -> float:
+            """
+            Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one backend.
+            """
+
 entrepot._core.Launcher$:
     @final
     class Launcher:

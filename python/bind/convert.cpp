@@ -1,6 +1,7 @@
 #include "convert.hpp"
 
 #include "bound.hpp"
+#include "event.hpp"
 #include "exchange/foreign_error.hpp"
 #include "exchange/interface_dict.hpp"
 #include "exchange/protocol.hpp"
@@ -276,7 +277,7 @@ Context context_from(PyObject *object) {
 }
 
 Event event_from(PyObject *object) {
-    if (const Event *event = ours<Event>(object))
+    if (const Event *const event = event_of(object))
         return *event;
     if (void *const native = dpctl_event(object))
         return Event::from_native(sycl(), native);

@@ -6,6 +6,7 @@
 #include "bound.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
+#include "event.hpp"
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
 #include "init.hpp"
@@ -30,8 +31,8 @@ namespace entrepot::python {
 namespace {
 
 // Owners of memory that the work used are let go here, where a caller who has waited expects it.
-template <class T> void wait_and_release(const T &object) {
-    without_gil([&] { object.wait(); });
+void wait(const Queue &queue) {
+    without_gil([&] { queue.wait(); });
     release_finished();
 }
 
@@ -301,8 +302,8 @@ Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
     return queue_from(object.ptr());
 }
 
-Event record(const Queue &queue) {
-    return without_gil([&] { return queue.record(); });
+nb::object record(const Queue &queue) {
+    return nb::steal(wrap_event(without_gil([&] { return queue.record(); })));
 }
 
 void wait_for(const Queue &queue, PyObject *other) {
@@ -386,10 +387,10 @@ void bind_queue(nb::module_ &m) {
         .def(
             "__exit__", [](const Queue &self, nb::args) { registry::pop_current(self); },
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
-        .def("wait", &wait_and_release<Queue>,
+        .def("wait", &wait,
              "Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.")
         .def(
-            "record", &record,
+            "record", &record, nb::sig("def record(self) -> Event"),
             "An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,\n"
             "and in a process that was forked from one that used the device.")
         .def_prop_ro(
@@ -426,27 +427,6 @@ void bind_queue(nb::module_ &m) {
              "backends' "
              "queues.");
     nb::setattr(nb::type<Queue>(), "wait_for", method_of(nb::type<Queue>(), wait_for_method));
-}
-
-// ----------------------------------------------------------------- events
-
-void bind_event(nb::module_ &m) {
-    nb::class_<Event>(m, "Event", nb::is_weak_referenceable(), nb::pooled(),
-                      "A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:\n"
-                      "``event = kernel[1024](array)``, then ``event.wait()``.")
-        .def("__repr__",
-             [](const Event &self) {
-                 const char *const state = self.capture() != 0 ? "captured>" : self.is_done() ? "done>" : "pending>";
-                 return std::string("<entrepot.Event, ") + state;
-             })
-        .def("wait", &wait_and_release<Event>,
-             "Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into "
-             "a graph.")
-        .def_prop_ro("done", &Event::is_done,
-                     "Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.")
-        .def("seconds_until", &Event::seconds_until, "later"_a,
-             "Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one "
-             "backend.");
 }
 
 // --------------------------------------------------------------- programs
@@ -577,7 +557,8 @@ void tell_where_runtimes_lie() {
 void init_device(nb::module_ &m) {
     bind_device(m);
     bind_context(m);
-    bind_event(m);
+    if (!init_event_type(m.ptr()))
+        nb::raise_python_error();
     bind_queue(m);
     bind_program(m);
     bind_kernel(m);

@@ -4,6 +4,7 @@
 #include "device.hpp"
 #include "dtype.hpp"
 #include "errors.hpp"
+#include "event.hpp"
 #include "exchange/routes.hpp"
 #include "gil.hpp"
 #include "guarded.hpp"
@@ -180,7 +181,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
 PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        return moved_into_object(submit(launcher_of(self), {args, count}, kwnames));
+        return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
     });
 }
 

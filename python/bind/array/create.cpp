@@ -2,10 +2,10 @@
 #include "create.hpp"
 
 #include "../allocate.hpp"
-#include "../bound.hpp"
 #include "../convert.hpp"
 #include "../dtype.hpp"
 #include "../errors.hpp"
+#include "../event.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
@@ -104,7 +104,7 @@ PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
         const Array to = import_operand(array);
         const Scalar item = scalar_from(value, to.dtype());
         const Queue where = queue_or_none(queue);
-        return moved_into_object(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
+        return wrap_event(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
     });
 }
 
@@ -115,7 +115,7 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
         const auto [to, from, queue] = of_copy.read(args, nargs, kwnames);
         const Array destination = import_operand(to), source = import_operand(from);
         const Queue where = queue_or_none(queue);
-        return moved_into_object(without_gil([&] { return copy(destination, source, where).event(); }));
+        return wrap_event(without_gil([&] { return copy(destination, source, where).event(); }));
     });
 }
 

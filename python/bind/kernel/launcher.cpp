@@ -1,8 +1,8 @@
 // kernel[global, local](…): launches of compiled Python functions. On the way to one nothing is looked up but the code.
 #include "kernel.hpp"
 
-#include "../bound.hpp"
 #include "../convert.hpp"
+#include "../event.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
 #include "../launcher.hpp"
@@ -79,7 +79,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
 PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        return moved_into_object(submit(launcher_of(self), {args, count}, kwnames));
+        return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
     });
 }
 

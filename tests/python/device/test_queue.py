@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 import threading
 import weakref
 
@@ -111,6 +112,42 @@ class TestEveryQueue:
         second.wait()
         with pytest.raises(ep.DeviceError):
             first.seconds_until(second)
+
+
+@pytest.mark.host
+class TestEvents:
+    """Their objects come from a free list: one that is made of an earlier one's has nothing of it."""
+
+    def test_weak_references_are_of_one_event(self) -> None:
+        queue = ep.Queue("host")
+        events = [queue.record() for _ in range(200)]
+        references = [weakref.ref(event) for event in events]
+        assert all(reference() is event for reference, event in zip(references, events, strict=True))
+        del events
+        again = [queue.record() for _ in range(200)]
+        assert [reference() for reference in references] == [None] * 200
+        assert all(weakref.getweakrefcount(event) == 0 for event in again)
+
+    def test_the_class_counts_its_events(self) -> None:
+        queue = ep.Queue("host")
+        gc.collect()
+        before = sys.getrefcount(ep.Event)
+        for _ in range(3):
+            events = [queue.record() for _ in range(200)]
+            del events
+        after = sys.getrefcount(ep.Event)  # not within the assertion, which holds the class
+        assert after == before
+
+    def test_nobody_else_makes_one(self) -> None:
+        with pytest.raises(TypeError, match=r"entrepot\.Event"):
+            ep.Event()
+
+    def test_what_the_time_until_is_asked_of(self) -> None:
+        event = ep.Queue("host").record()
+        with pytest.raises(TypeError, match=r"an event was expected .* not 3"):
+            event.seconds_until(3)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"seconds_until\(\) is missing its argument 'later'"):
+            event.seconds_until()  # type: ignore[call-arg]
 
 
 class TestCurrent:
