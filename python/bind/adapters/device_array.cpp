@@ -84,17 +84,15 @@ std::string_view text_of(PyObject *object, const char *name) {
 
 // ---------------------------------------------------------------- construction
 
-void fill_from_plain(PyObject *self, PyObject *source, Target &&target) {
-    if (source == Py_None || !is_device_array(source))
-        return describe(self, std::move(target), {});
+void fill_from_device_array(PyObject *self, PyObject *source) {
+    make_ready(source);
     Description description;
     {
         const Exclusive exclusive(source);
         const Description &known = description_of(source);
         description = {known.dtype, known.layout, known.is_known, {}, known.stream};
     }
-    target.owner = depend_on(root_of(source));
-    describe(self, std::move(target), std::move(description));
+    describe(self, {pointer_of(source)->address, depend_on(root_of(source)), -1, is_read_only(source)}, std::move(description));
 }
 
 void fill_from_array(PyObject *self, const Array &array) {
@@ -446,15 +444,17 @@ PyGetSetDef device_array_attributes[] = {
 };
 
 void fill_device_array(PyObject *self, const AdapterRow &, PyObject *source) {
+    if (is_device_array(source))
+        return fill_from_device_array(self, source);
     Target target;
     if (find_plain(source, target))
-        return fill_from_plain(self, source, std::move(target));
+        return describe(self, std::move(target), {});
     if (is_array(source))
         return fill_from_array(self, array_of(source));
     if (fill_from_cai(self, source) || fill_from_buffer(self, source))
         return;
     if (find_void_pointer(source, target))
-        return fill_from_plain(self, Py_None, std::move(target));
+        return describe(self, std::move(target), {});
     fill_from_array(self, array_for(source));
 }
 
@@ -516,6 +516,14 @@ void give_address_its_turn(PyObject *self) {
 bool has_known_memory(PyObject *self) noexcept {
     const Exclusive exclusive(self);
     return static_cast<bool>(description_of(self).memory);
+}
+
+void check_contiguous(PyObject *adapter) {
+    if (!is_device_array(adapter)) [[likely]]
+        return;
+    const Exclusive exclusive(adapter);
+    check_contiguous(description_of(adapter).layout,
+                     ": entrepot.asarray(array).to(); int(array) is the address of its first element, where that is meant");
 }
 
 PyObject *root_of(PyObject *adapter) noexcept {

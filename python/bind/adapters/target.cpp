@@ -41,6 +41,7 @@ constexpr const char *what_stands_for_one = " stands for no address: None, an in
 // "Copies the address, does not take the buffer handle": an adapter that keeps anything else, or has memory itself, is kept.
 Target target_of_adapter(PyObject *adapter) {
     make_ready(adapter);
+    check_contiguous(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     const bool keeps = keeps_memory(adapter) && !held_view(pointer.release, pointer.handle);
     Target target;
@@ -72,18 +73,15 @@ void *address_of_integer(PyObject *integer) {
 
 // ---------------------------------------------------------------- CAI
 
-// Whoever takes a pointer reads on from there: elements elsewhere cannot be described to it.
-void check_contiguous(const InterfaceDict &dict) {
+void check_strides(const InterfaceDict &dict) {
     if (!dict.find(Key::strides)) [[likely]]
         return;
     Numbers shape, strides;
     dict.read_shape(shape);
     dict.read_strides(strides, shape.count);
     const std::int64_t itemsize = dtype_from_typestr(dict.typestr()).itemsize();
-    const Layout layout = exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize);
-    if (!layout.is_c_contiguous())
-        throw Error(ErrorKind::value, "the memory is strided, ", layout,
-                    ", and a pointer has no strides; copy it to contiguous memory first");
+    check_contiguous(exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize),
+                     ": entrepot.asarray(x).to()");
 }
 
 bool find_cai(PyObject *object, Target &target) {
@@ -97,7 +95,7 @@ bool find_cai(PyObject *object, Target &target) {
     if (!data)
         throw cai::speaker.refusal("'data' is missing");
     const DataEntry entry = dict.data_entry(data);
-    check_contiguous(dict);
+    check_strides(dict);
     target = {entry.pointer, keep(object), -1, entry.flag};
     return true;
 }
@@ -214,9 +212,7 @@ Array array_for(PyObject *object) {
 
 // Whoever gets the address uses it in work that we do not see: what we know of must be done.
 Target target_of_array(const Array &array, Owner owner) {
-    if (!array.layout().is_c_contiguous())
-        throw Error(ErrorKind::value, "the memory is strided, ", array.layout(),
-                    ", and a pointer has no strides; copy it to contiguous memory first: array.to(array.device)");
+    check_contiguous(array.layout(), ": array.to(array.device)");
     give_host_its_turn(array);
     return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1, array.read_only()};
 }
@@ -301,6 +297,12 @@ void make_ready(PyObject *adapter) {
     check_not_freed(adapter);
     if (is_device_array(adapter)) [[unlikely]]
         give_address_its_turn(adapter);
+}
+
+void check_contiguous(const Layout &layout, const char *remedy) {
+    if (!layout.is_c_contiguous()) [[unlikely]]
+        throw Error(ErrorKind::value, "the memory is strided, ", layout,
+                    ", and a pointer has no strides; copy it to contiguous memory first", remedy);
 }
 
 }  // namespace entrepot::python

@@ -217,7 +217,7 @@ public:
         else if (parameter.passed == Passed::sync && PyCallable_Check(value) && !is_adapter(value))
             set_called(parameter, value, values_[index], held);
         else
-            store(*parameter.form, value, values_[index], subject, held, access_of(parameter));
+            store(*parameter.form, value, values_[index], subject, held, use_of(parameter));
         held_[index] = held.release();
     }
 
@@ -278,8 +278,10 @@ private:
         return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
-    static Access access_of(const Parameter &parameter) {
-        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Access::write : Access::read;
+    static Use use_of(const Parameter &parameter) {
+        if (parameter.passed == Passed::freed)
+            return Use::free;
+        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write : Use::read;
     }
 
     // An out-parameter whose memory the caller brings.

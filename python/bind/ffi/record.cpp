@@ -669,7 +669,8 @@ void check_fields_not_freed(PyObject *record, const Subject &subject) {
 Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }
 
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
-    const Py_ssize_t known = object == Py_None || PyLong_Check(object) ? -1 : known_bytes(object);
+    const Py_ssize_t known =
+        object == Py_None || PyLong_Check(object) ? -1 : with_subject([&] { return known_bytes(object); }, subject);
     if (known >= 0 && static_cast<std::size_t>(known) < bytes)
         throw Error(ErrorKind::value, subject, ": ", known, " bytes are fewer than the ", bytes, " that C has there");
 }
