@@ -10,6 +10,7 @@
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/protocol.hpp"
+#include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 
@@ -122,11 +123,25 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
     return true;
 }
 
-// Its memory is the host's, and needs no driver's word.
+// Empty where its elements are none of ours, as records are.
+std::optional<Array> elements_in_buffer(PyObject *source) {
+    try {
+        return import_array(source, {});
+    } catch (const Error &) {
+        return std::nullopt;
+    }
+}
+
+// Its memory is the host's, and needs no driver's word. Elements that asarray does not know are bytes.
 bool fill_from_buffer(PyObject *self, PyObject *source) {
-    Target target;
-    if (!find_buffer(source, target))
+    if (!has_buffer(source))
         return false;
+    if (const std::optional<Array> known = elements_in_buffer(source)) {
+        fill_from_array(self, *known);
+        return true;
+    }
+    Target target;
+    find_buffer(source, target);
     const std::int64_t bytes = target.bytes;
     Memory memory = Memory::borrow_host(target.address, static_cast<std::size_t>(bytes), std::move(target.owner));
     target.owner = Owner();

@@ -121,6 +121,8 @@ Py_ssize_t bytes_of(PyObject *adapter) noexcept;
 
 // None, an adapter, an int, a ctypes pointer. False where it is none of these.
 bool find_plain(PyObject *object, Target &target);
+// Whether there is a buffer that somebody means. Throws TypeError for the numbers of NumPy.
+bool has_buffer(PyObject *object);
 // A contiguous buffer, held.
 bool find_buffer(PyObject *object, Target &target);
 // What as_c_void_p() says: the adapters of other libraries.

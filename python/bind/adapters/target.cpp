@@ -115,6 +115,28 @@ void check_no_scalar(PyObject *object) {
         throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
 }
 
+bool is_strided(PyObject *object) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO) != 0) {
+        clear_answer();
+        return false;
+    }
+    const bool strided = !PyBuffer_IsContiguous(&view, 'C');
+    PyBuffer_Release(&view);
+    return strided;
+}
+
+HeldBuffer hold_contiguous(PyObject *object) {
+    try {
+        return hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+    } catch (const Error &refusal) {
+        if (!is_strided(object))
+            throw;
+        throw Error(refusal.kind(), refusal.what(),
+                    "; copy it to contiguous memory first, as numpy.ascontiguousarray(x) or bytes(x) does");
+    }
+}
+
 // ---------------------------------------------------------------- functions
 
 // An array, which no code lies in, though most have a buffer as bytes do.
@@ -178,12 +200,18 @@ bool find_plain(PyObject *object, Target &target) {
     return false;
 }
 
-bool find_buffer(PyObject *object, Target &target) {
+bool has_buffer(PyObject *object) {
     const PyBufferProcs *const procs = Py_TYPE(object)->tp_as_buffer;
     if (!procs || !procs->bf_getbuffer)
         return false;
     check_no_scalar(object);
-    HeldBuffer held = hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+    return true;
+}
+
+bool find_buffer(PyObject *object, Target &target) {
+    if (!has_buffer(object))
+        return false;
+    HeldBuffer held = hold_contiguous(object);
     target = {held.view->buf, std::move(held.owner), held.view->len, held.view->readonly != 0};
     return true;
 }
