@@ -175,7 +175,7 @@ int argument_of_type(PyObject *object, const char *type_name, int writes, const 
         PyTypeObject *const type = adapter_type(type_name);
         if (!type)
             throw Error(ErrorKind::value, "there is no adapter type ", type_name);
-        Argument result = argument(object, type, access_of(writes), function, name);
+        Argument result = argument(object, type, writes ? Use::write : Use::read, function, name);
         *address = result.address;
         *held = result.held.release();
         return 0;

@@ -93,9 +93,20 @@ if TYPE_CHECKING:
 _LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})
 
 
+# Modules that HIP Python has besides. It is no AttributeError, of which `from entrepot import …` keeps no word.
+_NOT_HERE = frozenset({"amdsmi", "hipblas", "hipfft", "hipfile", "hipsolver", "rccl", "roctx"})
+
+
 def __getattr__(name: str) -> object:
     if name in _LAZY:
         return _import_module(f"{__name__}.{name}")
+    if name in _NOT_HERE:
+        raise ModuleNotFoundError(
+            f"there is no {__name__}.{name}: of HIP Python's modules there are hip, hiprtc, hiprand and hipsparse; "
+            f"another is written from its headers by `make bindings` and a TOML file, or declared by hand with entrepot.ffi "
+            f"(docs/bindgen.md)",
+            name=f"{__name__}.{name}",
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

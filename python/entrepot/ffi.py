@@ -477,7 +477,7 @@ class Library:
         def get(name: str) -> Any:
             declaration = pending.get(name)
             if declaration is None:
-                raise _NoSuchName(names["__name__"], name, public)
+                raise _NoSuchName(f"module {names['__name__']!r}", name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
                 return _made(declaration.present)  # until there is a library to ask
             self._import()
@@ -628,10 +628,10 @@ def _check_annotated(declaration: Any) -> None:
 
 
 class _NoSuchName(AttributeError):
-    """Of a module of a thousand names; those that are like it are looked for when somebody reads the message."""
+    """Of a module of a thousand names, or an enum; those that are like it are looked for when somebody reads the message."""
 
-    def __init__(self, module: str, name: str, names: list[str]) -> None:
-        super().__init__(f"module {module!r} has no attribute {name!r}")
+    def __init__(self, owner: str, name: str, names: list[str]) -> None:
+        super().__init__(f"{owner} has no attribute {name!r}")
         self._wanted = name
         self._names = names
 
@@ -646,11 +646,34 @@ def _attributes(declaration: Any) -> dict[str, Any]:
     return {"__slots__": (), "__doc__": declaration.__doc__, "__module__": declaration.__module__}
 
 
-def _make_enum(declaration: Any, kind: str) -> Any:
-    from enum import IntEnum
+_base_of_enums: Any = None
 
+
+def _make_base_of_enums() -> Any:
+    """IntEnum; until Python 3.11, where its words for a member that is not there are that name alone, with others."""
+    from enum import EnumMeta, IntEnum
+
+    if not hasattr(EnumMeta, "__getattr__"):
+        return IntEnum
+
+    class Members(EnumMeta):
+        def __getattr__(cls, name: str) -> Any:
+            members = cls._member_map_
+            if name in members:
+                return members[name]
+            raise _NoSuchName(f"enum {cls.__name__!r}", name, list(members))
+
+    class Base(IntEnum, metaclass=Members):
+        pass
+
+    return Base
+
+
+def _make_enum(declaration: Any, kind: str) -> Any:
+    global _base_of_enums
+    _base_of_enums = _base_of_enums or _make_base_of_enums()
     members = {name: value for name, value in vars(declaration).items() if type(value) is int and name[:2] != "__"}
-    made: Any = IntEnum(declaration.__name__, members, module=declaration.__module__)  # type: ignore[misc]
+    made: Any = _base_of_enums(declaration.__name__, members, module=declaration.__module__)
     made.__doc__ = declaration.__doc__
     _enum_kinds[made] = kind
     return made

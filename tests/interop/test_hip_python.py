@@ -392,6 +392,13 @@ DIFFERENCES = [
     Difference(
         "DeviceArray of strided CAI", lambda m: m.DeviceArray(Cai(strides=(4, 8))).shape, RuntimeError, (2, 3), "strides are kept"
     ),
+    Difference(
+        "DeviceArray of floats in a buffer",
+        lambda m: m.DeviceArray(array.array("f", [1.0])).typestr,
+        "B",
+        "<f4",
+        "a buffer says what its elements are",
+    ),
     Difference("rank with an extent of 1", lambda m: m.DeviceArray(Cai(shape=(1, 3))).rank, 1, 2, "an extent of 1 is an axis"),
     Difference(
         "configure(typestr='float32')",

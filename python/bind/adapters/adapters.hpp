@@ -8,6 +8,7 @@
 #include <entrepot/python/adapters.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace entrepot::python {
@@ -22,15 +23,18 @@ bool is_adapter(PyObject *object) noexcept;
 // Of an object for which is_adapter holds.
 inline entrepot_pointer *pointer_of(PyObject *object) noexcept { return reinterpret_cast<entrepot_pointer *>(object); }
 
+// What C does with an argument's memory: who frees it reads none of it.
+enum class Use : std::uint8_t { read, write, free };
+
 // What an argument of adapter type `type`, or of a subclass of Pointer, stands for: the address, and what must live until the
 // call returns. Any adapter is taken for any type. Refusals name function and argument: TypeError for objects that stand for no
-// address; ValueError and OverflowError for ints that are none, read-only memory where `access` is write, strided memory, a
-// DeviceArray that has been freed.
+// address; ValueError and OverflowError for ints that are none, read-only memory that is written, strided memory unless it is
+// freed, a DeviceArray that has been.
 struct Argument {
     void *address;
     Reference held;
 };
-Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name);
+Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function, const char *name);
 
 // The same where the type is a pointer to a function.
 Argument function_argument(PyObject *object, const char *function, const char *name);

@@ -36,11 +36,13 @@ bool is_unterminated(const Argument &argument) noexcept {
     return argument.held && (pointer_of(argument.held.get())->flags & ENTREPOT_ADAPTER_UNTERMINATED);
 }
 
-Argument argument_of(PyObject *object, PyTypeObject *type) {
+Argument argument_of(PyObject *object, PyTypeObject *type, Use use) {
     if (object == Py_None)
         return {nullptr, {}};
     if (is_adapter(object)) {
         make_ready(object);
+        if (use != Use::free)
+            check_contiguous(object);
         if (!may_lose_memory(object))
             return {pointer_of(object)->address, Reference::borrow(object)};
         Reference pin = pinned(object);
@@ -53,6 +55,8 @@ Argument argument_of(PyObject *object, PyTypeObject *type) {
         return {target.address, {}};
     }
     Reference adapter = adapter_from(object, type);
+    if (use != Use::free)
+        check_contiguous(adapter.get());
     void *const address = pointer_of(adapter.get())->address;
     return {address, std::move(adapter)};
 }
@@ -77,17 +81,17 @@ Argument function_argument(PyObject *object, const char *function, const char *n
         function, "() argument '", name, "'");
 }
 
-Argument argument(PyObject *object, PyTypeObject *type, Access access, const char *function, const char *name) {
+Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function, const char *name) {
     drain_released();
     return with_subject(
         [&] {
-            Argument result = argument_of(object, type);
-            if (access == Access::read && result.held && is_adapter(object))  // who writes, overwrites what is listed
+            Argument result = argument_of(object, type, use);
+            if (use == Use::read && result.held && is_adapter(object))  // who writes, overwrites what is listed
                 check_pins_not_freed(result.held.get());
-            if (access == Access::write && is_read_only(result))
+            if (use == Use::write && is_read_only(result))
                 throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(object)->tp_name,
                             " is read-only, and the function writes to it; pass a writable buffer");
-            if (access == Access::read && is_unterminated(result))
+            if (use == Use::read && is_unterminated(result))
                 throw Error(ErrorKind::value, "the buffer of a ", Py_TYPE(object)->tp_name,
                             " has no NUL, and C would read on behind its end; pass bytes, or end it with a NUL");
             return result;

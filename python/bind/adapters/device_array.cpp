@@ -10,6 +10,7 @@
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/protocol.hpp"
+#include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 
@@ -84,17 +85,15 @@ std::string_view text_of(PyObject *object, const char *name) {
 
 // ---------------------------------------------------------------- construction
 
-void fill_from_plain(PyObject *self, PyObject *source, Target &&target) {
-    if (source == Py_None || !is_device_array(source))
-        return describe(self, std::move(target), {});
+void fill_from_device_array(PyObject *self, PyObject *source) {
+    make_ready(source);
     Description description;
     {
         const Exclusive exclusive(source);
         const Description &known = description_of(source);
         description = {known.dtype, known.layout, known.is_known, {}, known.stream};
     }
-    target.owner = depend_on(root_of(source));
-    describe(self, std::move(target), std::move(description));
+    describe(self, {pointer_of(source)->address, depend_on(root_of(source)), -1, is_read_only(source)}, std::move(description));
 }
 
 void fill_from_array(PyObject *self, const Array &array) {
@@ -124,11 +123,25 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
     return true;
 }
 
-// Its memory is the host's, and needs no driver's word.
+// Empty where its elements are none of ours, as records are.
+std::optional<Array> elements_in_buffer(PyObject *source) {
+    try {
+        return import_array(source, {});
+    } catch (const Error &) {
+        return std::nullopt;
+    }
+}
+
+// Its memory is the host's, and needs no driver's word. Elements that asarray does not know are bytes.
 bool fill_from_buffer(PyObject *self, PyObject *source) {
-    Target target;
-    if (!find_buffer(source, target))
+    if (!has_buffer(source))
         return false;
+    if (const std::optional<Array> known = elements_in_buffer(source)) {
+        fill_from_array(self, *known);
+        return true;
+    }
+    Target target;
+    find_buffer(source, target);
     const std::int64_t bytes = target.bytes;
     Memory memory = Memory::borrow_host(target.address, static_cast<std::size_t>(bytes), std::move(target.owner));
     target.owner = Owner();
@@ -446,15 +459,17 @@ PyGetSetDef device_array_attributes[] = {
 };
 
 void fill_device_array(PyObject *self, const AdapterRow &, PyObject *source) {
+    if (is_device_array(source))
+        return fill_from_device_array(self, source);
     Target target;
     if (find_plain(source, target))
-        return fill_from_plain(self, source, std::move(target));
+        return describe(self, std::move(target), {});
     if (is_array(source))
         return fill_from_array(self, array_of(source));
     if (fill_from_cai(self, source) || fill_from_buffer(self, source))
         return;
     if (find_void_pointer(source, target))
-        return fill_from_plain(self, Py_None, std::move(target));
+        return describe(self, std::move(target), {});
     fill_from_array(self, array_for(source));
 }
 
@@ -516,6 +531,14 @@ void give_address_its_turn(PyObject *self) {
 bool has_known_memory(PyObject *self) noexcept {
     const Exclusive exclusive(self);
     return static_cast<bool>(description_of(self).memory);
+}
+
+void check_contiguous(PyObject *adapter) {
+    if (!is_device_array(adapter)) [[likely]]
+        return;
+    const Exclusive exclusive(adapter);
+    check_contiguous(description_of(adapter).layout,
+                     ": entrepot.asarray(array).to(); int(array) is the address of its first element, where that is meant");
 }
 
 PyObject *root_of(PyObject *adapter) noexcept {

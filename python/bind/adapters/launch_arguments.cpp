@@ -111,15 +111,28 @@ void add(Arguments &arguments, Pins &pins, Py_ssize_t index) {
         add_pointer(arguments, pins, index);
 }
 
+// Of what stands for no address, the remedy is said behind that.
+template <class Body> void with_remedy(Body body, const char *remedy) {
+    try {
+        body();
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::type && error.kind() != ErrorKind::overflow)
+            throw;
+        throw Error(error.kind(), error.what(), remedy);
+    }
+}
+
 }  // namespace
 
 void fill_launch_arguments(PyObject *self, const AdapterRow &, PyObject *source) {
     if (!PyList_Check(source) && !PyTuple_Check(source))
-        return fill_pointer(self, row_of(Py_TYPE(self)), source);
+        return with_remedy([&] { fill_pointer(self, row_of(Py_TYPE(self)), source); },
+                           "; arguments are given in a list or a tuple");
     Pins pins(checked(items_of(source).release()));
     Arguments arguments;
     for (Py_ssize_t i = 0; i < pins.count(); ++i)
-        with_subject([&] { add(arguments, pins, i); }, "argument ", i);
+        with_remedy([&] { with_subject([&] { add(arguments, pins, i); }, "argument ", i); },
+                    "; a number goes by value as ctypes has it: ctypes.c_int(3), ctypes.c_float(1.5)");
     const LaunchLayout &layout = arguments.layout();
     OwnBlock block = new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout), std::move(pins).release());
     std::memcpy(LaunchBlock::begin(block.data, layout), arguments.data(), layout.end());

@@ -121,6 +121,8 @@ Py_ssize_t bytes_of(PyObject *adapter) noexcept;
 
 // None, an adapter, an int, a ctypes pointer. False where it is none of these.
 bool find_plain(PyObject *object, Target &target);
+// Whether there is a buffer that somebody means. Throws TypeError for the numbers of NumPy.
+bool has_buffer(PyObject *object);
 // A contiguous buffer, held.
 bool find_buffer(PyObject *object, Target &target);
 // What as_c_void_p() says: the adapters of other libraries.
@@ -138,11 +140,14 @@ void check_pins_not_freed(PyObject *adapter);
 void check_nothing_freed(PyObject *adapter);  // both
 // As check_not_freed, before an adapter's address is used; of a DeviceArray when work of ours on it is done.
 void make_ready(PyObject *adapter);
+// Throws ValueError: whoever takes a pointer reads on from there, and elements elsewhere cannot be described to it.
+void check_contiguous(const Layout &layout, const char *remedy);
+void check_contiguous(PyObject *adapter);  // of which DeviceArrays alone have strides
 
 // ---------------------------------------------------------------- argument.cpp
 
 // As `argument`, without the names.
-Argument argument_of(PyObject *object, PyTypeObject *type);
+Argument argument_of(PyObject *object, PyTypeObject *type, Use use = Use::read);
 
 // Whether C would read on behind the end of a string that it takes there.
 bool is_unterminated(const Argument &argument) noexcept;

@@ -41,6 +41,7 @@ constexpr const char *what_stands_for_one = " stands for no address: None, an in
 // "Copies the address, does not take the buffer handle": an adapter that keeps anything else, or has memory itself, is kept.
 Target target_of_adapter(PyObject *adapter) {
     make_ready(adapter);
+    check_contiguous(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     const bool keeps = keeps_memory(adapter) && !held_view(pointer.release, pointer.handle);
     Target target;
@@ -72,18 +73,15 @@ void *address_of_integer(PyObject *integer) {
 
 // ---------------------------------------------------------------- CAI
 
-// Whoever takes a pointer reads on from there: elements elsewhere cannot be described to it.
-void check_contiguous(const InterfaceDict &dict) {
+void check_strides(const InterfaceDict &dict) {
     if (!dict.find(Key::strides)) [[likely]]
         return;
     Numbers shape, strides;
     dict.read_shape(shape);
     dict.read_strides(strides, shape.count);
     const std::int64_t itemsize = dtype_from_typestr(dict.typestr()).itemsize();
-    const Layout layout = exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize);
-    if (!layout.is_c_contiguous())
-        throw Error(ErrorKind::value, "the memory is strided, ", layout,
-                    ", and a pointer has no strides; copy it to contiguous memory first");
+    check_contiguous(exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize),
+                     ": entrepot.asarray(x).to()");
 }
 
 bool find_cai(PyObject *object, Target &target) {
@@ -97,7 +95,7 @@ bool find_cai(PyObject *object, Target &target) {
     if (!data)
         throw cai::speaker.refusal("'data' is missing");
     const DataEntry entry = dict.data_entry(data);
-    check_contiguous(dict);
+    check_strides(dict);
     target = {entry.pointer, keep(object), -1, entry.flag};
     return true;
 }
@@ -115,6 +113,28 @@ void check_no_scalar(PyObject *object) {
                     " may be an address, or memory with a number in it: pass int(x) for the one, numpy.array(x) for the other");
     if (name.find("void") == std::string_view::npos && name.find("record") == std::string_view::npos)
         throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
+}
+
+bool is_strided(PyObject *object) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO) != 0) {
+        clear_answer();
+        return false;
+    }
+    const bool strided = !PyBuffer_IsContiguous(&view, 'C');
+    PyBuffer_Release(&view);
+    return strided;
+}
+
+HeldBuffer hold_contiguous(PyObject *object) {
+    try {
+        return hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+    } catch (const Error &refusal) {
+        if (!is_strided(object))
+            throw;
+        throw Error(refusal.kind(), refusal.what(),
+                    "; copy it to contiguous memory first, as numpy.ascontiguousarray(x) or bytes(x) does");
+    }
 }
 
 // ---------------------------------------------------------------- functions
@@ -180,12 +200,18 @@ bool find_plain(PyObject *object, Target &target) {
     return false;
 }
 
-bool find_buffer(PyObject *object, Target &target) {
+bool has_buffer(PyObject *object) {
     const PyBufferProcs *const procs = Py_TYPE(object)->tp_as_buffer;
     if (!procs || !procs->bf_getbuffer)
         return false;
     check_no_scalar(object);
-    HeldBuffer held = hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+    return true;
+}
+
+bool find_buffer(PyObject *object, Target &target) {
+    if (!has_buffer(object))
+        return false;
+    HeldBuffer held = hold_contiguous(object);
     target = {held.view->buf, std::move(held.owner), held.view->len, held.view->readonly != 0};
     return true;
 }
@@ -214,9 +240,7 @@ Array array_for(PyObject *object) {
 
 // Whoever gets the address uses it in work that we do not see: what we know of must be done.
 Target target_of_array(const Array &array, Owner owner) {
-    if (!array.layout().is_c_contiguous())
-        throw Error(ErrorKind::value, "the memory is strided, ", array.layout(),
-                    ", and a pointer has no strides; copy it to contiguous memory first: array.to(array.device)");
+    check_contiguous(array.layout(), ": array.to(array.device)");
     give_host_its_turn(array);
     return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1, array.read_only()};
 }
@@ -301,6 +325,12 @@ void make_ready(PyObject *adapter) {
     check_not_freed(adapter);
     if (is_device_array(adapter)) [[unlikely]]
         give_address_its_turn(adapter);
+}
+
+void check_contiguous(const Layout &layout, const char *remedy) {
+    if (!layout.is_c_contiguous()) [[unlikely]]
+        throw Error(ErrorKind::value, "the memory is strided, ", layout,
+                    ", and a pointer has no strides; copy it to contiguous memory first", remedy);
 }
 
 }  // namespace entrepot::python

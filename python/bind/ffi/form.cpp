@@ -169,7 +169,7 @@ void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subje
                     "; Pointer(…) of it is taken as it is, where that is meant");
 }
 
-void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {
+void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     const Reference handle = type && is_handle_class(type) ? handle_kept_by(value) : Reference();
     if (handle)
@@ -187,11 +187,11 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         return;
     }
     // What the class itself would take for fields' values is, as an argument, what Pointer takes.
-    Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, access,
+    Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
                               subject.owner, subject.name);
     if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
         check_room(value, layout_of(form.type)->size, subject);
-    else if (layout_of(form.type) && access == Access::read)
+    else if (layout_of(form.type) && use == Use::read)
         check_fields_not_freed(value, subject);
     put(to, taken.address);
     held = std::move(taken.held);
@@ -422,7 +422,7 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject) {
     return out << subject.owner << "() argument '" << subject.name << "'";
 }
 
-void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {
+void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {
     switch (form.how) {
     case How::number:
     case How::raw:
@@ -435,7 +435,7 @@ void store(const FormObject &form, PyObject *value, void *to, const Subject &sub
         return store_enumeration(form, value, to, subject);
     case How::address:
     case How::pointed:
-        return store_address(form, value, to, subject, held, access);
+        return store_address(form, value, to, subject, held, use);
     case How::record:
         return store_record(form, value, to, subject, held);
     case How::array:

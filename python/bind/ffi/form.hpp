@@ -3,8 +3,8 @@
 #include <Python.h>
 
 #include <entrepot/ffi/type.hpp>
-#include <entrepot/memory/memory.hpp>
 
+#include "../adapters/adapters.hpp"
 #include "../reference.hpp"
 
 #include <cstddef>
@@ -54,8 +54,7 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 
 // Writes the value as C has it. What must live as long as the address that was written is added to `held`. Throws TypeError and
 // OverflowError with the subject.
-void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held,
-           Access access = Access::read);
+void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use = Use::read);
 
 // Throws ValueError where the object's memory is known to be of fewer bytes.
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject);

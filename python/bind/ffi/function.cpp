@@ -28,7 +28,7 @@ enum class Passed : std::uint8_t {
     in,        // an address that C reads from
     out,       // an address that C writes to
     inout,     // both
-    freed,     // an address that is given back: what has it is told so where the call succeeds
+    freed,     // an address that is given back: what has it is told so, unless the call returns a status that says otherwise
     sync,      // a pointer to a function that C calls only until it returns
     returned,  // written by C into memory of the call's, and returned
 };
@@ -217,7 +217,7 @@ public:
         else if (parameter.passed == Passed::sync && PyCallable_Check(value) && !is_adapter(value))
             set_called(parameter, value, values_[index], held);
         else
-            store(*parameter.form, value, values_[index], subject, held, access_of(parameter));
+            store(*parameter.form, value, values_[index], subject, held, use_of(parameter));
         held_[index] = held.release();
     }
 
@@ -238,9 +238,7 @@ public:
     }
 
     // Of the objects whose memory C has taken back.
-    void tell_freed(const Reference &status) const {
-        if (plan_.success && status.get() != plan_.success)
-            return;
+    void tell_freed() const {
         for (std::size_t i = 0; i < plan_.parameters.size(); ++i)
             if (plan_.parameters[i].passed == Passed::freed && held_[i])
                 mark_freed(held_[i]);
@@ -278,15 +276,17 @@ private:
         return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
-    static Access access_of(const Parameter &parameter) {
-        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Access::write : Access::read;
+    static Use use_of(const Parameter &parameter) {
+        if (parameter.passed == Passed::freed)
+            return Use::free;
+        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write : Use::read;
     }
 
     // An out-parameter whose memory the caller brings.
     static void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
         if (!parameter.is_text)
             check_room(value, size_of(*parameter.form), subject);
-        Argument taken = argument(value, adapter_type("Pointer"), Access::write, subject.owner, subject.name);
+        Argument taken = argument(value, adapter_type("Pointer"), Use::write, subject.owner, subject.name);
         std::memcpy(cell, &taken.address, sizeof taken.address);
         held = std::move(taken.held);
     }
@@ -359,14 +359,16 @@ PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
     if (plan.returned_count)
         for (std::size_t i = 0; i < plan.parameters.size(); ++i)
             written += plan.parameters[i].passed == Passed::returned && !(given && (*given)[i]);
+    if (plan.is_freeing && !plan.success)
+        frame.tell_freed();
     if (!plan.success && written == 0)
         return frame.result().release();
     Reference tuple = checked(PyTuple_New(static_cast<Py_ssize_t>((plan.success ? 1 : 0) + (has_own ? 1 : 0) + written)));
     Py_ssize_t at = 0;
     if (plan.success) {
         Reference status = plan.has_status ? frame.result() : Reference::borrow(plan.success);
-        if (plan.is_freeing)
-            frame.tell_freed(status);
+        if (plan.is_freeing && status.get() == plan.success)
+            frame.tell_freed();
         PyTuple_SET_ITEM(tuple.get(), at++, status.release());
     }
     if (has_own)

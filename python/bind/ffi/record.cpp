@@ -7,6 +7,7 @@
 #include "../gil.hpp"
 #include "../owner.hpp"
 
+#include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>
 
 #include <structmember.h>
@@ -257,6 +258,21 @@ void reset(PyObject *self, const RecordLayout &layout) {
         std::memcpy(to, layout.initial.data(), layout.size);
 }
 
+// The name in quotes, and the field that is like it; where none is, all that there are.
+std::string meant_by(const RecordLayout &layout, PyObject *name) {
+    const char *const text = PyUnicode_AsUTF8(name);
+    if (!text)
+        throw PythonError{};
+    std::vector<std::string> names;
+    for (const FieldObject *field : layout.fields)
+        names.emplace_back(field->text);
+    std::string words = did_you_mean(text, names);
+    if (words.empty())
+        for (const std::string &each : names)
+            words.append(words.empty() ? "; it has " : ", ").append(each);
+    return sentence_of("'", text, "'", words);
+}
+
 const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObject *name) {
     for (const FieldObject *field : layout.fields)
         if (field->name == name)
@@ -265,13 +281,7 @@ const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObj
     if (!found)
         PyErr_Clear();
     if (!found || Py_TYPE(found.get()) != field_type) {
-        const char *const text = PyUnicode_AsUTF8(name);
-        if (!text)
-            throw PythonError{};
-        std::string known;
-        for (const FieldObject *field : layout.fields)
-            known += std::string(known.empty() ? "" : ", ") + field->text;
-        throw Error(ErrorKind::type, layout.name, "() has no field '", text, "'; it has ", known);
+        throw Error(ErrorKind::type, layout.name, "() has no field ", meant_by(layout, name));
     }
     return *reinterpret_cast<FieldObject *>(found.get());  // the class keeps it
 }
@@ -315,6 +325,24 @@ int record_init(PyObject *self, PyObject *args, PyObject *kwargs) {
             values.push_back(value);
         }
         fill(self, values.data(), static_cast<std::size_t>(PyTuple_GET_SIZE(args)), names.data(), names.size());
+    });
+}
+
+bool has_attribute(PyTypeObject *type, PyObject *name) {
+    const SetErrorAside aside;
+    return PyObject_HasAttr(reinterpret_cast<PyObject *>(type), name) == 1;
+}
+
+// Of a name that is none of the record's, Python says no more; where one is read, it adds itself what may have been meant.
+int record_set_attribute(PyObject *self, PyObject *name, PyObject *value) {
+    const int result = PyObject_GenericSetAttr(self, name, value);
+    if (result == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError) || has_attribute(Py_TYPE(self), name)) [[likely]]
+        return result;
+    PyErr_Clear();
+    return guarded_int([&] {
+        const RecordLayout &fields = layout(self);
+        PyErr_Format(PyExc_AttributeError, "%s has no field %s", fields.name.c_str(), meant_by(fields, name).c_str());
+        throw PythonError{};
     });
 }
 
@@ -669,7 +697,8 @@ void check_fields_not_freed(PyObject *record, const Subject &subject) {
 Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }
 
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
-    const Py_ssize_t known = object == Py_None || PyLong_Check(object) ? -1 : known_bytes(object);
+    const Py_ssize_t known =
+        object == Py_None || PyLong_Check(object) ? -1 : with_subject([&] { return known_bytes(object); }, subject);
     if (known >= 0 && static_cast<std::size_t>(known) < bytes)
         throw Error(ErrorKind::value, subject, ": ", known, " bytes are fewer than the ", bytes, " that C has there");
 }
@@ -694,6 +723,7 @@ bool init_record(PyObject *module) {
     record_type->tp_traverse = record_traverse;
     record_type->tp_clear = record_clear;
     record_type->tp_repr = record_repr;
+    record_type->tp_setattro = record_set_attribute;
     record_type->tp_methods = methods;
     as_sequence.sq_length = as_mapping.mp_length = record_length;
     as_sequence.sq_item = record_item;

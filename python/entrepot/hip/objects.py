@@ -22,7 +22,8 @@ class HipError(DeviceError, RuntimeError):
 
     def __init__(self, status: Any) -> None:
         self.status = status
-        words = _words_of(status)
+        said = [_words_of(status), _ADVICE.get(getattr(status, "name", ""), "")]
+        words = "; ".join(each for each in said if each)
         super().__init__(f"{_name_of(status)}: {words}" if words else _name_of(status))
 
     def __reduce__(self) -> Any:
@@ -32,6 +33,15 @@ class HipError(DeviceError, RuntimeError):
 def _name_of(status: Any) -> str:
     return f"{status.name} ({int(status)})" if hasattr(status, "name") else f"status {status}"
 
+
+_NO_DEVICE = "`entrepot devices` prints the devices that there are, or why there is none"
+
+# What to do, of statuses that tell half of it.
+_ADVICE = {
+    "hipErrorNoDevice": _NO_DEVICE,
+    "hipErrorInvalidDevice": _NO_DEVICE,  # also where there is none: until HIP 5
+    "HIPRTC_ERROR_COMPILATION": "the reason is in the program's log: hiprtcGetProgramLogSize(prog), hiprtcGetProgramLog(prog, log)",
+}
 
 # The function that knows the words for an enum's statuses, of the module that declares both.
 _SPEAKERS = {"hipError_t": "hipGetErrorString", "hiprtcResult": "hiprtcGetErrorString"}

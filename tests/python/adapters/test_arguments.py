@@ -153,6 +153,65 @@ class TestWhatIsRefused:
         with pytest.raises(ValueError, match=r"argument 'dst': .*not C-contiguous"):
             Argument(np.asfortranarray(np.ones((2, 3))))
 
+    STRIDED = (
+        lambda whole: whole[:, 1],
+        lambda whole: whole[::2],
+        lambda whole: whole[::-1],
+        lambda whole: whole[1:, :4],
+        lambda whole: DeviceArray(whole[::2]),
+        lambda whole: whole.configure(strides=(4, 12)),
+    )
+    CONTIGUOUS = (
+        lambda whole: whole,
+        lambda whole: whole[2],
+        lambda whole: whole[1:3],
+        lambda whole: whole[1, 2:5],
+        lambda whole: whole[:1, 3:],
+        lambda whole: whole[2:3, ::20],
+        lambda whole: whole[:0, ::2],
+    )
+
+    @pytest.fixture
+    def whole(self):
+        return _device_array(0x1000, 240).configure(typestr="float32", shape=(3, 20))
+
+    @pytest.mark.parametrize("kind", EVERY_TYPE)
+    @pytest.mark.parametrize("part", STRIDED)
+    def test_a_strided_device_array(self, whole, part, kind):
+        array = part(whole)
+        with pytest.raises(
+            ValueError,
+            match=r"^hipMemcpy\(\) argument 'dst': the memory is strided, shape .*, and a pointer has no strides; "
+            r"copy it to contiguous memory first: entrepot\.asarray\(array\)\.to\(\); int\(array\) is the address",
+        ):
+            Argument(array, kind)
+        assert Argument(int(array), kind).address == int(array)
+
+    @pytest.mark.parametrize("source", [ep.zeros((3, 4), "float32")[:, 1], Cai(strides=(4, 8))], ids=["Array", "CAI"])
+    def test_strided_memory_of_others_where_a_device_array_is_asked_for(self, source):
+        with pytest.raises(ValueError, match=r"^hipMemcpy\(\) argument 'dst': the memory is strided"):
+            Argument(source, "DeviceArray")
+
+    @pytest.mark.parametrize("part", STRIDED)
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (Pointer, "Pointer: the memory is strided"),
+            (CStr, "CStr: the memory is strided"),
+            (ListOfInt, "ListOfInt: the memory is strided"),
+            (lambda array: ListOfPointer([None, array]), "ListOfPointer: element 1: the memory is strided"),
+            (lambda array: HipModuleLaunchKernel_extra([5, array]), "extra: argument 1: the memory is strided"),
+        ],
+    )
+    def test_a_pointer_to_a_strided_device_array(self, whole, part, make, words):
+        with pytest.raises(ValueError, match=words):
+            make(part(whole))
+
+    @pytest.mark.parametrize("part", CONTIGUOUS)
+    def test_a_part_that_is_contiguous_is_taken(self, whole, part):
+        array = part(whole)
+        assert Argument(array).address == int(Pointer(array)) == int(array)
+
     def test_a_bad_element_says_its_index(self):
         with pytest.raises(
             TypeError, match=r"hipMemcpy\(\) argument 'dst': element 1 is 'x'; an int that fits C's int was expected"

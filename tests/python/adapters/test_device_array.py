@@ -82,6 +82,40 @@ class TestConstruction:
         array = DeviceArray(numbers)
         assert state(array) == (numbers.data_ptr, (2, 2), (24, 16), "<f8", 8, False, None)
 
+    @pytest.mark.parametrize("index", [(slice(None), 1), slice(None, None, 2), slice(None, None, -1)], ids=str)
+    def test_of_a_strided_device_array_everything_is_known(self, index):
+        part = allocated(240).configure(typestr="float32", shape=(3, 20))[index]
+        assert state(DeviceArray(part)) == state(part)
+
+    @pytest.mark.parametrize(("kind", "typestr"), [(ctypes.c_float, "<f4"), (ctypes.c_int64, "<i8"), (ctypes.c_bool, "|b1")])
+    def test_of_a_buffer_the_elements_are_known(self, kind, typestr):
+        numbers = (kind * 4 * 3)()
+        array = DeviceArray(numbers)
+        assert (array.shape, array.typestr, int(array)) == ((3, 4), typestr, ctypes.addressof(numbers))
+
+    @pytest.mark.numpy
+    def test_of_numpy_everything_is_known(self):
+        import numpy as np
+
+        numbers = np.zeros((3, 4), "f4")
+        assert state(DeviceArray(numbers)) == (numbers.ctypes.data, (3, 4), (16, 4), "<f4", 4, False, None)
+        part = numbers[::2, 1]
+        assert state(DeviceArray(part)) == (part.ctypes.data, (2,), (32,), "<f4", 4, False, None)
+        numbers.flags.writeable = False
+        assert DeviceArray(numbers).is_read_only
+        with pytest.raises(TypeError, match="is a number, and no address"):
+            DeviceArray(np.float32(5))
+
+    @pytest.mark.numpy
+    def test_of_elements_that_nobody_else_has_there_are_bytes(self):
+        import numpy as np
+
+        records = np.zeros(3, [("x", "i4"), ("y", "f8")])
+        array = DeviceArray(records)
+        assert (array.shape, array.typestr, int(array)) == ((36,), "|u1", records.ctypes.data)
+        with pytest.raises(ValueError, match="not C-contiguous; copy it to contiguous memory first"):
+            DeviceArray(records[::2])
+
     def test_of_a_buffer_there_are_bytes(self):
         goods = bytearray(b"goods")
         array = DeviceArray(goods)

@@ -106,6 +106,29 @@ def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
 entries = simple | composed(st.recursive(simple, composed, max_leaves=6))
 
 
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        (1.5, TypeError, "a float stands for no address"),
+        ("text", TypeError, "a str stands for no address"),
+        (1j, TypeError, "a complex stands for no address"),
+        (ctypes.c_int, TypeError, ".* stands for no address"),
+        (True, TypeError, "True is a bool, and no address"),
+        (-1, OverflowError, "-1 is no address"),
+    ],
+    ids=named,
+)
+def test_what_is_no_address_names_its_index_and_how_numbers_are_passed(bad, error, words):
+    with pytest.raises(error, match=rf"argument 1: {words}.*; a number goes by value as ctypes has it: ctypes\.c_int\(3\)"):
+        HipModuleLaunchKernel_extra([Pointer(5), bad])
+
+
+@pytest.mark.parametrize("bad", [1.5, {1}, (each for each in [1])], ids=["float", "set", "generator"])
+def test_what_is_no_list_is_told_to_be_one(bad):
+    with pytest.raises(TypeError, match=r"stands for no address.*; arguments are given in a list or a tuple"):
+        HipModuleLaunchKernel_extra(bad)
+
+
 @given(st.lists(entries, min_size=1, max_size=12))
 @settings(max_examples=300)
 def test_entries_lie_where_ctypes_puts_the_members_of_a_structure(kinds):

@@ -293,16 +293,24 @@ class TestRefusals:
             Pointer(value)
 
     def test_strided_buffers(self):
-        with pytest.raises(ValueError, match="contiguous"):
+        with pytest.raises(ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"):
             Pointer(memoryview(b"goods")[::2])
+
+    def test_a_buffer_that_is_refused_for_another_reason_is_told_of_no_copy(self):
+        goods = memoryview(b"goods")
+        goods.release()
+        with pytest.raises(ValueError, match="released") as refusal:
+            Pointer(goods)
+        assert "contiguous" not in str(refusal.value)
 
     @pytest.mark.numpy
     def test_strided_and_fortran_arrays(self):
         import numpy as np
 
         for numbers in (np.arange(6)[::2], np.asfortranarray(np.ones((2, 3))), np.arange(6).reshape(2, 3).T):
-            with pytest.raises(ValueError, match="not C-contiguous"):
+            with pytest.raises(ValueError, match=r"not C-contiguous; copy it .* first, as numpy\.ascontiguousarray\(x\) or"):
                 Pointer(numbers)
+            assert int(Pointer(np.ascontiguousarray(numbers)))
 
     @pytest.mark.numpy
     def test_numbers_of_numpy(self):

@@ -66,6 +66,12 @@ status release(void *memory) {
     free(memory);
     return SAMPLE_OK;
 }
+status release_not(void *memory) { return SAMPLE_BAD; }
+void free_and_count(void *memory, int *count) {
+    static int freed;
+    free(memory);
+    *count = ++freed;
+}
 status name_of(char *out, int length) {
     strncpy(out, "sample", (size_t)length);
     return SAMPLE_OK;

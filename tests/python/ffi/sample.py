@@ -193,6 +193,18 @@ def release(memory: Freed[Pointer]) -> status: ...
 
 
 @_with_status.function
+def release_not(memory: Freed[Pointer]) -> status: ...
+
+
+@_library.function
+def free(memory: Freed[Pointer]) -> None: ...
+
+
+@_library.function
+def free_and_count(memory: Freed[Pointer], count: Returned[c_int]) -> None: ...
+
+
+@_with_status.function
 def name_of(out: Returned[CStr](bytes="length"), length: c_int) -> status: ...
 
 

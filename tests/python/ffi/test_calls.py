@@ -73,6 +73,30 @@ class TestOutParameters:
         with pytest.raises(ValueError, match=r"freed|given back"):
             sample.fill(memory, 0, 1)
 
+    @pytest.mark.parametrize(
+        "array",
+        [lambda memory: memory, lambda memory: memory.configure(typestr="f4", shape=(2, 5), strides=(4, 8)), Pointer],
+        ids=["bytes", "column-major", "by another adapter"],
+    )
+    @pytest.mark.parametrize("release", [sample.release, sample.free], ids=["status", "nothing to look at"])
+    def test_memory_is_freed_whatever_its_strides(self, release, array):
+        _, memory = sample.allocate(40)
+        assert release(array(memory)) == ((0,) if release is sample.release else None)
+        assert memory.is_freed
+
+    def test_memory_that_a_status_refuses_is_not_freed(self):
+        _, memory = sample.allocate(40)
+        assert sample.release_not(memory) == (3,)
+        assert not memory.is_freed
+        assert sample.release(memory) == (0,)
+
+    def test_memory_is_freed_beside_what_is_returned(self):
+        _, memory = sample.allocate(40)
+        (count,) = sample.free_and_count(memory)
+        assert count > 0 and memory.is_freed
+        with pytest.raises(ValueError, match="has been freed"):
+            sample.free(memory)
+
     def test_text_of_a_length_that_the_caller_says(self):
         status, name = sample.name_of(16)
         assert (status, str(name)) == (0, "sample")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import entrepot
 from entrepot import EntrepotError, LibraryError, ffi, hip
 from entrepot.ffi import Library, Record, c_int
 from ffi import sample
@@ -128,6 +130,27 @@ def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
         hip.hipMaloc  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
         hip.quite_another  # noqa: B018
+
+
+def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
+    with pytest.raises(AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'") as refusal:
+        hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
+    # What Python looks at to suggest a name, from 3.12 on; before, we do.
+    assert refusal.value.obj is hip.hipMemcpyKind and refusal.value.name == "hipMemcpyHostToDevise"
+    assert sys.version_info >= (3, 12) or str(refusal.value).endswith("did you mean 'hipMemcpyHostToDevice'?")
+    assert hip.hipMemcpyKind.hipMemcpyHostToDevice.value == hip.hipMemcpyKind["hipMemcpyHostToDevice"] == 1
+
+
+@pytest.mark.parametrize("name", ["hipblas", "rccl"])
+def test_a_module_of_hip_python_s_that_is_not_there_says_which_are(name):
+    words = rf"there is no entrepot\.{name}: .* there are (.*); .* TOML file.*docs/bindgen\.md"
+    with pytest.raises(ModuleNotFoundError, match=words) as refusal:
+        exec(f"from entrepot import {name}")
+    assert refusal.value.name == f"entrepot.{name}"
+    said = re.search(words, str(refusal.value))[1]
+    assert {*re.split(", | and ", said)} == {each for each in entrepot.__all__ if each.startswith("hip")}
+    with pytest.raises(ModuleNotFoundError, match=words):
+        getattr(entrepot, name)
 
 
 class TestThreads:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import weakref
 
 import pytest
@@ -33,7 +34,8 @@ class TestConstructors:
         [
             (lambda: sample.point(1, 2, 3), TypeError, "has 2 fields, but 3 values"),
             (lambda: sample.point(1, x=2), TypeError, "'x' by position and by name"),
-            (lambda: sample.point(z=2), TypeError, "no field 'z'; it has x, y"),
+            (lambda: sample.point(z=2), TypeError, r"point\(\) has no field 'z'; it has x, y$"),
+            (lambda: sample.record(nmae="a"), TypeError, r"record\(\) has no field 'nmae'; did you mean `name`\?$"),
             (lambda: sample.point("1"), TypeError, "point.x: an int was expected, not a str"),
             (lambda: sample.point(2**31), OverflowError, "point.x: 2147483648 does not fit int32"),
             (lambda: sample.record(low=8), OverflowError, "record.low: the number does not fit 3 bits"),
@@ -60,6 +62,35 @@ class TestConstructors:
 
         named = Named("a")
         assert (list(named), named.name, named.c_sizeof()) == ([1, 2], "a", 8)
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "words"), [("nmae", "'nmae'; did you mean `name`?"), ("quite_another", "'quite_another'; it has tag, ")]
+    )
+    def test_one_that_is_assigned_to_and_not_there(self, name, words):
+        record = sample.record()
+        for use in (lambda: setattr(record, name, 1), lambda: delattr(record, name)):
+            with pytest.raises(AttributeError, match=re.escape(f"record has no field {words}")):
+                use()
+
+    def test_one_that_is_read_and_not_there_is_python_s_to_answer(self):
+        with pytest.raises(AttributeError) as caught:
+            sample.record().nmae  # noqa: B018
+        assert caught.value.name == "nmae" and isinstance(caught.value.obj, sample.record)
+        assert "name" in dir(caught.value.obj)
+
+    def test_what_is_no_field_says_so_itself(self):
+        with pytest.raises(AttributeError, match="attribute 'c_sizeof' is read-only"):
+            sample.record().c_sizeof = 1
+
+    def test_an_error_in_a_value_passes(self):
+        class Broken:
+            def __index__(self):
+                raise AttributeError("of the value's own")
+
+        with pytest.raises(AttributeError, match="of the value's own"):
+            sample.point().x = Broken()
 
 
 class TestFields:

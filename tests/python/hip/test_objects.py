@@ -61,6 +61,21 @@ class TestStatuses:
             name, _, words = str(hip.HipError(status)).partition(": ")
             assert name == f"{status.name} ({int(status)})" and words not in names
 
+    @pytest.mark.parametrize("words", ["", "words of the library's"])
+    @pytest.mark.parametrize(
+        ("status", "advice"),
+        [
+            (hip.hipError_t.hipErrorNoDevice, "`entrepot devices` prints"),
+            (hip.hipError_t.hipErrorInvalidDevice, "`entrepot devices` prints"),
+            (hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION, r"hiprtcGetProgramLogSize\(prog\), hiprtcGetProgramLog\(prog, log\)"),
+        ],
+    )
+    def test_what_to_do_where_the_status_tells_half_of_it(self, status, advice, words, monkeypatch):
+        monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, words))
+        monkeypatch.setattr(hiprtc, "hiprtcGetErrorString", lambda status: (0, words))
+        with pytest.raises(hip.HipError, match=rf"^{status.name} \({int(status)}\): {words}{'; ' if words else ''}.*{advice}"):
+            hip.hip_check((status,))
+
     def test_words_that_a_library_has(self, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, "invalid argument"))
         assert str(hip.HipError(hip.hipError_t.hipErrorInvalidValue)) == "hipErrorInvalidValue (1): invalid argument"
