@@ -408,3 +408,18 @@ def test_a_comparison_says_nothing_behind_it(backend):
     x = np.array([-100, -1, 0, 50], "i1")
     (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
     assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
+
+
+@dppy.kernel
+def compared_without_a_sign(out, x, y):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    if dppy.uint64(v) > 5:
+        out[i] = y[v]
+
+
+@every_backend
+def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
+    """-1 is greater than 5 there, and still the last element's index."""
+    (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
+    assert out.tolist() == [19, 16, 0]
