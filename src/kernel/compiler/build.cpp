@@ -1,5 +1,7 @@
 #include "kernel/compiler/build.hpp"
 
+#include "kernel/compiler/typing.hpp"
+
 #include <algorithm>
 #include <functional>
 
@@ -161,6 +163,32 @@ bool is_invariant(const Expression &expression) {
         return each.op == Op::constant || each.op == Op::extent || each.op == Op::stride || each.op == Op::multiply ||
                each.op == Op::add || each.op == Op::subtract;
     });
+}
+
+const Expression &without_widening(const Expression &expression) {
+    if (expression.op != Op::convert || !is_integer(expression.type.dtype))
+        return expression;
+    const Expression &inner = expression.operands[0];
+    const Dtype from = inner.type.dtype, to = expression.type.dtype;
+    const bool widens = is_integer(from) && from.bits < to.bits && (is_unsigned(from) || is_signed(to));
+    return widens ? without_widening(inner) : expression;
+}
+
+bool is_comparison(Op op) { return op >= Op::less && op <= Op::not_equal; }
+
+Op mirrored(Op comparison) {
+    switch (comparison) {
+    case Op::less:
+        return Op::greater;
+    case Op::less_equal:
+        return Op::greater_equal;
+    case Op::greater:
+        return Op::less;
+    case Op::greater_equal:
+        return Op::less_equal;
+    default:
+        return comparison;
+    }
 }
 
 }  // namespace entrepot::kernel::build

@@ -33,5 +33,10 @@ bool reads_memory(const ir::Expression &expression);
 bool is_simple(const ir::Expression &expression);
 // Constants and what is the same for the whole launch: extents and strides of parameters.
 bool is_invariant(const ir::Expression &expression);
+// What an integer was before it was converted to types that hold all its values.
+const ir::Expression &without_widening(const ir::Expression &expression);
+bool is_comparison(ir::Op op);
+// Of the operands the other way round.
+ir::Op mirrored(ir::Op comparison);
 
 }  // namespace entrepot::kernel::build

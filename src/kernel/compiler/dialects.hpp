@@ -43,6 +43,8 @@ struct DialectRow {
     std::span<const IndexWords> indices;
     std::string_view math_prefix;  // of a mathematical function
     bool overloads;                // of mathematical functions: no suffix f for float32
+    bool wraps;                    // signed integers, by an option that programs are built with
+    bool narrows;                  // gains by counters of 32 bits
 };
 
 const DialectRow &dialect_row(Dialect dialect);

@@ -179,8 +179,9 @@ private:
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
     bool needs_unsigned(const ir::Expression &value) const {
-        return needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);
+        return !value.fits && needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);
     }
+    std::string unsigned_cast(Dtype dtype) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);

@@ -109,11 +109,11 @@ std::string DeviceEmitter::options() const {
     case Dialect::opencl_c:
         return target_.fast_math ? "-cl-fast-relaxed-math" : "";
     case Dialect::sycl:
-        return target_.fast_math ? "-ffast-math" : "-fno-fast-math -fwrapv";
+        return target_.fast_math ? "-ffast-math -fwrapv" : "-fno-fast-math -fwrapv";
     case Dialect::cuda:
         return target_.fast_math ? "--use_fast_math" : "";
     default:
-        return target_.fast_math ? "-ffast-math" : "-fwrapv";
+        return target_.fast_math ? "-ffast-math -fwrapv" : "-fwrapv";
     }
 }
 

@@ -108,16 +108,19 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
 }
 
-// Integers of Python's arrays wrap. Host and SYCL say so by an option; elsewhere C's signed ones may do anything but the unsigned
-// wrap. Those of 64 bits stay as they are: they count elements.
+// Integers of Python's arrays wrap. Where no option says so, C's signed ones may do anything, but the unsigned wrap.
 bool Emitter::needs_unsigned(Dtype dtype, bool multiplies) const {
-    if (dialect_.dialect == Dialect::cpp || dialect_.dialect == Dialect::sycl)
+    if (dialect_.wraps)
         return false;
-    return dtype == Dtype{TypeCode::integer, 32} || (dtype == Dtype{TypeCode::unsigned_integer, 16} && multiplies);
+    return (is_signed(dtype) && dtype.bits >= 32) || (dtype == Dtype{TypeCode::unsigned_integer, 16} && multiplies);
+}
+
+std::string Emitter::unsigned_cast(Dtype dtype) const {
+    return "(" + std::string(words({TypeCode::unsigned_integer, std::max<std::uint8_t>(dtype.bits, 32)}).value) + ")";
 }
 
 Spelled Emitter::spell_unsigned(const ir::Expression &expression, std::string_view sign) {
-    const std::string cast = "(" + std::string(words({TypeCode::unsigned_integer, 32}).value) + ")";
+    const std::string cast = unsigned_cast(expression.type.dtype);
     const auto operand = [&](const ir::Expression &each) { return cast + text(each, binds_unary); };
     const auto &operands = expression.operands;
     const std::string calculated = operands.size() == 1
@@ -136,6 +139,10 @@ Spelled Emitter::spell_shift(const ir::Expression &expression) {
         const std::int64_t value = known ? *known : wide && *wide < 64 ? static_cast<std::int64_t>(*wide) : -1;
         if (value >= 0 && value < dtype.bits) {
             const ir::Expression &shifted = expression.operands[0];
+            if (left && needs_unsigned(expression))
+                return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) + text(shifted, binds_unary) +
+                            " << " + std::to_string(value) + ")",
+                        binds_unary};
             const std::string operand = shifted.op == ir::Op::constant ? constant(shifted, true) : text(shifted, binds_add);
             return narrowed({operand + (left ? " << " : " >> ") + std::to_string(value), binds_shift}, dtype);
         }
@@ -434,7 +441,7 @@ std::string Emitter::combined(const std::string &operation, const std::string &a
                              : operation == "or"  ? "|"
                                                   : "^";
     if ((operation == "add" || operation == "mul") && needs_unsigned(dtype, operation == "mul")) {
-        const std::string cast = "(" + std::string(words({TypeCode::unsigned_integer, 32}).value) + ")";
+        const std::string cast = unsigned_cast(dtype);
         return "(" + value_type(dtype) + ")(" + cast + a + " " + sign + " " + cast + b + ")";
     }
     const std::string text = a + " " + sign + " " + b;

@@ -69,14 +69,6 @@ Bound calculated(const Expression &expression, Bound a, Bound b) {
     }
 }
 
-const Expression &without_widening(const Expression &expression) {
-    if (expression.op != Op::convert || !is_integer(expression.type.dtype))
-        return expression;
-    const Expression &inner = expression.operands[0];
-    const bool widens = is_integer(inner.type.dtype) && inner.type.dtype.bits < expression.type.dtype.bits;
-    return widens ? without_widening(inner) : expression;
-}
-
 Op opposite_of(Op comparison) {
     switch (comparison) {
     case Op::less:
@@ -93,23 +85,6 @@ Op opposite_of(Op comparison) {
         return Op::equal;
     }
 }
-
-Op mirrored(Op comparison) {
-    switch (comparison) {
-    case Op::less:
-        return Op::greater;
-    case Op::less_equal:
-        return Op::greater_equal;
-    case Op::greater:
-        return Op::less;
-    case Op::greater_equal:
-        return Op::less_equal;
-    default:
-        return comparison;
-    }
-}
-
-bool is_comparison(Op op) { return op >= Op::less && op <= Op::not_equal; }
 
 }  // namespace
 
@@ -240,11 +215,11 @@ void Lowering::learn(const Expression &condition, bool holds) {
             learn(operand, holds);
         return;
     }
-    if (!is_comparison(condition.op))
+    if (!build::is_comparison(condition.op))
         return;
     const Op op = holds ? condition.op : opposite_of(condition.op);
-    learn_bound(without_widening(condition.operands[0]), op, condition.operands[1]);
-    learn_bound(without_widening(condition.operands[1]), mirrored(op), condition.operands[0]);
+    learn_bound(build::without_widening(condition.operands[0]), op, condition.operands[1]);
+    learn_bound(build::without_widening(condition.operands[1]), build::mirrored(op), condition.operands[0]);
 }
 
 // `variable op other` holds.

@@ -1,6 +1,8 @@
 // Optimiser: what compilers of C cannot see, or what its readers should.
 #include <entrepot/kernel/compiler/compiler.hpp>
 
+#include "kernel/compiler/dialects.hpp"
+#include "kernel/compiler/narrow.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
@@ -139,10 +141,15 @@ private:
 
 }  // namespace
 
-void optimise(ir::Module &module, const Target &) {
+void optimise(ir::Module &module, const Target &target) {
     infer_restrict(module.kernel());
     for (ir::Function &function : module.functions)
         Hoist(function).run(function.body);
+    const DialectRow &dialect = dialect_row(target.dialect);
+    if (dialect.narrows)
+        narrow_counters(module);
+    if (!dialect.wraps)
+        mark_what_fits(module);
 }
 
 }  // namespace entrepot::kernel

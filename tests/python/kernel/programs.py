@@ -92,12 +92,15 @@ class _Writer:
         if depth == 0 or self.chance(4):
             return self.typed_integer()
         left = self.integer(depth - 1)
-        forms = ["binary", "binary", "binary", "literal", "shift", "unary", "call", "select", "cast", "power", "real"]
+        forms = ["binary", "binary", "binary", "literal", "square", "shift", "unary", "call", "select", "cast", "power", "real"]
         form = self.one_of(*forms, *(["function", "function"] if self.functions else []))
         if form == "binary":
             return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
         if form == "literal":
             return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.draw(st.integers(0, 100))})"
+        if form == "square":  # 0 of what is not, and less than 0, where it wraps
+            root = self.typed_integer()
+            return f"({left} {self.one_of('+', '//', '%')} ({root} * {root}))"
         if form == "shift":
             return f"({left} {self.one_of('<<', '>>')} {self.draw(st.integers(0, 70))})"
         if form == "unary":
@@ -243,15 +246,13 @@ class _Writer:
         name = f"k{self.made}"
         self.made += 1
         if form == "for":
-            start, stop, step = (
-                self.draw(st.integers(-3, 5)),
-                self.draw(st.integers(-3, 5)),
-                self.draw(st.sampled_from([1, 2, -1])),
-            )
-            self.line(f"for {name} in range({start}, {stop}, {step}):")
+            first = self.one_of(0, 0, 0, 2**31 - 3, -(2**31))
+            start, stop = (first + self.draw(st.integers(-3, 5)) for _ in range(2))
+            self.line(f"for {name} in range({start}, {stop}, {self.step()}):")
         else:
-            self.line(f"{name} = dppy.int32(0)")
-            self.line(f"while {name} < {self.draw(st.integers(0, 4))}:")
+            first = self.one_of(0, 0, 0, 2**31 - 3)
+            self.line(f"{name} = {self.one_of('dppy.int64({})', '{}').format(first)}")
+            self.line(f"while {name} < {first + self.draw(st.integers(0, 4))}:")
             self.indent += 1
             self.line(f"{name} += 1")
             self.indent -= 1
@@ -261,7 +262,16 @@ class _Writer:
             self.line(f"if {self.condition(1)}:")
             self.line(f"    {self.one_of('break', 'continue')}")
         self.indent -= 1
+        integers = list(self.integers)
+        if form == "for":
+            self.integers.append(name)
         self.block(2, depth - 1)
+        self.integers = integers
+
+    def step(self) -> str:
+        """A range's, which is never 0."""
+        up = f"dppy.int64({self.one_of('b[i]', 'a[i]', 'n')} % 3) + 1"
+        return self.one_of("1", "1", "2", "-1", "n - 3", up, f"-({up})")
 
     def phase(self) -> None:
         """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
@@ -367,9 +377,9 @@ def sums(draw: st.DrawFn) -> str:
     for total in totals:
         writer.line(f"{total} = {writer.quarters()}")
         writer.floats.append(total)
-    start, rounds, step = writer.one_of("0", "i", "i * 3"), draw(st.integers(0, 60)), draw(st.sampled_from([1, 2, -1, -3]))
-    stop = f"{start} + {rounds * abs(step)}" + writer.one_of("", " + i", " + dppy.int64(b[i] % 7)")
-    writer.line(f"for k in range({f'{start}, {stop}' if step > 0 else f'{stop}, {start}'}, {step}):")
+    start, rounds, step = writer.one_of("0", "i", "i * 3"), draw(st.integers(0, 60)), writer.step()
+    stop = f"{start} + {rounds * draw(st.integers(1, 3))}" + writer.one_of("", " + i", " + dppy.int64(b[i] % 7)")
+    writer.line(f"for k in range({f'{stop}, {start}' if step.startswith('-') else f'{start}, {stop}'}, {step}):")
     integers, floats = list(writer.integers), list(writer.floats)
     writer.integers.append("k")
     writer.indent += 1

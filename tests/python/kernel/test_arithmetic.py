@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -357,17 +364,72 @@ def test_a_variable_that_began_as_a_literal_has_the_type_it_meets(backend, dtype
 
 @dppy.kernel
 def wraps(out, x):
-    out[0] = x[0] + x[1]
-    out[1] = x[0] * 3
-    out[2] = -x[2]
+    i = dppy.get_global_id(0)
+    v = x[i]
+    out[i, 0] = v + x[0]
+    out[i, 1] = v - x[1]
+    out[i, 2] = v * 3
+    out[i, 3] = -v // 2  # a compiler that thinks that nothing wraps negates behind the division
+    out[i, 4] = v * 2 // 2
+    out[i, 5] = (v << 1) // 2
+    out[i, 6] = v + 1 > v
+    v += x[0]
+    out[i, 7] = v
 
 
 @every_dialect
-def test_integers_wrap(backend):
-    x = np.array([2**31 - 1, 5, -(2**31)], "i4")
-    (out, _) = backend.run(wraps, 1, None, np.zeros(3, "i8"), x)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_wrap(backend, dtype):
+    most, least = np.iinfo(dtype).max, np.iinfo(dtype).min
+    x = np.array([most, least, 5, -3, most // 2 + 1], dtype)
+    (out, _) = backend.run(wraps, 5, None, np.zeros((5, 8), "i8"), x)
+    one = x.dtype.type(1)
     with np.errstate(over="ignore"):
-        assert out.tolist() == [int(x[0] + x[1]), int(x[0] * np.int32(3)), -(2**31)]
+        columns = [x + x[0], x - x[1], x * 3, -x // 2, x * 2 // 2, (x << 1) // 2, x + one > x, x + x[0]]
+    assert out.T.tolist() == [column.tolist() for column in columns]
+
+
+DIVISIONS = """
+    import sys
+    import numpy as np
+    from kernel.backends import BACKENDS
+    import entrepot.kernel as dppy
+
+    @dppy.kernel
+    def divides(out, x, y):
+        i = dppy.get_global_id(0)
+        v = x[i]
+        if v != 0:
+            out[i, 0] = y[i] // (v * v)
+            out[i, 1] = y[i] % (v * v)
+        out[i, 2] = v // y[i]
+        out[i, 3] = v % y[i]
+        out[i, 4] = (v * 2) // (y[i] * -1)
+        out[i, 5] = -v // (y[i] - 1)
+
+    x = np.array([2**32, -(2**63), 2**63 - 1, 3, 0], "i8")
+    y = np.array([-1, -1, 2**63 - 1, 0, -(2**63)], "i8")
+    backend = next(each for each in BACKENDS if str(each) == sys.argv[1])
+    print(backend.run(divides, 5, None, np.zeros((5, 6), "i8"), x, y)[0].tolist())
+"""
+
+
+@every_dialect
+def test_a_division_by_what_has_wrapped_ends_no_process(backend, tmp_path):
+    """2**32 squared is 0, though neither factor is; and a processor cannot divide the least integer by -1."""
+    script = tmp_path / "divisions.py"
+    script.write_text(textwrap.dedent(DIVISIONS))
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, script, str(backend)], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    most = 2**63 - 1
+    assert json.loads(done.stdout) == [
+        [0, 0, -(2**32), 0, 2**33, 2**31],
+        [0, 0, -most - 1, 0, 0, 2**62],
+        [most, 0, 1, 0, 0, -2],
+        [0, 0, 0, 0, 0, 3],
+        [0, 0, 0, 0, 0, 0],
+    ]
 
 
 @dppy.kernel
@@ -408,3 +470,18 @@ def test_a_comparison_says_nothing_behind_it(backend):
     x = np.array([-100, -1, 0, 50], "i1")
     (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
     assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
+
+
+@dppy.kernel
+def compared_without_a_sign(out, x, y):
+    i = dppy.get_global_id(0)
+    v = x[i]
+    if dppy.uint64(v) > 5:
+        out[i] = y[v]
+
+
+@every_backend
+def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
+    """-1 is greater than 5 there, and still the last element's index."""
+    (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
+    assert out.tolist() == [19, 16, 0]

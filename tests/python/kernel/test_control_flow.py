@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import BACKENDS, every_backend
+from kernel.backends import BACKENDS, every_backend, every_dialect
 
 pytestmark = pytest.mark.numpy
 
@@ -103,6 +103,54 @@ def after_the_loop(out):
 def test_the_loops_variable_keeps_its_last_value(backend):
     (out,) = backend.run(after_the_loop, 1, None, np.zeros(4, "i8"))
     assert out.tolist() == [1, 1, 1, 2]
+
+
+@dppy.kernel
+def counts_to_the_ends_of_32_bits(out, low, high):
+    last = 0
+    for k in range(2**31 - 50, high):
+        out[0] += k * 4
+        last = k
+    out[1] = last + 2
+    for last in range(2**31 - 50, 2**31 - 1, 7):
+        out[2] += last * 4
+    out[3] = last
+    for last in range(low + dppy.int64(900), low, -250):
+        out[4] += last * 4
+        last = last * 5  # another variable than the one that counts
+        out[5] = last
+    for last in range(high, low):
+        out[6] = last
+    out[7] = last
+    steps = 2**31 - 6
+    while steps < high:
+        steps += 1
+    out[8] = steps * 2
+    while steps > low and steps > 2**31 - 9:
+        steps -= 3
+    out[9] = steps
+    down = -(2**31) + 7
+    while down > low:
+        down -= 1
+    out[10] = down - 1
+    for _ in range(6):
+        down += 2**30
+        out[11] += down
+
+
+@every_dialect
+def test_loops_that_count_to_the_ends_of_32_bits(backend):
+    """In 32 bits where a dialect gains by it; everybody else sees numbers of 64."""
+    low, high = -(2**31), 2**31 - 1
+    (out,) = backend.run(counts_to_the_ends_of_32_bits, 1, None, np.zeros(12, "i8"), np.int32(low), np.int32(high))
+    assert out.tolist() == [
+        *(4 * sum(range(high - 49, high)), high + 1),
+        *(4 * sum(range(high - 49, high, 7)), range(high - 49, high, 7)[-1]),
+        *(4 * sum(range(low + 900, low, -250)), 5 * (low + 150)),
+        *(0, 5 * (low + 150)),
+        *(2 * high, high - 9, low - 1),
+        sum(low + 2**30 * k for k in range(1, 7)),
+    ]
 
 
 @dppy.kernel

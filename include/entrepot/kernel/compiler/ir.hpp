@@ -98,6 +98,9 @@ struct Expression {
     Order order = Order::relaxed;
     std::vector<Expression> operands;
     std::vector<RootId> roots;  // of call
+    // Of arithmetic on integers: the result fits the type, or counts elements to a place outside of any array. No dialect has to
+    // say what becomes of a result that does not fit.
+    bool fits = false;
 };
 
 // Where something stands that was in a device function and has been put in the place of a call of it.

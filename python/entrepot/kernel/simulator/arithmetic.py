@@ -337,16 +337,13 @@ def length(value: Any) -> Any:
 
 
 def counted(*bounds: Any) -> Iterator[Any]:
-    """``range``: of int64, or of the integer type in which typed bounds meet."""
-    typed = [bound.dtype for bound in bounds if isinstance(bound, np.generic)]
+    """``range``: of int64, whatever its bounds are."""
     for bound in bounds:
         if not isinstance(bound, (int, np.integer, np.bool_)):
             raise refuse(f"range counts integers, not {type(bound).__name__}s; write int(…) around the bound")
-    dtype = functools.reduce(join, typed) if typed else np.dtype("int64")
-    make = np.dtype("int64").type if kind_of(dtype) == "bool" else dtype.type
     if len(bounds) == 3 and int(bounds[2]) == 0:
         raise refuse("the step of a range is 0; it must move")
-    return map(make, range(*map(int, bounds)))
+    return map(np.int64, range(*(_wrapped(int(bound)) for bound in bounds)))
 
 
 def mathematical(function: Callable[..., Any]) -> Callable[..., Any]:

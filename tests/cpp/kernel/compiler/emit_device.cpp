@@ -73,17 +73,20 @@ TEST_CASE("CUDA launches of kernels without groups may have more work-items than
 }
 
 TEST_CASE("integers of 32 bits wrap where no option says so") {
-    const auto source = [](Dialect dialect) {
+    const auto source = [](Dialect dialect, bool fast_math = false) {
         Building build("wrapping");
         const RootId x = build.array("x", int32, true, true);
         build.add(Building::store(x, number(0), operation(Op::add, int32, {build.load(x, number(0)), build.load(x, number(1))})));
-        return build.emitted(target_of(dialect));
+        Target target = target_of(dialect);
+        target.fast_math = fast_math;
+        return build.emitted(target);
     };
     CHECK(has(source(Dialect::opencl_c), "x[0] = (int)((uint)x[0] + (uint)x[1]);"));
     CHECK(has(source(Dialect::cuda), "x[0] = (int)((unsigned)x[0] + (unsigned)x[1]);"));
     CHECK(has(source(Dialect::cpp), "x[0] += x[1];"));
-    CHECK(source(Dialect::cpp).options.find("-fwrapv") != std::string::npos);
-    CHECK(source(Dialect::sycl).options.find("-fwrapv") != std::string::npos);
+    for (const Dialect dialect : {Dialect::cpp, Dialect::sycl, Dialect::hip})
+        for (const bool fast_math : {false, true})
+            CHECK(source(dialect, fast_math).options.find("-fwrapv") != std::string::npos);
 }
 
 TEST_CASE("local arrays that CUDA's launch sizes follow each other") {

@@ -177,7 +177,9 @@ TEST_CASE("groups add integers without an overflow that C leaves open") {
     CHECK(has(source(Dialect::cuda, int32, "add"), "(int)((unsigned)value + (unsigned)other)"));
     CHECK(has(source(Dialect::opencl_c, int32, "mul"), "(int)((uint)place[id] * (uint)place[id + step])"));
     CHECK(has(source(Dialect::cuda, int32, "xor"), "value ^ other"));
-    CHECK(has(source(Dialect::cuda, int64, "add"), "value + other"));
+    CHECK(has(source(Dialect::cuda, int64, "add"), "(long long)((unsigned long long)value + (unsigned long long)other)"));
+    CHECK(has(source(Dialect::cpp, int64, "add"), " + "));
+    CHECK_FALSE(has(source(Dialect::cpp, int64, "add"), "unsigned long long"));
 }
 
 TEST_CASE("a group function of OpenCL C leaves its memory when all have read it") {

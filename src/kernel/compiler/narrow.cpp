@@ -1,0 +1,227 @@
+// Narrow: variables of 32 bits, and arithmetic that fits its type.
+#include "kernel/compiler/narrow.hpp"
+
+#include "kernel/compiler/build.hpp"
+#include "kernel/compiler/ranges.hpp"
+#include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/walk.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace entrepot::kernel {
+
+namespace {
+
+using ir::Act;
+using ir::Expression;
+using ir::Op;
+using ir::Statement;
+using Variables = std::set<ir::VariableId>;
+
+constexpr Dtype int32{TypeCode::integer, 32};
+
+// Which expressions lead to elements: offsets of loads, stores and atomics, the sums and products that they are, and variables
+// that nothing else reads. An offset that has wrapped is outside of any array.
+class Offsets {
+public:
+    explicit Offsets(ir::Module &module) {
+        for (ir::Function &function : module.functions) {
+            Function &found = functions_.emplace_back();
+            find_parameters(function, found);
+            find_variables(function, found);
+        }
+    }
+
+    // `visit` for every expression of a function, with whether it leads to an element.
+    template <class Visit> void for_each(ir::Function &function, std::size_t number, Visit &&visit) const {
+        ir::for_each_statement(function.body, [&](Statement &statement) {
+            for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
+                const bool leads = (statement.act == Act::store && i == 0) ||
+                                   (statement.act == Act::assign && functions_[number].only_lead.contains(statement.id));
+                walk(statement.expressions[i], leads, visit);
+            }
+        });
+    }
+
+private:
+    struct Function {
+        Variables only_lead;                     // read for nothing but offsets
+        std::vector<ir::VariableId> parameters;  // in the order of a call's operands
+    };
+
+    static void find_parameters(const ir::Function &function, Function &found) {
+        for (ir::VariableId id = 0; id < function.variables.size(); ++id)
+            if (function.variables[id].parameter)
+                found.parameters.push_back(id);
+        std::ranges::sort(found.parameters, {}, [&](ir::VariableId id) { return *function.variables[id].parameter; });
+    }
+
+    void find_variables(ir::Function &function, Function &found) {
+        for (ir::VariableId id = 0; id < function.variables.size(); ++id)
+            if (function.variables[id].type.dtype == dtypes::int64)
+                found.only_lead.insert(id);
+        for (std::size_t before = 0; before != found.only_lead.size();) {
+            before = found.only_lead.size();
+            for_each(function, functions_.size() - 1, [&](const Expression &each, bool leads) {
+                if (each.op == Op::variable && !leads)
+                    found.only_lead.erase(each.id);
+            });
+        }
+    }
+
+    template <class Visit> void walk(Expression &expression, bool leads, Visit &visit) const {
+        const bool adds_up = expression.op == Op::add || expression.op == Op::subtract || expression.op == Op::multiply;
+        for (std::size_t i = 0; i < expression.operands.size(); ++i) {
+            bool operand_leads = leads && adds_up;
+            if (expression.op == Op::load || expression.op == Op::atomic)
+                operand_leads = i == 0;
+            else if (expression.op == Op::call)
+                operand_leads = functions_[expression.id].only_lead.contains(functions_[expression.id].parameters[i]);
+            walk(expression.operands[i], operand_leads, visit);
+        }
+        visit(expression, leads);
+    }
+
+    std::vector<Function> functions_;  // callees before callers, as in the module
+};
+
+// Whether C leaves open what a result is that the type does not hold.
+bool wraps(const Expression &expression) {
+    const bool calculates = expression.op == Op::negate || expression.op == Op::add || expression.op == Op::subtract ||
+                            expression.op == Op::multiply || expression.op == Op::shift_left;
+    return calculates && expression.type.kind == Type::Kind::scalar && all_of(expression.type.dtype);
+}
+
+bool is_narrow(const std::optional<Range> &range) { return range && range->is_within(*all_of(int32)); }
+
+// What costs nothing to have in 32 bits.
+bool is_short(const Expression &expression) {
+    const auto value = build::constant_of(expression);
+    return value ? is_narrow(Range{*value, *value}) : build::without_widening(expression).type == scalar_type(int32);
+}
+
+class Narrowing {
+public:
+    Narrowing(ir::Function &function, const Variables &counts_elements) : function_(function), ranges_(function) {
+        Variables wide = counts_elements;
+        find(function.body, false, wide);
+        std::erase_if(narrow_, [&](ir::VariableId id) { return wide.contains(id) || !is_narrow(ranges_.of(id)); });
+    }
+
+    void run() {
+        if (narrow_.empty())
+            return;
+        ir::for_each_statement(function_.body, [&](Statement &statement) {
+            for (Expression &expression : statement.expressions)
+                widen_reads(expression);
+            const bool changes = statement.act == Act::for_ || statement.act == Act::assign;
+            if (changes && narrow_.contains(statement.id))
+                for (Expression &expression : statement.expressions)
+                    expression = narrowed(expression);
+        });
+        for (const ir::VariableId id : narrow_)
+            function_.variables[id].type = scalar_type(int32);
+    }
+
+private:
+    // Those that change in a loop. `wide`: the counters that may pass over the end of 32 bits.
+    void find(const std::vector<Statement> &statements, bool in_loop, Variables &wide) {
+        for (const Statement &statement : statements) {
+            const bool is_loop = ir::is_loop(statement);
+            for (const ir::VariableId id : ir::assigned_by(statement))
+                if (function_.variables[id].type.dtype == dtypes::int64 && !function_.variables[id].parameter &&
+                    (in_loop || is_loop))
+                    narrow_.insert(id);
+            if (statement.act == Act::for_ && !ends_narrow(statement))
+                wide.insert(statement.id);
+            find(statement.body, in_loop || is_loop, wide);
+            find(statement.otherwise, in_loop, wide);
+        }
+    }
+
+    // Whether the value at which the loop ends fits as well.
+    bool ends_narrow(const Statement &loop) {
+        const std::optional<Range> start = ranges_.of(loop.expressions[0]), stop = ranges_.of(loop.expressions[1]);
+        const auto step = build::constant_of(loop.expressions[2]);
+        if (!is_narrow(start) || !is_narrow(stop) || !step || !is_narrow(Range{*step, *step}))
+            return false;
+        const std::int64_t beyond = *step > 0 ? stop->most - 1 + *step : stop->least + 1 + *step;
+        return is_narrow(Range{beyond, beyond});
+    }
+
+    bool reads_narrow(const Expression &expression) const {
+        const Expression &read = build::without_widening(expression);
+        return &read != &expression && read.op == Op::variable && narrow_.contains(read.id);
+    }
+
+    // As int64, but for where its 32 bits do as well.
+    void widen_reads(Expression &expression) {
+        for (Expression &operand : expression.operands)
+            widen_reads(operand);
+        const auto &operands = expression.operands;
+        if (expression.op == Op::variable && narrow_.contains(expression.id)) {
+            expression.type = scalar_type(int32);
+            expression = build::converted(expression, dtypes::int64);
+        } else if (expression.op == Op::convert && reads_narrow(operands[0])) {
+            expression = build::converted(build::without_widening(operands[0]), expression.type.dtype);
+        } else if (build::is_comparison(expression.op) && std::ranges::all_of(operands, is_short) &&
+                   std::ranges::any_of(operands, [this](const Expression &each) { return reads_narrow(each); })) {
+            for (Expression &operand : expression.operands)
+                operand = narrowed(operand);
+        }
+    }
+
+    // Of what fits 32 bits.
+    Expression narrowed(const Expression &expression) {
+        Expression result = expression;
+        const bool is_sum = expression.op == Op::add || expression.op == Op::subtract;
+        if (is_sum && std::ranges::all_of(expression.operands, is_short)) {
+            for (Expression &operand : result.operands)
+                operand = narrowed(operand);
+            result.fits = true;
+        } else if (expression.op != Op::constant) {
+            return build::converted(build::without_widening(expression), int32);
+        }
+        result.type = scalar_type(int32);
+        return result;
+    }
+
+    ir::Function &function_;
+    Ranges ranges_;
+    Variables narrow_;
+};
+
+}  // namespace
+
+void narrow_counters(ir::Module &module) {
+    const Offsets offsets(module);
+    for (std::size_t i = 0; i < module.functions.size(); ++i) {
+        Variables counts_elements;
+        offsets.for_each(module.functions[i], i, [&](const Expression &each, bool leads) {
+            if (each.op == Op::variable && leads)
+                counts_elements.insert(each.id);
+        });
+        Narrowing(module.functions[i], counts_elements).run();
+    }
+}
+
+void mark_what_fits(ir::Module &module) {
+    const Offsets offsets(module);
+    for (std::size_t i = 0; i < module.functions.size(); ++i) {
+        ir::Function &function = module.functions[i];
+        Ranges ranges(function);
+        offsets.for_each(function, i, [&](Expression &each, bool leads) {
+            if (!wraps(each))
+                return;
+            const std::optional<Range> range = leads ? std::nullopt : ranges.unwrapped(each);
+            each.fits |= leads || (range && range->is_within(*all_of(each.type.dtype)));
+        });
+        ir::for_each_statement(function.body, [&](Statement &statement) {
+            if (statement.act == Act::assign && changed_by(statement, statement.id) && ranges.changes_fit(statement.id))
+                statement.expressions[0].fits = true;
+        });
+    }
+}
+
+}  // namespace entrepot::kernel

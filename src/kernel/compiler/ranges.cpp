@@ -1,0 +1,343 @@
+// Ranges: of expressions by those of their operands, of variables by all that is assigned to them.
+#include "kernel/compiler/ranges.hpp"
+
+#include "kernel/compiler/build.hpp"
+#include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/walk.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace entrepot::kernel {
+
+namespace {
+
+using ir::Expression;
+using ir::Op;
+using Known = std::optional<Range>;
+using Bound = std::optional<std::int64_t>;
+
+// A range of more work-items than this, or a loop of more rounds, does not end in anybody's time.
+constexpr std::int64_t most_work_items = std::int64_t{1} << 48;
+
+Bound sum_of(Bound a, Bound b) {
+    std::int64_t result = 0;
+    return a && b && !__builtin_add_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
+}
+
+Bound difference_of(Bound a, Bound b) {
+    std::int64_t result = 0;
+    return a && b && !__builtin_sub_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
+}
+
+Bound product_of(Bound a, Bound b) {
+    std::int64_t result = 0;
+    return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
+}
+
+Known between(Bound least, Bound most) { return least && most ? Known(Range{*least, *most}) : std::nullopt; }
+
+Range either(const Range &a, const Range &b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
+
+Known multiplied(const Range &a, const Range &b) {
+    const Bound products[] = {product_of(a.least, b.least), product_of(a.least, b.most), product_of(a.most, b.least),
+                              product_of(a.most, b.most)};
+    if (!std::ranges::all_of(products, [](Bound product) { return product.has_value(); }))
+        return std::nullopt;
+    const auto [least, most] = std::ranges::minmax(products);
+    return Range{*least, *most};
+}
+
+Known negated(const Range &range) { return between(difference_of(0, range.most), difference_of(0, range.least)); }
+
+// Behind that many changes.
+Known drifting(const Range &before, const Range &change, Bound times) {
+    return between(sum_of(before.least, product_of(std::min<std::int64_t>(change.least, 0), times)),
+                   sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
+}
+
+bool is_natural(const Range &range) { return range.least >= 0; }
+
+// Of operations whose result is never further from 0 than an operand; nullopt: not known to be one.
+Known towards_zero(Op op, const Range &a, const Range &b) {
+    switch (op) {
+    case Op::floor_divide:
+    case Op::truncate_divide:
+    case Op::shift_right:
+        return is_natural(b) ? Known(either(a, {0, 0})) : std::nullopt;
+    case Op::floor_modulo:
+        return is_natural(b) ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
+    case Op::truncate_modulo:
+        return is_natural(a) ? Known(Range{0, a.most}) : std::nullopt;
+    case Op::bit_and:
+        return is_natural(a) && is_natural(b) ? Known(Range{0, std::min(a.most, b.most)})
+               : is_natural(a)                ? Known(Range{0, a.most})
+               : is_natural(b)                ? Known(Range{0, b.most})
+                                              : std::nullopt;
+    default:
+        return std::nullopt;
+    }
+}
+
+Known constant_range(const Expression &constant) {
+    if (const auto *const value = std::get_if<bool>(&constant.value))
+        return Range{*value, *value};
+    const Bound value = build::constant_of(constant);
+    return between(value, value);
+}
+
+bool reads(const Expression &expression, ir::VariableId id) {
+    bool found = false;
+    ir::for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::variable && each.id == id; });
+    return found;
+}
+
+bool is_variable(const Expression &expression, ir::VariableId id) { return expression.op == Op::variable && expression.id == id; }
+
+// `v < end` of a condition that holds only where this does, or `v > end` for the way down.
+struct Limit {
+    const Expression *end;
+    bool includes_end;
+    Dtype compared;  // what `v` is converted to for it
+};
+std::optional<Limit> limit_in(const Expression &condition, ir::VariableId id, bool is_upwards) {
+    if (condition.op == Op::logic_and) {
+        const auto limit = limit_in(condition.operands[0], id, is_upwards);
+        return limit ? limit : limit_in(condition.operands[1], id, is_upwards);
+    }
+    if (!build::is_comparison(condition.op))
+        return std::nullopt;
+    const Op less = is_upwards ? Op::less : Op::greater, or_equal = is_upwards ? Op::less_equal : Op::greater_equal;
+    for (const std::size_t side : {0, 1}) {
+        const Op op = side == 0 ? condition.op : build::mirrored(condition.op);
+        const Expression &operand = condition.operands[side];
+        const bool is_converted = operand.op == Op::convert && all_of(operand.type.dtype);
+        if (is_variable(is_converted ? operand.operands[0] : operand, id) && (op == less || op == or_equal))
+            return Limit{&condition.operands[1 - side], op == or_equal, operand.type.dtype};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Known all_of(Dtype dtype) {
+    if (is_boolean(dtype))
+        return Range{0, 1};
+    if (is_unsigned(dtype) && dtype.bits < 64)
+        return Range{0, (std::int64_t{1} << dtype.bits) - 1};
+    if (!is_signed(dtype))
+        return std::nullopt;
+    const std::int64_t most = INT64_MAX >> (64 - dtype.bits);
+    return Range{-most - 1, most};
+}
+
+const Expression *changed_by(const ir::Statement &statement, ir::VariableId id) {
+    if (statement.act != ir::Act::assign)
+        return nullptr;
+    const Expression &value = statement.expressions[0];
+    if (value.op != Op::add && value.op != Op::subtract)
+        return nullptr;
+    const Expression &left = value.operands[0], &right = value.operands[1];
+    if (is_variable(left, id) && !reads(right, id))
+        return &right;
+    return value.op == Op::add && is_variable(right, id) && !reads(left, id) ? &left : nullptr;
+}
+
+Ranges::Ranges(const ir::Function &function) : function_(function) {
+    std::vector<const ir::Statement *> loops;
+    collect(function.body, loops);
+}
+
+void Ranges::collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops) {
+    for (const ir::Statement &statement : statements) {
+        for (const ir::VariableId id : ir::assigned_by(statement))
+            assignments_[id].push_back({&statement, loops});
+        if (ir::is_loop(statement))
+            loops.push_back(&statement);
+        collect(statement.body, loops);
+        if (ir::is_loop(statement))
+            loops.pop_back();
+        collect(statement.otherwise, loops);
+    }
+}
+
+Known Ranges::unwrapped(const Expression &expression) {
+    const auto operand = [&](std::size_t place) { return of(expression.operands[place]); };
+    const Known a = operand(0);
+    if (!a)
+        return std::nullopt;
+    if (expression.op == Op::negate)
+        return negated(*a);
+    const Known b = expression.operands.size() > 1 ? operand(1) : std::nullopt;
+    if (!b)
+        return std::nullopt;
+    switch (expression.op) {
+    case Op::add:
+        return between(sum_of(a->least, b->least), sum_of(a->most, b->most));
+    case Op::subtract:
+        return between(difference_of(a->least, b->most), difference_of(a->most, b->least));
+    case Op::multiply:
+        return multiplied(*a, *b);
+    case Op::shift_left:
+        return b->least >= 0 && b->most < 63 ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
+                                             : std::nullopt;
+    default:
+        return towards_zero(expression.op, *a, *b);
+    }
+}
+
+Known Ranges::of(const Expression &expression) {
+    if (expression.type.kind != Type::Kind::scalar)
+        return std::nullopt;
+    const Known all = all_of(expression.type.dtype);
+    if (!all)
+        return std::nullopt;
+    const auto &operands = expression.operands;
+    Known range;
+    switch (expression.op) {
+    case Op::constant:
+        range = constant_range(expression);
+        break;
+    case Op::variable:
+        return of(expression.id);
+    case Op::extent:
+    case Op::bound_check:
+        return Range{0, INT64_MAX};
+    case Op::index:
+        return Range{0, most_work_items};
+    case Op::select: {
+        const Known a = of(operands[1]), b = of(operands[2]);
+        range = a && b ? Known(either(*a, *b)) : std::nullopt;
+        break;
+    }
+    case Op::convert:
+        range = of(operands[0]);
+        break;
+    case Op::math: {
+        const bool is_least = expression.text == "min";
+        if (!is_least && expression.text != "max")
+            return all;
+        const Known a = of(operands[0]), b = of(operands[1]);
+        if (a && b)
+            range = is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
+                             : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
+        break;
+    }
+    case Op::negate:
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::floor_divide:
+    case Op::floor_modulo:
+    case Op::truncate_divide:
+    case Op::truncate_modulo:
+    case Op::shift_left:
+    case Op::shift_right:
+    case Op::bit_and:
+        range = unwrapped(expression);
+        break;
+    default:
+        return all;
+    }
+    return range && range->is_within(*all) ? range : all;
+}
+
+Known Ranges::of(ir::VariableId id) {
+    const Known all = all_of(function_.variables[id].type.dtype);
+    // While it is being looked for, what leads back to it may be anything.
+    const auto [known, is_new] = known_.try_emplace(id, all);
+    if (!is_new)
+        return known->second;
+    const Known range = all ? found(id) : std::nullopt;
+    if (!range)
+        return all;
+    fitting_.insert(id);
+    return known_[id] = range;
+}
+
+bool Ranges::changes_fit(ir::VariableId id) {
+    of(id);
+    return fitting_.contains(id);
+}
+
+Known Ranges::counted(const ir::Statement &loop) {
+    const Known start = of(loop.expressions[0]), stop = of(loop.expressions[1]), step = of(loop.expressions[2]);
+    if (!start || !stop || !step)
+        return std::nullopt;
+    const Bound before_stop = difference_of(stop->most, 1), behind_stop = sum_of(stop->least, 1);
+    if (step->least > 0)
+        return between(start->least, before_stop);
+    if (step->most < 0)
+        return between(behind_stop, start->most);
+    return before_stop && behind_stop ? Known(either(*start, {*behind_stop, *before_stop})) : std::nullopt;
+}
+
+// How often the loops let what is in all of them run while the function runs once.
+std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement *> &loops) {
+    Bound product = 1;
+    for (const ir::Statement *const loop : loops) {
+        const Known counter = loop->act == ir::Act::for_ ? counted(*loop) : std::nullopt;
+        const Bound length = counter ? difference_of(counter->most, counter->least) : std::nullopt;
+        const Bound step = build::constant_of(loop->expressions.back());
+        const std::int64_t by = step && *step != INT64_MIN ? std::max<std::int64_t>(std::abs(*step), 1) : 1;
+        product = product_of(product, length ? Bound(std::max<std::int64_t>(*length / by + 1, 0)) : std::nullopt);
+    }
+    return product;
+}
+
+// Where a `while` asks for `v < x` before each time that `v` changes, only the last change may lead beyond `x`. nullopt: no loop
+// asks.
+std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::VariableId id, const Range &by) {
+    const bool is_upwards = by.least >= 0;
+    if (change.loops.empty() || change.loops.back()->act != ir::Act::while_ || (!is_upwards && by.most > 0))
+        return std::nullopt;
+    const ir::Statement *const loop = change.loops.back();
+    const auto is_within = [&](const Assignment &each) { return std::ranges::find(each.loops, loop) != each.loops.end(); };
+    const auto limit = limit_in(loop->expressions[0], id, is_upwards);
+    const Known end = limit && std::ranges::count_if(assignments_[id], is_within) == 1 ? of(*limit->end) : std::nullopt;
+    if (!end)
+        return std::nullopt;
+    const std::int64_t before = limit->includes_end ? 0 : 1;
+    const Bound furthest =
+        is_upwards ? sum_of(difference_of(end->most, before), by.most) : sum_of(sum_of(end->least, before), by.least);
+    return furthest ? std::optional(End{*furthest, *all_of(limit->compared)}) : std::nullopt;
+}
+
+// What the statement gives the variable, whatever that was before.
+Known Ranges::assigned(const ir::Statement &statement) {
+    return statement.act == ir::Act::for_     ? counted(statement)
+           : statement.act == ir::Act::assign ? of(statement.expressions[0])
+                                              : std::nullopt;
+}
+
+// A variable is no further from what is assigned to it than all that `v = v + x` adds together.
+Known Ranges::found(ir::VariableId id) {
+    const Range all = *all_of(function_.variables[id].type.dtype);
+    Known base = function_.variables[id].parameter ? Known(all) : std::nullopt;
+    Range drift{0, 0}, compared = all;
+    for (const Assignment &assignment : assignments_[id]) {
+        const Expression *const change = changed_by(*assignment.statement, id);
+        Known range = change ? of(*change) : assigned(*assignment.statement);
+        if (range && change && assignment.statement->expressions[0].op == Op::subtract)
+            range = negated(*range);
+        if (!range)
+            return std::nullopt;
+        if (change) {
+            const auto end = end_of(assignment, id, *range);
+            if (!end) {
+                const Known drifted = drifting(drift, *range, rounds(assignment.loops));
+                if (!drifted)
+                    return std::nullopt;
+                drift = *drifted;
+                continue;
+            }
+            compared = {std::max(compared.least, end->compared.least), std::min(compared.most, end->compared.most)};
+            range = Range{end->furthest, end->furthest};
+        }
+        base = base ? either(*base, *range) : range;
+    }
+    const Known range = base ? between(sum_of(base->least, drift.least), sum_of(base->most, drift.most)) : std::nullopt;
+    return range && range->is_within(compared) ? range : std::nullopt;
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,96 @@
+// Narrow: counters of 32 bits, and signed arithmetic that OpenCL C may be given as it is.
+#include <doctest/doctest.h>
+
+#include "kernel/compiler/tree.hpp"
+#include "kernel/compiler/types.hpp"
+
+using namespace entrepot;
+using namespace entrepot::kernel;
+using namespace entrepot::kernel::tree;
+
+namespace {
+
+// Of a kernel of an array and numbers of 64 and 32 bits.
+std::string source(const std::vector<NodePtr> &body, Dialect dialect = Dialect::opencl_c) {
+    Target target;
+    target.dialect = dialect;
+    return compile(function("k", {"a", "n", "m"}, body), {array(i64), scalar(i64), scalar(i32)}, target).source;
+}
+
+bool has(const std::string &source, const std::string &text) { return source.find(text) != std::string::npos; }
+
+// a[0] becomes what the loop has counted.
+std::string counting(Tree condition, int by, Dialect dialect = Dialect::opencl_c) {
+    return source({assign("v", 0), while_(std::move(condition), {augment("v", "+", by)}), assign(at("a", 0), "v")}, dialect);
+}
+std::string looping(std::initializer_list<Tree> bounds, Dialect dialect = Dialect::opencl_c) {
+    return source({for_range("v", bounds, {assign(at("a", 0), "v")})}, dialect);
+}
+
+}  // namespace
+
+TEST_CASE("a counter that stays within 32 bits is kept in them, and read in 64") {
+    const std::string text = counting(boolean("and", {compare("v", "<", 100), compare(at("a", 0), "<", 4)}), 1);
+    CHECK(has(text, "    int v = 0;\n"));
+    CHECK(has(text, "while (v < 100 && a[0] < 4)"));
+    CHECK(has(text, "        v += 1;\n"));
+    CHECK(has(text, "a[0] = (long)v;"));
+    CHECK(has(counting(compare("v", "<", "n"), 1), "    long v = 0;\n"));
+    CHECK(has(counting(compare("v", "<", "m"), 1), "int v = 0;"));
+    CHECK(has(counting(compare("v", "<", "m"), 1), "while (v < m)"));
+    CHECK_MESSAGE(has(counting(compare("v", "<", "m"), 2), "long v = 0;"), "m may be 2**31 - 1");
+}
+
+TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
+    CHECK(has(looping({100}), "for (int v = 0; v < 100; ++v) {"));
+    CHECK(has(looping({100}), "a[0] = (long)v;"));
+    CHECK(has(looping({"m"}), "for (int v = 0; v < m; ++v) {"));
+    CHECK(has(looping({"m", -5, -1}), "for (int v = m; v > -5; --v) {"));
+    CHECK(has(looping({"m", -5, -1000}), "for (int v = m; v > -5; v -= 1000) {"));
+    CHECK(has(looping({0, "m", 2}), "for (long v = 0; v < (long)m; v += 2) {"));
+    CHECK(has(looping({"n"}), "for (long v = 0; v < n; ++v) {"));
+    CHECK(has(looping({0, 100, "m"}), "for (long v = 0"));
+    CHECK(has(looping({2147483646, 2147483647}), "for (int v = 2147483646; v < 2147483647; ++v) {"));
+    CHECK(has(looping({2147483643, 2147483646, 2}), "for (int v = 2147483643; v < 2147483646; v += 2) {"));
+    CHECK(has(looping({2147483644, 2147483647, 2}), "for (long v = 2147483644; v < 2147483647; v += 2) {"));
+    CHECK(has(looping({0, binary(call_of(dtype(i64), {"m"}), "+", 1)}), "for (long v = 0; v < "));
+}
+
+TEST_CASE("what counts elements stays wide, and so does all where nothing is gained by it") {
+    CHECK(has(source({for_range("v", {10}, {assign(at("a", "v"), "v")})}), "for (long v = 0; v < 10; ++v) {"));
+    CHECK(has(source({for_range("v", {10}, {assign("w", binary("v", "*", 3)), assign(at("a", binary("w", "+", 1)), 0)})}),
+              "for (long v = 0; v < 10; ++v) {"));
+    CHECK(has(source({assign("v", 3), assign(at("a", 0), "v")}), "const long v = 3;"));
+    CHECK(has(looping({100}, Dialect::cpp), "for (long long v = 0; v < 100; ++v) {"));
+}
+
+TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
+    const std::string text = source({assign("v", at("a", 1)), assign(at("a", 0), binary(binary("v", "*", "n"), "+", 1)),
+                                     assign(at("a", 2), unary("-", "v")), assign(at("a", 3), binary("v", "<<", 3)),
+                                     augment("v", "-", "n"), assign(at("a", 4), "v")});
+    CHECK(has(text, "a[0] = (long)((ulong)(long)((ulong)v * (ulong)n) + (ulong)1);"));
+    CHECK(has(text, "a[2] = (long)(-(ulong)v);"));
+    CHECK(has(text, "a[3] = (long)((ulong)v << 3);"));
+    CHECK(has(text, "v = (long)((ulong)v - (ulong)n);"));
+    const NodePtr product = assign(at("a", 0), binary(at("a", 1), "*", "n"));
+    CHECK(has(source({product}, Dialect::cuda), "a[0] = (long long)((unsigned long long)a[1] * (unsigned long long)n);"));
+    CHECK(has(source({product}, Dialect::cpp), "a[0] = a[1] * n;"));
+    CHECK(has(source({product}, Dialect::sycl), "a[0] = a[1] * n;"));
+}
+
+TEST_CASE("arithmetic that fits, and that which leads to elements, is written as it was meant") {
+    CHECK(has(source({assign(at("a", 0), binary(global_id(), "+", 1))}), "a[0] = (long)get_global_id(0) + 1;"));
+    const Tree place = binary(global_id(), "*", call("len", {"a"}));
+    CHECK(has(source({assign(at("a", binary(place, "+", 1)), 0)}), "a[(long)get_global_id(0) * a_extent0 + 1] = 0;"));
+    CHECK(has(counting(compare("v", "<", "n"), 1), "        v += 1;\n"));
+    CHECK(has(counting(compare("v", "<", "n"), 2), "        v = (long)((ulong)v + (ulong)2);\n"));
+    CHECK(has(source({for_range("v", {"n"}, {assign(at("a", 0), binary("v", "+", 1))})}), "a[0] = v + 1;"));
+    const FunctionPtr reads = function("reads", {"x"}, {returns(at("x", 1))});
+    Target target;
+    target.dialect = Dialect::opencl_c;
+    const std::string text =
+        compile(function("k", {"a"}, {assign(at("a", {0, 0}), call(reads, {at("a", global_id())}))}), {array(i64, 2)}, target)
+            .source;
+    CHECK(has(text, "reads(a, (long)get_global_id(0) * a_extent1"));
+    CHECK_FALSE(has(text, "ulong"));
+}
