@@ -518,6 +518,16 @@ bool has_known_memory(PyObject *self) noexcept {
     return static_cast<bool>(description_of(self).memory);
 }
 
+Py_ssize_t bytes_of_device_array(PyObject *self) {
+    const Exclusive exclusive(self);
+    const Description &description = description_of(self);
+    if (!description.is_known)
+        return -1;
+    const std::int64_t itemsize = description.dtype.itemsize();
+    return description.layout.is_c_contiguous() ? description.layout.nbytes(itemsize)
+                                                : description.layout.byte_range(itemsize).end;
+}
+
 PyObject *root_of(PyObject *adapter) noexcept {
     PyObject *root = nullptr;
     for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each)))
