@@ -10,13 +10,14 @@ import types
 import pytest
 
 import entrepot as ep
+from adapters.objects import named
 from entrepot._core import _device_array
 from entrepot.adapters import CStr, DeviceArray, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer
 from ffi import sample
 
 
 class TestCounts:
-    @pytest.mark.parametrize("words", [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))], ids=repr)
+    @pytest.mark.parametrize("words", [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))], ids=named)
     def test_a_list_that_is_shorter(self, words):
         assert sample.total_length(words, 1) == 3
         message = r"total_length\(\) argument 'words': has 1 element, and 'count' says 2; pass as many, or a smaller count"
