@@ -521,11 +521,8 @@ bool has_known_memory(PyObject *self) noexcept {
 Py_ssize_t bytes_of_device_array(PyObject *self) {
     const Exclusive exclusive(self);
     const Description &description = description_of(self);
-    if (!description.is_known)
-        return -1;
-    const std::int64_t itemsize = description.dtype.itemsize();
-    return description.layout.is_c_contiguous() ? description.layout.nbytes(itemsize)
-                                                : description.layout.byte_range(itemsize).end;
+    const bool is_one_piece = description.is_known && description.layout.is_c_contiguous();
+    return is_one_piece ? description.layout.nbytes(description.dtype.itemsize()) : -1;
 }
 
 PyObject *root_of(PyObject *adapter) noexcept {

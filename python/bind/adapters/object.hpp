@@ -213,7 +213,7 @@ void clear_description(PyObject *self) noexcept;
 // Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
 void give_address_its_turn(PyObject *device_array);
 bool has_known_memory(PyObject *device_array) noexcept;
-// From its first element to the end of its last; -1 where nothing is known of them.
+// -1 where nothing is known of its elements, or others lie between them.
 Py_ssize_t bytes_of_device_array(PyObject *device_array);
 // A typestr, with or without its byte order, a name of NumPy's, or a character of the struct module: HIP Python takes all of
 // them, and its arrays write them into their interface. Throws ValueError.
