@@ -184,7 +184,11 @@ def inflateEnd(strm: InOut[z_stream_s]) -> c_int:
 
 
 @_library.function
-def deflateSetDictionary(strm: InOut[z_stream_s], dictionary: In[Pointer], dictLength: c_uint) -> c_int:
+def deflateSetDictionary(
+    strm: InOut[z_stream_s],
+    dictionary: In[Pointer](bytes="dictLength"),
+    dictLength: c_uint,
+) -> c_int:
     """C: int deflateSetDictionary(z_streamp strm, const Bytef *dictionary, uInt dictLength)"""
 
 
@@ -249,7 +253,11 @@ def deflateSetHeader(strm: InOut[z_stream_s], head: InOut[gz_header_s]) -> c_int
 
 
 @_library.function
-def inflateSetDictionary(strm: InOut[z_stream_s], dictionary: In[Pointer], dictLength: c_uint) -> c_int:
+def inflateSetDictionary(
+    strm: InOut[z_stream_s],
+    dictionary: In[Pointer](bytes="dictLength"),
+    dictLength: c_uint,
+) -> c_int:
     """C: int inflateSetDictionary(z_streamp strm, const Bytef *dictionary, uInt dictLength)"""
 
 
@@ -319,15 +327,20 @@ def zlibCompileFlags() -> c_ulong:
 
 
 @_library.function
-def compress(dest: Out[Pointer], destLen: InOut[ListOfUnsignedLong], source: In[Pointer], sourceLen: c_ulong) -> c_int:
+def compress(
+    dest: Out[Pointer](bytes="destLen"),
+    destLen: InOut[ListOfUnsignedLong],
+    source: In[Pointer](bytes="sourceLen"),
+    sourceLen: c_ulong,
+) -> c_int:
     """C: int compress(Bytef *dest, uLongf *destLen, const Bytef *source, uLong sourceLen)"""
 
 
 @_library.function
 def compress2(
-    dest: Out[Pointer],
+    dest: Out[Pointer](bytes="destLen"),
     destLen: InOut[ListOfUnsignedLong],
-    source: In[Pointer],
+    source: In[Pointer](bytes="sourceLen"),
     sourceLen: c_ulong,
     level: c_int,
 ) -> c_int:
@@ -341,9 +354,9 @@ def compressBound(sourceLen: c_ulong) -> c_ulong:
 
 @_library.function
 def uncompress(
-    dest: Out[Pointer],
+    dest: Out[Pointer](bytes="destLen"),
     destLen: InOut[ListOfUnsignedLong],
-    source: In[Pointer],
+    source: In[Pointer](bytes="sourceLen"),
     sourceLen: c_ulong,
 ) -> c_int:
     """C: int uncompress(Bytef *dest, uLongf *destLen, const Bytef *source, uLong sourceLen)"""
@@ -351,7 +364,7 @@ def uncompress(
 
 @_library.function
 def uncompress2(
-    dest: Out[Pointer],
+    dest: Out[Pointer](bytes="destLen"),
     destLen: InOut[ListOfUnsignedLong],
     source: In[Pointer],
     sourceLen: InOut[ListOfUnsignedLong],
@@ -375,7 +388,7 @@ def gzsetparams(file: InOut[gzFile_s], level: c_int, strategy: c_int) -> c_int:
 
 
 @_library.function
-def gzread(file: InOut[gzFile_s], buf: Out[Pointer], len: c_uint) -> c_int:
+def gzread(file: InOut[gzFile_s], buf: Out[Pointer](bytes="len"), len: c_uint) -> c_int:
     """C: int gzread(gzFile file, voidp buf, unsigned int len)"""
 
 
@@ -385,7 +398,7 @@ def gzfread(buf: Out[Pointer], size: c_size_t, nitems: c_size_t, file: InOut[gzF
 
 
 @_library.function
-def gzwrite(file: InOut[gzFile_s], buf: In[Pointer], len: c_uint) -> c_int:
+def gzwrite(file: InOut[gzFile_s], buf: In[Pointer](bytes="len"), len: c_uint) -> c_int:
     """C: int gzwrite(gzFile file, voidpc buf, unsigned int len)"""
 
 
@@ -400,7 +413,7 @@ def gzputs(file: InOut[gzFile_s], s: In[CStr]) -> c_int:
 
 
 @_library.function
-def gzgets(file: InOut[gzFile_s], buf: Out[Pointer], len: c_int) -> CStr:
+def gzgets(file: InOut[gzFile_s], buf: Out[Pointer](bytes="len"), len: c_int) -> CStr:
     """C: char *gzgets(gzFile file, char *buf, int len)"""
 
 
@@ -469,22 +482,22 @@ def gzclearerr(file: InOut[gzFile_s]) -> None:
 
 
 @_library.function
-def adler32(adler: c_ulong, buf: In[Pointer], len: c_uint) -> c_ulong:
+def adler32(adler: c_ulong, buf: In[Pointer](bytes="len"), len: c_uint) -> c_ulong:
     """C: uLong adler32(uLong adler, const Bytef *buf, uInt len)"""
 
 
 @_library.function
-def adler32_z(adler: c_ulong, buf: In[Pointer], len: c_size_t) -> c_ulong:
+def adler32_z(adler: c_ulong, buf: In[Pointer](bytes="len"), len: c_size_t) -> c_ulong:
     """C: uLong adler32_z(uLong adler, const Bytef *buf, z_size_t len)"""
 
 
 @_library.function
-def crc32(crc: c_ulong, buf: In[Pointer], len: c_uint) -> c_ulong:
+def crc32(crc: c_ulong, buf: In[Pointer](bytes="len"), len: c_uint) -> c_ulong:
     """C: uLong crc32(uLong crc, const Bytef *buf, uInt len)"""
 
 
 @_library.function
-def crc32_z(crc: c_ulong, buf: In[Pointer], len: c_size_t) -> c_ulong:
+def crc32_z(crc: c_ulong, buf: In[Pointer](bytes="len"), len: c_size_t) -> c_ulong:
     """C: uLong crc32_z(uLong crc, const Bytef *buf, z_size_t len)"""
 
 

@@ -194,16 +194,25 @@ class anonymous:
 class _Passed:
     """A parameter, and how it is passed."""
 
-    __slots__ = ("bytes", "passed", "type")
+    __slots__ = ("measure", "passed", "refusal", "type", "unit")
 
-    def __init__(self, passed: str, type: CType, bytes: str = "") -> None:
+    def __init__(self, passed: str, type: CType, measure: str = "", unit: int = 1, refusal: str = "") -> None:
         self.passed = passed
         self.type = type
-        self.bytes = bytes
+        self.measure = measure
+        self.unit = unit
+        self.refusal = refusal
 
-    def __call__(self, *, bytes: str) -> _Passed:
-        """Of a returned DeviceArray, or of text: which parameter says how many bytes."""
-        return _Passed(self.passed, self.type, bytes)
+    def __call__(self, *, bytes: str = "", count: str = "", refusal: str = "") -> _Passed:
+        """Which parameter says how many bytes there are (``bytes="n"``, ``bytes="4 * n"``), or how many elements.
+
+        A returned DeviceArray, or text, has as many; what the caller brings is refused where it is known to have fewer.
+        ``refusal`` names a function, as ``"package.module.function"``, that is given an adapter of what C will find there, or
+        None for NULL, and says why the library would end the process over it, or None.
+        """
+        factor, _, measure = bytes.rpartition(" * ")
+        unit = int(factor) if factor else 1
+        return _Passed(self.passed, self.type, count or measure, 0 if count else unit, refusal)
 
 
 class _Passing:
@@ -575,7 +584,8 @@ class Library:
         told = []
         for name, meant in parameters.items():
             passed = meant if isinstance(meant, _Passed) else _Passed("value", meant)
-            told.append((name, passed.passed, passed.type.form, names.index(passed.bytes) if passed.bytes else -1))
+            measure = names.index(passed.measure) if passed.measure else -1
+            told.append((name, passed.passed, passed.type.form, measure, passed.unit, _named(passed.refusal)))
         success = status = None
         if self._status:
             status = self._scope[self._status[0]].form
@@ -606,6 +616,16 @@ class Library:
             else:
                 given.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD))
         return Signature(given + brought)
+
+
+def _named(path: str) -> Any:
+    """The function of a module that nobody needs before; None where no name is given."""
+    if not path:
+        return None
+    from importlib import import_module
+
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 _fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}

@@ -184,7 +184,11 @@ def hiprandDestroyGenerator(generator: hiprandGenerator_t) -> hiprandStatus:
 
 
 @_library.function
-def hiprandGenerate(generator: hiprandGenerator_t, output_data: Out[ListOfUnsigned], n: c_size_t) -> hiprandStatus:
+def hiprandGenerate(
+    generator: hiprandGenerator_t,
+    output_data: Out[ListOfUnsigned](count="n"),
+    n: c_size_t,
+) -> hiprandStatus:
     """Generates uniformly distributed 32-bit unsigned integers.
 
     Generates n uniformly distributed 32-bit unsigned integers and saves them to output_data.
@@ -205,7 +209,11 @@ def hiprandGenerate(generator: hiprandGenerator_t, output_data: Out[ListOfUnsign
 
 
 @_library.function
-def hiprandGenerateChar(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateChar(
+    generator: hiprandGenerator_t,
+    output_data: Out[Pointer](bytes="n"),
+    n: c_size_t,
+) -> hiprandStatus:
     """Generates uniformly distributed 8-bit unsigned integers.
 
     Generates n uniformly distributed 8-bit unsigned integers and saves them to output_data.
@@ -226,7 +234,11 @@ def hiprandGenerateChar(generator: hiprandGenerator_t, output_data: Out[Pointer]
 
 
 @_library.function
-def hiprandGenerateShort(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateShort(
+    generator: hiprandGenerator_t,
+    output_data: Out[Pointer](bytes="2 * n"),
+    n: c_size_t,
+) -> hiprandStatus:
     """Generates uniformly distributed 16-bit unsigned integers.
 
     Generates n uniformly distributed 16-bit unsigned integers and saves them to output_data.
@@ -247,7 +259,11 @@ def hiprandGenerateShort(generator: hiprandGenerator_t, output_data: Out[Pointer
 
 
 @_library.function
-def hiprandGenerateUniform(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateUniform(
+    generator: hiprandGenerator_t,
+    output_data: Out[Pointer](bytes="4 * n"),
+    n: c_size_t,
+) -> hiprandStatus:
     """Generates uniformly distributed floats.
 
     Generates n uniformly distributed 32-bit floating-point values and saves them to output_data.
@@ -271,7 +287,7 @@ def hiprandGenerateUniform(generator: hiprandGenerator_t, output_data: Out[Point
 @_library.function
 def hiprandGenerateUniformDouble(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="8 * n"),
     n: c_size_t,
 ) -> hiprandStatus:
     """Generates uniformly distributed double-precision floating-point values.
@@ -299,7 +315,11 @@ def hiprandGenerateUniformDouble(
 
 
 @_library.function
-def hiprandGenerateUniformHalf(generator: hiprandGenerator_t, output_data: Out[Pointer], n: c_size_t) -> hiprandStatus:
+def hiprandGenerateUniformHalf(
+    generator: hiprandGenerator_t,
+    output_data: Out[Pointer](bytes="2 * n"),
+    n: c_size_t,
+) -> hiprandStatus:
     """Generates uniformly distributed half-precision floating-point values.
 
     Generates n uniformly distributed 16-bit half-precision floating-point values and saves them to output_data.
@@ -323,7 +343,7 @@ def hiprandGenerateUniformHalf(generator: hiprandGenerator_t, output_data: Out[P
 @_library.function
 def hiprandGenerateNormal(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="4 * n"),
     n: c_size_t,
     mean: c_float,
     stddev: c_float,
@@ -353,7 +373,7 @@ def hiprandGenerateNormal(
 @_library.function
 def hiprandGenerateNormalDouble(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="8 * n"),
     n: c_size_t,
     mean: c_double,
     stddev: c_double,
@@ -383,7 +403,7 @@ def hiprandGenerateNormalDouble(
 @_library.function
 def hiprandGenerateNormalHalf(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="2 * n"),
     n: c_size_t,
     mean: c_ushort,
     stddev: c_ushort,
@@ -413,7 +433,7 @@ def hiprandGenerateNormalHalf(
 @_library.function
 def hiprandGenerateLogNormal(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="4 * n"),
     n: c_size_t,
     mean: c_float,
     stddev: c_float,
@@ -443,7 +463,7 @@ def hiprandGenerateLogNormal(
 @_library.function
 def hiprandGenerateLogNormalDouble(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="8 * n"),
     n: c_size_t,
     mean: c_double,
     stddev: c_double,
@@ -473,7 +493,7 @@ def hiprandGenerateLogNormalDouble(
 @_library.function
 def hiprandGenerateLogNormalHalf(
     generator: hiprandGenerator_t,
-    output_data: Out[Pointer],
+    output_data: Out[Pointer](bytes="2 * n"),
     n: c_size_t,
     mean: c_ushort,
     stddev: c_ushort,
@@ -503,7 +523,7 @@ def hiprandGenerateLogNormalHalf(
 @_library.function
 def hiprandGeneratePoisson(
     generator: hiprandGenerator_t,
-    output_data: Out[ListOfUnsigned],
+    output_data: Out[ListOfUnsigned](count="n"),
     n: c_size_t,
     lambda_: c_double,
 ) -> hiprandStatus:

@@ -208,7 +208,11 @@ def hiprtcAddNameExpression(prog: hiprtcProgram, name_expression: In[CStr]) -> h
 
 
 @_library.function
-def hiprtcCompileProgram(prog: hiprtcProgram, numOptions: c_int, options: In[ListOfBytes]) -> hiprtcResult:
+def hiprtcCompileProgram(
+    prog: hiprtcProgram,
+    numOptions: c_int,
+    options: In[ListOfBytes](count="numOptions", refusal="entrepot.hip._architectures.why_not"),
+) -> hiprtcResult:
     """Compiles the given runtime compilation program.
 
     If the compiler failed to build the runtime compilation program, it will return HIPRTC_ERROR_COMPILATION.
@@ -233,8 +237,8 @@ def hiprtcCreateProgram(
     src: In[CStr],
     name: In[CStr],
     numHeaders: c_int,
-    headers: In[ListOfBytes],
-    includeNames: In[ListOfBytes],
+    headers: In[ListOfBytes](count="numHeaders"),
+    includeNames: In[ListOfBytes](count="numHeaders"),
 ) -> hiprtcResult:
     """Creates an instance of hiprtcProgram with the given input parameters, and sets the output hiprtcProgram prog with
     it.
@@ -394,8 +398,8 @@ def hiprtcGetBitcode(prog: hiprtcProgram, bitcode: Out[Pointer]) -> hiprtcResult
 @_library.function
 def hiprtcLinkCreate(
     num_options: c_uint,
-    option_ptr: In[ListOfUnsigned],
-    option_vals_pptr: In[ListOfPointer],
+    option_ptr: In[ListOfUnsigned](count="num_options"),
+    option_vals_pptr: In[ListOfPointer](count="num_options"),
     hip_link_state_ptr: Returned[hiprtcLinkState],
 ) -> hiprtcResult:
     """Begins to link.
@@ -414,8 +418,8 @@ def hiprtcLinkAddFile(
     input_type: hipJitInputType,
     file_path: In[CStr],
     num_options: c_uint,
-    options_ptr: In[ListOfUnsigned],
-    option_values: In[ListOfPointer],
+    options_ptr: In[ListOfUnsigned](count="num_options"),
+    option_values: In[ListOfPointer](count="num_options"),
 ) -> hiprtcResult:
     """Adds a file.
 
@@ -428,12 +432,12 @@ def hiprtcLinkAddFile(
 def hiprtcLinkAddData(
     hip_link_state: hiprtcLinkState,
     input_type: hipJitInputType,
-    image: In[Pointer],
+    image: In[Pointer](bytes="image_size"),
     image_size: c_size_t,
     name: In[CStr],
     num_options: c_uint,
-    options_ptr: In[ListOfUnsigned],
-    option_values: In[ListOfPointer],
+    options_ptr: In[ListOfUnsigned](count="num_options"),
+    option_values: In[ListOfPointer](count="num_options"),
 ) -> hiprtcResult:
     """Adds what is in memory.
 

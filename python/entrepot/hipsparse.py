@@ -12245,7 +12245,7 @@ def hipsparseCsrSetStridedBatch(
 def hipsparseSpMatGetAttribute(
     spMatDescr: hipsparseSpMatDescr_t,
     attribute: hipsparseSpMatAttribute_t,
-    data: Out[Pointer],
+    data: Out[Pointer](bytes="dataSize"),
     dataSize: c_size_t,
 ) -> hipsparseStatus_t:
     """C: hipsparseStatus_t hipsparseSpMatGetAttribute(hipsparseSpMatDescr_t spMatDescr, hipsparseSpMatAttribute_t
@@ -12257,7 +12257,7 @@ def hipsparseSpMatGetAttribute(
 def hipsparseSpMatSetAttribute(
     spMatDescr: hipsparseSpMatDescr_t,
     attribute: hipsparseSpMatAttribute_t,
-    data: In[Pointer],
+    data: In[Pointer](bytes="dataSize"),
     dataSize: c_size_t,
 ) -> hipsparseStatus_t:
     """C: hipsparseStatus_t hipsparseSpMatSetAttribute(hipsparseSpMatDescr_t spMatDescr, hipsparseSpMatAttribute_t

@@ -82,6 +82,8 @@ class TestSameAddress:
     def test_of_what_every_adapter_takes(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
             pytest.skip("a ctypes buffer's format '<i' is none that its DeviceArray knows")
+        if name == "ListOfBytes" and source is GOODS:  # among the differences
+            source = memoryview(source)
         if name == "CStr" and int(ours.Pointer(source)) and not isinstance(source, (bytearray, memoryview)):
             pytest.skip("its CStr looks for the NUL at once, and the process ends where there is no memory")
         if name.endswith(("Long", "Int64", "ListOfBytes", "ListOfPointer")) and (
@@ -380,6 +382,7 @@ DIFFERENCES = [
         [1],
         "so does a list, which is kept",
     ),
+    Difference("ListOfBytes(b'-O3')", lambda m: bool(int(m.ListOfBytes(b"-O3"))), True, TypeError, "letters are no addresses"),
     Difference("ListOfPointer([True])", lambda m: int(m.ListOfPointer([True])[0]), 1, TypeError, "as Pointer"),
     Difference(
         "DeviceArray(None).typestr", lambda m: m.DeviceArray(None).typestr, "B", "|u1", "what the protocol calls an unsigned byte"

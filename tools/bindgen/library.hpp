@@ -14,7 +14,9 @@ namespace bindgen {
 struct ParameterOverride {
     std::optional<std::string> passed;   // value, in, out, inout, returned, sync
     std::optional<std::string> adapter;  // the type that the argument is taken by, or that is returned
-    std::optional<std::string> bytes;    // of a returned DeviceArray: the parameter that has its bytes
+    std::optional<std::string> bytes;    // the parameter that has the memory's bytes, or "4 * " and that parameter
+    std::optional<std::string> count;    // the parameter that has the number of its elements
+    std::optional<std::string> refusal;  // a function of Python's that says what the library cannot bear
 };
 
 // A name that is one declaration or another, by whether the library that is there has a symbol.
@@ -45,6 +47,8 @@ struct LibrarySettings {
     std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
 
     const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
+    // Whether that is the function's own, and no pattern's.
+    bool has_own_override(const std::string &function, const std::string &parameter) const;
     bool is_left_out(const std::string &name) const;
 };
 

@@ -479,6 +479,8 @@ private:
                 report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", for want of a rule\n";
             else if (passing.is_guess)
                 report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", " + passing.rule + "\n";
+            else if (passing.is_measured_by_name)
+                report_ += function.name + "." + parameter.name + ": " + passing.annotation + ", by the name alone\n";
         }
         const Passing result = rules_.of_value(function.result);
         module_ += "\n" + decorator(function) + definition(function.name, list, used(result.annotation), "\n") +

@@ -2,7 +2,10 @@
 
 #include "scalars.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 
 namespace bindgen {
@@ -22,6 +25,59 @@ bool has_no_length(const Type &type) { return type.is("void") || is_character(ty
 std::string stub_of_chosen(const std::string &type) {
     const std::size_t times = type.find(" * ");
     return times == std::string::npos ? type : "tuple[" + stub_of_scalar(type.substr(0, times)) + ", ...]";
+}
+
+// ---------------------------------------------------------------- how much memory there is
+
+// Without its underscores, small, and without the letter that says "pointer".
+std::string bare(const std::string &name) {
+    const bool is_marked = name.size() > 1 && name[0] == 'p' && std::isupper(static_cast<unsigned char>(name[1]));
+    std::string out;
+    for (const char each : name.substr(is_marked ? 1 : 0))
+        if (each != '_')
+            out += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    return out;
+}
+
+bool is_integer(const Type &type) {
+    return type.is("scalar") && type.name != "c_bool" && type.name != "c_float" && type.name != "c_double";
+}
+
+// 0 where the header does not say.
+std::int64_t bytes_of(const Type &pointee) {
+    const ScalarRow *const row = pointee.is("scalar") ? scalar_named(pointee.name) : nullptr;
+    return row ? row->bytes : 0;
+}
+
+// numOptions of options, pNumNodes of nodes or pNodes.
+bool counts(const std::string &number, const std::string &array) {
+    return bare(number) == "num" + bare(array) || bare(number) == bare(array) + "count";
+}
+
+// image_size of image; sizeBytes and ByteCount of what begins with dst and src, which are what is copied.
+bool counts_bytes(const std::string &number, const std::string &memory) {
+    const std::string said = bare(number), name = bare(memory);
+    if (name.starts_with("dst") || name.starts_with("src"))
+        if (said == "sizebytes" || said == "bytecount")
+            return true;
+    return std::ranges::any_of(std::initializer_list<const char *>{"size", "bytes", "len", "length"},
+                               [&](const char *end) { return said == name + end; });
+}
+
+// `bytes` or `count` of an annotation, in brackets.
+std::string measure(const std::string &subject, const Type &pointee, const std::string &adapter, const std::string &count) {
+    if (adapter != "Pointer" && adapter != "CStr")
+        return "count=\"" + count + "\"";
+    const std::int64_t bytes = bytes_of(pointee);
+    if (bytes == 0)
+        throw std::runtime_error(subject + ": nothing says how large the elements of a " + adapter +
+                                 " are: say bytes in place of count, as bytes = \"4 * n\"");
+    return "bytes=\"" + (bytes == 1 ? "" : std::to_string(bytes) + " * ") + count + "\"";
+}
+
+const Parameter *parameter_named(const Function &function, const std::string &name) {
+    const auto found = std::ranges::find(function.parameters, name, &Parameter::name);
+    return found == function.parameters.end() ? nullptr : &*found;
 }
 
 Passing taken(const std::string &mode, const std::string &adapter, const std::string &rule) {
@@ -85,6 +141,7 @@ Passing Rules::of_value(const Type &type) const {
 
 Passing Rules::of(const Function &function, const Parameter &parameter) const {
     Passing passing = chosen_for(function, parameter);
+    add_measure(function, parameter, passing);
     const bool is_against_words = parameter.direction == "out" && parameter.type.is_const && passing.rule == "doxygen";
     if (is_against_words || (passing.rule == "handle" && parameter.direction == "out"))
         passing.rule = "though the documentation has it as out";
@@ -156,6 +213,42 @@ Passing Rules::chosen_for(const Function &function, const Parameter &parameter) 
     Passing value =
         chosen && chosen->adapter ? Passing{*chosen->adapter, stub_of_chosen(*chosen->adapter), false, ""} : of_value(pointee);
     return {"Returned[" + value.annotation + "]", value.stub, true, rule};
+}
+
+// What the settings say, else what a parameter's name does: of what callers bring, which is refused where it is known to be less.
+void Rules::add_measure(const Function &function, const Parameter &parameter, Passing &passing) const {
+    const std::size_t bracket = passing.annotation.find('[');
+    const bool is_brought = passing.annotation.starts_with("In") || passing.annotation.starts_with("Out");
+    if (bracket == std::string::npos || !is_brought || passing.annotation.ends_with(")"))
+        return;
+    const Type &pointee = parameter.type.inner.front();
+    const std::string adapter = passing.annotation.substr(bracket + 1, passing.annotation.size() - bracket - 2);
+    const ParameterOverride *const chosen = settings_.override_of(function.name, parameter.name);
+    const std::string subject = function.name + "." + parameter.name;
+    std::string words;
+    if (chosen && (chosen->bytes || chosen->count)) {
+        const std::string said = chosen->bytes ? *chosen->bytes : *chosen->count;
+        const bool is_there = parameter_named(function, said.substr(said.rfind(' ') + 1)) != nullptr;
+        if (!is_there && settings_.has_own_override(function.name, parameter.name))
+            throw std::runtime_error(subject + ": there is no parameter '" + said + "' that says how much memory there is");
+        if (is_there)
+            words = chosen->bytes ? "bytes=\"" + said + "\"" : measure(subject, pointee, adapter, said);
+    }
+    for (const Parameter &each : function.parameters) {
+        const bool is_list = adapter.starts_with("ListOf"), is_bytes = pointee.is("void") || bytes_of(pointee) == 1;
+        const Type &number = each.type.is("pointer") && is_list ? each.type.pointee() : each.type;
+        if (!words.empty() || !is_integer(number) || adapter == "CStr" || chosen_for(function, each).is_returned)
+            continue;
+        if (is_list && counts(each.name, parameter.name))
+            words = "count=\"" + each.name + "\"";
+        else if (is_bytes && counts_bytes(each.name, parameter.name))
+            words = "bytes=\"" + each.name + "\"";
+        passing.is_measured_by_name = !words.empty();
+    }
+    if (chosen && chosen->refusal)
+        words += (words.empty() ? "" : ", ") + ("refusal=\"" + *chosen->refusal + "\"");
+    if (!words.empty())
+        passing.annotation += "(" + words + ")";
 }
 
 std::string Rules::annotation_of_field(const Type &type) const {

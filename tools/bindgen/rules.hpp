@@ -14,6 +14,8 @@ struct Passing {
     bool is_returned = false;  // given back by the call instead of taken
     std::string rule;          // why; "default" is what a person should look at
     bool is_guess = false;     // so is this: the header does not say so, or says something else
+    bool is_measured_by_name =
+        false;  // so is this: that a parameter says how much memory there is, its name says and nothing else
 };
 
 class Rules {
@@ -31,6 +33,7 @@ public:
 
 private:
     Passing chosen_for(const Function &function, const Parameter &parameter) const;
+    void add_measure(const Function &function, const Parameter &parameter, Passing &passing) const;
     std::string adapter_of(const Type &pointee) const;
     std::string spelled(const Type &pointer) const;
     std::string enum_list(const std::string &name) const;

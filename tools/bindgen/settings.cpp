@@ -64,10 +64,12 @@ void read_parameters(const toml::table &table, LibrarySettings &settings) {
                 continue;
             }
             const toml::table &values = table_of(given, "parameters." + where);
-            check_keys(values, where, {"passed", "type", "bytes"});
+            check_keys(values, where, {"passed", "type", "bytes", "count", "refusal"});
             out.passed = values["passed"].value<std::string>();
             out.adapter = values["type"].value<std::string>();
             out.bytes = values["bytes"].value<std::string>();
+            out.count = values["count"].value<std::string>();
+            out.refusal = values["refusal"].value<std::string>();
         }
 }
 
@@ -159,6 +161,10 @@ const ParameterOverride *LibrarySettings::override_of(const std::string &functio
         if (const auto found = parameters.find(function.substr(0, length) + "*." + parameter); found != parameters.end())
             return &found->second;
     return nullptr;
+}
+
+bool LibrarySettings::has_own_override(const std::string &function, const std::string &parameter) const {
+    return parameters.contains(function + "." + parameter);
 }
 
 bool LibrarySettings::is_left_out(const std::string &declared) const {

@@ -39,6 +39,10 @@ Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *fun
 // The same where the type is a pointer to a function.
 Argument function_argument(PyObject *object, const char *function, const char *name);
 
+// Bytes from the adapter's address on, where the end of its memory is known, be it a device's; else -1. What C is given by
+// `Argument::held` knows as much as the object that the caller gave.
+Py_ssize_t extent_of(PyObject *adapter);
+
 // A DeviceArray of `bytes` at an address which a native allocator returned; owns nothing.
 Reference device_array(void *address, std::size_t bytes);
 

@@ -541,6 +541,13 @@ void check_contiguous(PyObject *adapter) {
                      ": entrepot.asarray(array).to(); int(array) is the address of its first element, where that is meant");
 }
 
+Py_ssize_t bytes_of_device_array(PyObject *self) {
+    const Exclusive exclusive(self);
+    const Description &description = description_of(self);
+    const bool is_one_piece = description.is_known && description.layout.is_c_contiguous();
+    return is_one_piece ? description.layout.nbytes(description.dtype.itemsize()) : -1;
+}
+
 PyObject *root_of(PyObject *adapter) noexcept {
     PyObject *root = nullptr;
     for (PyObject *each = adapter; each; each = depended_on(*pointer_of(each)))

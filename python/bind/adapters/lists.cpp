@@ -121,10 +121,6 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
-    return row.element ? row.element->size : static_cast<Py_ssize_t>(sizeof(void *));
-}
-
 // What a source says of its elements; for who is to read it, in the words of its protocol, which take longer than the rest.
 struct Elements {
     std::int64_t itemsize;
@@ -215,12 +211,29 @@ template <class Said> void check_elements(const AdapterRow &row, PyObject *sourc
                 " bytes; convert them, or pass Pointer(…) where the address is meant");
 }
 
+const char *expected_by(const AdapterRow &row) noexcept {
+    if (row.fill == fill_number)
+        return "a list of one int";
+    return row.element                ? "a list or tuple of ints"
+           : row.fill == fill_strings ? "a list or tuple of bytes"
+                                      : "a list or tuple of addresses";
+}
+
+// Text is what the strings of a list are, and no array of their addresses.
+void check_no_text(const AdapterRow &row, PyObject *source) {
+    const bool is_text = PyBytes_Check(source) || PyUnicode_Check(source);
+    if (!is_text && !(row.fill == fill_strings && PyByteArray_Check(source))) [[likely]]
+        return;
+    throw Error(ErrorKind::type, expected_by(row), " was expected, not a ", Py_TYPE(source)->tp_name,
+                "; pass Pointer(…) where there are addresses in it");
+}
+
 Target target_with_elements(const AdapterRow &row, PyObject *source) {
     check_elements(row, source, [&](std::string *words) { return elements_said_by(source, words); });
     Target target;
     if (find_target(source, target))
         return target;
-    const Array array = array_for(source);
+    const Array array = array_for(source, expected_by(row));
     check_elements(row, source, [&](std::string *words) { return elements_of_array(array, words); });
     return target_of_import(array);
 }
@@ -237,6 +250,11 @@ void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, P
 }
 
 // ---------------------------------------------------------------- strings and pointers
+
+void fill_from_addresses(PyObject *self, const AdapterRow &row, PyObject *source) {
+    check_no_text(row, source);
+    fill_from_memory(self, row, source);
+}
 
 // A CStr's bytes, and what keeps them.
 Argument c_string_in(PyObject *object, Py_ssize_t index) {
@@ -423,6 +441,12 @@ int set_value(PyObject *self, PyObject *value, void *) {
 
 }  // namespace
 
+Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
+    if (row.element)
+        return row.element->size;
+    return row.fill == fill_strings || row.fill == fill_pointers ? static_cast<Py_ssize_t>(sizeof(void *)) : 0;
+}
+
 PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which goes with the adapter."},
@@ -462,7 +486,7 @@ void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
 
 void fill_strings(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, row, source);
+        return fill_from_addresses(self, row, source);
     const Reference items = checked(items_of(source).release());
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));
@@ -487,7 +511,7 @@ void fill_strings(PyObject *self, const AdapterRow &row, PyObject *source) {
 
 void fill_pointers(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
-        return fill_from_memory(self, row, source);
+        return fill_from_addresses(self, row, source);
     const Reference items = checked(items_of(source).release());
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));

@@ -37,7 +37,7 @@ struct AdapterRow {
 constexpr std::size_t adapter_type_count = 18;
 extern std::array<PyTypeObject, adapter_type_count> adapter_types;
 inline PyTypeObject *const pointer_type = &adapter_types[0], *const c_string_type = &adapter_types[1],
-                           *const device_array_type = &adapter_types[2];
+                           *const device_array_type = &adapter_types[2], *const pointer_list_type = &adapter_types[4];
 
 // Of an adapter type, or of a subclass.
 const AdapterRow &row_of(PyTypeObject *type) noexcept;
@@ -48,6 +48,9 @@ inline bool is_adapter_type(const PyTypeObject *type) noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(adapter_types.data()), address = reinterpret_cast<std::uintptr_t>(type);
     return address >= first && address < first + sizeof adapter_types;
 }
+
+// Of a list's element; 0 of what is no list.
+Py_ssize_t size_of_element(const AdapterRow &row) noexcept;
 
 inline bool is_device_array(PyObject *object) noexcept {
     PyTypeObject *const type = Py_TYPE(object);
@@ -127,8 +130,8 @@ bool has_buffer(PyObject *object);
 bool find_buffer(PyObject *object, Target &target);
 // What as_c_void_p() says: the adapters of other libraries.
 bool find_void_pointer(PyObject *object, Target &target);
-// Throws TypeError where it speaks no protocol.
-Array array_for(PyObject *object);
+// Throws TypeError where it speaks no protocol; `expected` is what else might have been meant, and is said first.
+Array array_for(PyObject *object, const char *expected = nullptr);
 Target target_of_array(const Array &array, Owner owner);
 
 extern const Interned cai_attribute_name;
@@ -215,6 +218,8 @@ void clear_description(PyObject *self) noexcept;
 // Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
 void give_address_its_turn(PyObject *device_array);
 bool has_known_memory(PyObject *device_array) noexcept;
+// -1 where nothing is known of its elements, or others lie between them.
+Py_ssize_t bytes_of_device_array(PyObject *device_array);
 // A typestr, with or without its byte order, a name of NumPy's, or a character of the struct module: HIP Python takes all of
 // them, and its arrays write them into their interface. Throws ValueError.
 Dtype dtype_from_words(std::string_view text);

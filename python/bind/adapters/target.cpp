@@ -32,9 +32,8 @@ const Interned as_c_void_p_name = "as_c_void_p", dlpack_name = "__dlpack__", sua
 
 constexpr exchange::Speaker buffer_speaker{"buffer protocol", ErrorKind::value};
 
-constexpr const char *what_stands_for_one = " stands for no address: None, an int, a ctypes pointer, an adapter, or an object "
-                                            "with memory does (a contiguous buffer, CAI, "
-                                            "DLPack, SUAI)";
+constexpr const char *what_stands_for_one =
+    ": None, an int, a ctypes pointer, an adapter, or an object with memory does (a contiguous buffer, CAI, DLPack, SUAI)";
 
 // ---------------------------------------------------------------- adapters
 
@@ -175,9 +174,30 @@ Py_ssize_t bytes_of(PyObject *adapter) noexcept {
     const Py_ssize_t length = pointer_of(adapter)->length;
     if (length < 0)
         return -1;
-    if (row.element)
-        return length * row.element->size;
-    return Py_IS_TYPE(adapter, pointer_type) || row.fill == fill_c_string ? length : -1;
+    if (Py_IS_TYPE(adapter, pointer_type) || row.fill == fill_c_string)
+        return length;
+    const Py_ssize_t size = size_of_element(row);
+    return size ? length * size : -1;
+}
+
+Py_ssize_t extent_of(PyObject *adapter) {
+    for (Py_ssize_t bytes = -1;;) {
+        if (bytes < 0 && is_device_array(adapter))
+            return bytes_of_device_array(adapter);
+        if (bytes < 0)
+            bytes = bytes_of(adapter);
+        const void *const address = pointer_of(adapter)->address;
+        PyObject *const kept = kept_by(*pointer_of(adapter));
+        if (!kept)
+            return bytes;
+        if (bytes < 0 && is_array(kept) && array_of(kept).data() == address)
+            return array_of(kept).nbytes();
+        if (bytes >= 0 && (PyBytes_Check(kept) || PyUnicode_Check(kept)))
+            return bytes + 1;  // the NUL behind it
+        if (!is_adapter(kept) || pointer_of(kept)->address != address)
+            return bytes;
+        adapter = kept;
+    }
 }
 
 bool find_plain(PyObject *object, Target &target) {
@@ -228,13 +248,17 @@ bool find_void_pointer(PyObject *object, Target &target) {
     return true;
 }
 
-Array array_for(PyObject *object) {
+Array array_for(PyObject *object, const char *expected) {
     try {
         return is_array(object) ? array_of(object) : import_array(object, {});
     } catch (const Error &error) {
-        if (error.kind() == ErrorKind::type)
-            throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, what_stands_for_one);
-        throw;
+        if (error.kind() != ErrorKind::type)
+            throw;
+        const char *const name = Py_TYPE(object)->tp_name;
+        if (expected)
+            throw Error(ErrorKind::type, expected, " was expected, not a ", name, ", which stands for no address either",
+                        what_stands_for_one);
+        throw Error(ErrorKind::type, "a ", name, " stands for no address", what_stands_for_one);
     }
 }
 

@@ -326,6 +326,7 @@ Reference made(PyTypeObject *type, PyObject *source) {
 
 bool init_adapter_types(PyObject *module) {
     assert(rows[2].fill == fill_device_array);  // and none is derived from it: is_device_array
+    assert(rows[4].fill == fill_pointers);
     fill_slots();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         describe(adapter_types[i], rows[i]);

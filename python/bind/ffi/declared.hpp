@@ -77,6 +77,8 @@ Reference kept_at(PyObject *record, const void *place, const void *address);
 void check_fields_not_freed(PyObject *record, const Subject &subject);
 // Bytes of host memory that the object stands for; -1: not known.
 Py_ssize_t known_bytes(PyObject *object);
+// As extent_of, of what an argument is held by: of a record, too.
+Py_ssize_t extent_of_held(PyObject *held);
 // A view that keeps `owner`, a record or another adapter; without one, of memory that is nobody's, and of unknown length.
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
 // A new record of zeros and defaults.
@@ -86,6 +88,7 @@ bool init_record(PyObject *module);
 // ---------------------------------------------------------------- handles
 
 bool is_handle_class(PyTypeObject *type) noexcept;
+inline bool is_handle(PyObject *object) noexcept { return is_handle_class(Py_TYPE(object)); }
 bool init_handle(PyObject *module);
 
 // ---------------------------------------------------------------- pointers to functions

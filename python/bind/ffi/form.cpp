@@ -2,7 +2,7 @@
 
 #include "declared.hpp"
 
-#include "../adapters/adapters.hpp"
+#include "../adapters/object.hpp"
 #include "../element.hpp"
 #include "../errors.hpp"
 #include "../exchange/interface_dict.hpp"
@@ -180,6 +180,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
+    if (type == pointer_list_type)  // a handle's own memory is no array of addresses
+        check_no_handle(value, subject);
     if (callback_of(form.type)) {
         Argument taken = function_argument(value, subject.owner, subject.name);
         put(to, taken.address);
@@ -420,6 +422,18 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject) {
     if (subject.is_field)
         return out << subject.owner << "." << subject.name;
     return out << subject.owner << "() argument '" << subject.name << "'";
+}
+
+[[gnu::noinline]] void check_no_handle(PyObject *object, const Subject &subject) {
+    if (PyList_Check(object) || PyTuple_Check(object))
+        return;
+    const Reference kept = handle_kept_by(object);
+    PyObject *const handle = kept ? kept.get() : object;
+    if (!is_handle(handle)) [[likely]]
+        return;
+    throw Error(ErrorKind::type, subject, ": C takes the address of a handle there, and a ", declared_of(Py_TYPE(handle))->name,
+                " is the handle itself; pass ", subject.name, kept ? ".handle.createRef()" : ".createRef()",
+                ", or a list of handles where C takes many");
 }
 
 void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {

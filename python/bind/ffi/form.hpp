@@ -56,6 +56,9 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 // OverflowError with the subject.
 void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use = Use::read);
 
+// Throws TypeError where the object is a handle, or keeps one: C takes the address of a place for handles there.
+void check_no_handle(PyObject *object, const Subject &subject);
+
 // Throws ValueError where the object's memory is known to be of fewer bytes.
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject);
 

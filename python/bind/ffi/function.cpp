@@ -4,10 +4,12 @@
 #include "declared.hpp"
 #include "form.hpp"
 
-#include "../adapters/adapters.hpp"
+#include "../adapters/object.hpp"
+#include "../element.hpp"
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../owner.hpp"
 
 #include <entrepot/core/error.hpp>
 
@@ -18,6 +20,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 namespace entrepot::python {
@@ -41,6 +44,8 @@ constexpr PassedRow passed_table[] = {{"value", Passed::value},      {"in", Pass
                                       {"inout", Passed::inout},      {"freed", Passed::freed}, {"sync", Passed::sync},
                                       {"returned", Passed::returned}};
 
+using adapters::Integer;
+
 constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
 struct Parameter {
@@ -54,12 +59,22 @@ struct Parameter {
     std::size_t target;              // of a returned value: offset of what C writes to
 };
 
+// Memory that callers bring, which is looked at before the call, when all arguments are there.
+struct Measured {
+    std::size_t index;            // of the parameter
+    std::size_t by = nothing;     // the parameter that says how much C takes for granted
+    std::size_t unit = 1;         // the bytes that it counts
+    bool is_counted = false;      // it counts elements
+    PyObject *refusal = nullptr;  // a function that says what the library cannot bear; nullptr: there is nothing
+};
+
 // All that a call needs; made once, kept for good.
 struct Plan {
     const char *name;
     void *address;
     std::vector<Parameter> parameters;
     std::vector<std::size_t> taken;  // those that callers give
+    std::vector<Measured> measured;
     std::size_t returned_count = 0;
     bool is_freeing = false;
     const FormObject *result;
@@ -100,12 +115,39 @@ const FormObject *kept_form(PyObject *form) {
     return reinterpret_cast<const FormObject *>(Py_NewRef(form));
 }
 
-// (name, passed, form, index of the parameter with the bytes or -1)
-Parameter parameter_from(PyObject *tuple) {
-    PyObject *name = nullptr, *form = nullptr;
+// Of the array whose address it is; 0 where nobody knows.
+std::size_t element_size_of(const FormObject &form) {
+    if (form.how != How::address)
+        return 0;
+    if (const RecordLayout *const layout = layout_of(form.type))
+        return layout->size;
+    return static_cast<std::size_t>(size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
+}
+
+// Of memory that callers bring, or may bring as the text that is otherwise returned.
+void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit, PyObject *refusal) {
+    Measured measured{plan.parameters.size()};
+    if (by >= 0 && (parameter.passed != Passed::returned || parameter.is_text)) {
+        measured.by = static_cast<std::size_t>(by);
+        measured.is_counted = unit == 0;
+        measured.unit = unit == 0 ? element_size_of(*parameter.form) : static_cast<std::size_t>(unit);
+        if (measured.unit == 0)
+            throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
+                        ": nothing says how large its elements are; count those of a list or of records, as "
+                        "In[ListOfInt](count=\"n\"), else bytes, as In[Pointer](bytes=\"4 * n\")");
+    }
+    measured.refusal = refusal == Py_None ? nullptr : Py_NewRef(refusal);
+    if (measured.by != nothing || measured.refusal)
+        plan.measured.push_back(measured);
+}
+
+// (name, passed, form, index of the parameter that measures it or -1, bytes that this counts or 0 for the form's elements, what
+// says why not or None)
+void add_parameter(Plan &plan, PyObject *tuple) {
+    PyObject *name = nullptr, *form = nullptr, *refusal = nullptr;
     const char *passed = nullptr;
-    Py_ssize_t bytes_of = -1;
-    if (!PyArg_ParseTuple(tuple, "UsOn", &name, &passed, &form, &bytes_of))
+    Py_ssize_t by = -1, unit = 1;
+    if (!PyArg_ParseTuple(tuple, "UsOnnO", &name, &passed, &form, &by, &unit, &refusal))
         throw PythonError{};
     Parameter parameter{};
     parameter.name = Py_NewRef(name);
@@ -117,9 +159,22 @@ Parameter parameter_from(PyObject *tuple) {
         throw Error(ErrorKind::type, parameter.text,
                     ": C passes no arrays, but the address of the first element: declare a "
                     "pointer, as In[ListOfInt] or In[CStr]");
-    parameter.bytes_of = static_cast<std::size_t>(bytes_of);
-    parameter.is_text = bytes_of >= 0 && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
-    return parameter;
+    parameter.bytes_of = parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
+    parameter.is_text =
+        parameter.bytes_of != nothing && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
+    add_measured(plan, parameter, by, unit, refusal);
+    plan.parameters.push_back(parameter);
+}
+
+// A number that is there before the call.
+void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
+    const Parameter &measure = plan.parameters[by];
+    const FormObject &form = *measure.form;
+    const bool is_address = form.how == How::address && row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
+    const bool is_number = form.how == How::number && !ffi::is_floating(form.kind);
+    if (measure.passed == Passed::returned || !(is_number || is_address))
+        throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '", measure.text,
+                    "' says no length: an integer that the caller gives does, or the address of one, as InOut[ListOfInt]");
 }
 
 ffi::Type type_of(const Parameter &parameter) {
@@ -159,7 +214,7 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
         throw Error(ErrorKind::value, plan->name, "(): has more than ", most_parameters, " parameters");
     std::vector<ffi::Type> types;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
-        plan->parameters.push_back(parameter_from(PyTuple_GET_ITEM(parameters, i)));
+        add_parameter(*plan, PyTuple_GET_ITEM(parameters, i));
         types.push_back(type_of(plan->parameters.back()));
         if (plan->parameters.back().passed == Passed::returned)
             ++plan->returned_count;
@@ -167,6 +222,12 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
             plan->taken.push_back(static_cast<std::size_t>(i));
         plan->is_freeing |= plan->parameters.back().passed == Passed::freed;
     }
+    for (std::size_t i = 0; i < plan->parameters.size(); ++i)
+        if (plan->parameters[i].bytes_of != nothing)
+            check_measure(*plan, i, plan->parameters[i].bytes_of);
+    for (const Measured &measured : plan->measured)
+        if (measured.by != nothing)
+            check_measure(*plan, measured.index, measured.by);
     plan->result = kept_form(result);
     plan->signature.emplace(ffi_type_of(*plan->result), types);
     plan->success = success == Py_None ? nullptr : Py_NewRef(success);
@@ -186,6 +247,31 @@ const Plan &plan_of(FunctionObject &function) {
 }
 
 // ---------------------------------------------------------------- calls
+
+Integer integer_at(ffi::Kind kind, const std::byte *from) {
+    const int bits = 8 * static_cast<int>(ffi::size_of(kind));
+    if (!ffi::row_of(kind).is_signed)
+        return {load_unsigned(from, bits), false};
+    const std::int64_t number = load_signed(from, bits);
+    return {static_cast<std::uint64_t>(number), number < 0};
+}
+
+// `bytes` are those that are there; -1: NULL is.
+[[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const Measured &measured, const Integer &count,
+                                               Py_ssize_t bytes) {
+    const char *const name = plan.parameters[measured.index].text, *const measure = plan.parameters[measured.by].text;
+    const std::string said = (count.is_negative ? "-" : "") + std::to_string(count.is_negative ? 0 - count.bits : count.bits);
+    if (count.is_negative)
+        throw Error(ErrorKind::value, Subject{plan.name, measure}, ": ", said, " is no number of elements for '", name, "'");
+    const Subject subject{plan.name, name};
+    if (bytes < 0)
+        throw Error(ErrorKind::value, subject, ": is NULL, and '", measure, "' says ", said, "; pass as many, or 0 for ",
+                    measure);
+    const auto there = static_cast<std::size_t>(bytes) / (measured.is_counted ? measured.unit : 1);
+    const std::string each = measured.is_counted || measured.unit == 1 ? "" : " of " + std::to_string(measured.unit) + " bytes";
+    throw Error(ErrorKind::value, subject, ": has ", there, measured.is_counted ? " element" : " byte", there == 1 ? "" : "s",
+                ", and '", measure, "' says ", said, each, "; pass as many, or a smaller ", measure);
+}
 
 // The values of one call, where C finds them, and what keeps what they point to.
 class Frame {
@@ -237,6 +323,12 @@ public:
         std::memcpy(values_[index], &target, sizeof target);
     }
 
+    // Whether C finds as much behind the arguments as others say.
+    void check_measured() const {
+        if (!plan_.measured.empty())
+            check_all_measured();
+    }
+
     // Of the objects whose memory C has taken back.
     void tell_freed() const {
         for (std::size_t i = 0; i < plan_.parameters.size(); ++i)
@@ -263,9 +355,7 @@ public:
             return load(*parameter.form, target, nullptr);
         void *address = nullptr;
         std::memcpy(&address, target, sizeof address);
-        std::uint64_t bytes = 0;
-        std::memcpy(&bytes, values_[parameter.bytes_of], size_of(*plan_.parameters[parameter.bytes_of].form));
-        return address ? device_array(address, bytes) : Reference::borrow(Py_None);
+        return address ? device_array(address, count_at(parameter.bytes_of)->bits) : Reference::borrow(Py_None);
     }
 
 private:
@@ -276,6 +366,75 @@ private:
         return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
+    // What a parameter says: a number, or the one at the host that it is the address of. Empty where nobody knows what is there.
+    // Out of the way of calls that measure nothing.
+    [[gnu::noinline]] std::optional<Integer> count_at(std::size_t index) const {
+        const FormObject &form = *plan_.parameters[index].form;
+        if (form.how != How::address)
+            return integer_at(form.kind, static_cast<const std::byte *>(values_[index]));
+        const adapters::ElementType *const element = row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
+        PyObject *const held = held_[index];
+        if (!element || !held || bytes_of(held) < element->size)
+            return std::nullopt;
+        return element->load(pointer_of(held)->address);
+    }
+
+    [[gnu::noinline]] void check_all_measured() const {
+        for (const Measured &measured : plan_.measured) {
+            const std::optional<Integer> count = measured.by == nothing ? std::nullopt : count_at(measured.by);
+            if (count)
+                check_length(measured, *count);
+            if (measured.refusal)
+                ask_for_refusal(measured, count);
+        }
+    }
+
+    // NULL is an array of none; where C writes, it may stand for "not wanted".
+    void check_length(const Measured &measured, const Integer &count) const {
+        if (count.is_negative && measured.is_counted)
+            refuse_length(plan_, measured, count, 0);
+        const void *address = nullptr;
+        std::memcpy(&address, values_[measured.index], sizeof address);
+        if (!address) {
+            if (count.bits && measured.is_counted && plan_.parameters[measured.index].passed == Passed::in)
+                refuse_length(plan_, measured, count, -1);
+            return;
+        }
+        PyObject *const held = held_[measured.index];
+        if (!held || count.is_negative)
+            return;
+        std::size_t asked = 0;
+        if (__builtin_mul_overflow(count.bits, measured.unit, &asked))
+            asked = std::numeric_limits<std::size_t>::max();
+        const Py_ssize_t plain = Py_IS_TYPE(held, pointer_type) ? pointer_of(held)->length : -1;
+        if (plain >= 0 && static_cast<std::size_t>(plain) >= asked) [[likely]]
+            return;
+        const Py_ssize_t bytes = extent_of_held(held);
+        if (bytes >= 0 && static_cast<std::size_t>(bytes) < asked)
+            refuse_length(plan_, measured, count, bytes);
+    }
+
+    // What the library would end the process over. Asked of what C will find, whatever the caller gave.
+    void ask_for_refusal(const Measured &measured, const std::optional<Integer> &count) const {
+        const Parameter &parameter = plan_.parameters[measured.index];
+        Target target;
+        std::memcpy(&target.address, values_[measured.index], sizeof target.address);
+        Reference found = Reference::borrow(Py_None);
+        if (target.address) {
+            PyObject *const held = held_[measured.index];
+            target.owner = held ? keep(held) : Owner();
+            found = blank(reinterpret_cast<PyTypeObject *>(parameter.form->type));
+            python::set(found.get(), std::move(target), count ? static_cast<Py_ssize_t>(count->bits) : -1);
+        }
+        const Reference why = checked(PyObject_CallOneArg(measured.refusal, found.get()));
+        if (why.get() == Py_None)
+            return;
+        const char *const text = PyUnicode_AsUTF8(why.get());
+        if (!text)
+            throw PythonError{};
+        throw Error(ErrorKind::value, Subject{plan_.name, parameter.text}, ": ", text);
+    }
+
     static Use use_of(const Parameter &parameter) {
         if (parameter.passed == Passed::freed)
             return Use::free;
@@ -284,6 +443,7 @@ private:
 
     // An out-parameter whose memory the caller brings.
     static void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
+        check_no_handle(value, subject);
         if (!parameter.is_text)
             check_room(value, size_of(*parameter.form), subject);
         Argument taken = argument(value, adapter_type("Pointer"), Use::write, subject.owner, subject.name);
@@ -389,6 +549,7 @@ PyObject *call_simply(const Plan &plan, PyObject *const *args) {
             frame.prepare(i);
             --left;
         }
+    frame.check_measured();
     frame.call();
     return results(plan, frame, nullptr);
 }
@@ -403,6 +564,7 @@ PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t c
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
         if (!given[i])
             frame.prepare(i);
+    frame.check_measured();
     frame.call();
     return results(plan, frame, &given);
 }

@@ -696,6 +696,14 @@ void check_fields_not_freed(PyObject *record, const Subject &subject) {
 
 Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }
 
+Py_ssize_t extent_of_held(PyObject *held) {
+    PyObject *const other = depended_on(*pointer_of(held));
+    PyObject *const object = other && pointer_of(other)->address == pointer_of(held)->address ? other : held;
+    if (is_adapter_type(Py_TYPE(object)) || !is_record(object)) [[likely]]
+        return extent_of(held);
+    return bytes_of({pointer_of(object)->address, {}, -1, false}, object);
+}
+
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
     const Py_ssize_t known =
         object == Py_None || PyLong_Check(object) ? -1 : with_subject([&] { return known_bytes(object); }, subject);

@@ -3493,7 +3493,7 @@ def hipSetDevice(deviceId: c_int) -> hipError_t:
 
 
 @_library.function
-def hipSetValidDevices(device_arr: In[ListOfInt], len: c_int) -> hipError_t:
+def hipSetValidDevices(device_arr: In[ListOfInt](count="len"), len: c_int) -> hipError_t:
     """Set a list of devices that can be used.
 
     See: hipGetDevice, hipGetDeviceCount. hipSetDevice. hipGetDeviceProperties. hipSetDeviceFlags. hipChooseDevice
@@ -4402,7 +4402,7 @@ def hipStreamGetDevice(stream: hipStream_t, device: Returned[c_int]) -> hipError
 def hipExtStreamCreateWithCUMask(
     stream: Returned[hipStream_t],
     cuMaskSize: c_uint32,
-    cuMask: In[ListOfUnsigned],
+    cuMask: In[ListOfUnsigned](count="cuMaskSize"),
 ) -> hipError_t:
     """Creates an asynchronous stream with the specified CU mask.
 
@@ -4429,7 +4429,11 @@ def hipExtStreamCreateWithCUMask(
 
 
 @_library.function
-def hipExtStreamGetCUMask(stream: hipStream_t, cuMaskSize: c_uint32, cuMask: Out[ListOfUnsigned]) -> hipError_t:
+def hipExtStreamGetCUMask(
+    stream: hipStream_t,
+    cuMaskSize: c_uint32,
+    cuMask: Out[ListOfUnsigned](count="cuMaskSize"),
+) -> hipError_t:
     """Gets CU mask associated with an asynchronous stream
 
     See: hipStreamCreate, hipStreamSynchronize, hipStreamWaitEvent, hipStreamDestroy
@@ -4667,7 +4671,7 @@ def hipStreamWriteValue64(stream: hipStream_t, ptr: In[Pointer], value: c_uint64
 def hipStreamBatchMemOp(
     stream: hipStream_t,
     count: c_uint,
-    paramArray: In[hipStreamBatchMemOpParams_union],
+    paramArray: In[hipStreamBatchMemOpParams_union](count="count"),
     flags: c_uint,
 ) -> hipError_t:
     """Enqueues an array of stream memory operations in the stream.[BETA]
@@ -4697,7 +4701,7 @@ def hipStreamBatchMemOp(
 def hipGraphAddBatchMemOpNode(
     phGraphNode: Returned[hipGraphNode_t],
     hGraph: hipGraph_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     nodeParams: In[hipBatchMemOpNodeParams],
 ) -> hipError_t:
@@ -5052,8 +5056,8 @@ def hipPointerGetAttribute(data: Out[Pointer], attribute: hipPointer_attribute, 
 @_library.function
 def hipDrvPointerGetAttributes(
     numAttributes: c_uint,
-    attributes: In[ListOfUnsigned],
-    data: InOut[ListOfPointer],
+    attributes: In[ListOfUnsigned](count="numAttributes"),
+    data: InOut[ListOfPointer](count="numAttributes"),
     ptr: In[Pointer],
 ) -> hipError_t:
     """Returns information about the specified pointer.[BETA]
@@ -5101,8 +5105,8 @@ def hipImportExternalSemaphore(
 
 @_library.function
 def hipSignalExternalSemaphoresAsync(
-    extSemArray: In[ListOfPointer],
-    paramsArray: In[hipExternalSemaphoreSignalParams_st],
+    extSemArray: In[ListOfPointer](count="numExtSems"),
+    paramsArray: In[hipExternalSemaphoreSignalParams_st](count="numExtSems"),
     numExtSems: c_uint,
     stream: hipStream_t,
 ) -> hipError_t:
@@ -5126,8 +5130,8 @@ def hipSignalExternalSemaphoresAsync(
 
 @_library.function
 def hipWaitExternalSemaphoresAsync(
-    extSemArray: In[ListOfPointer],
-    paramsArray: In[hipExternalSemaphoreWaitParams_st],
+    extSemArray: In[ListOfPointer](count="numExtSems"),
+    paramsArray: In[hipExternalSemaphoreWaitParams_st](count="numExtSems"),
     numExtSems: c_uint,
     stream: hipStream_t,
 ) -> hipError_t:
@@ -5394,7 +5398,12 @@ def hipMallocManaged(dev_ptr: Returned[DeviceArray](bytes="size"), size: c_size_
 
 
 @_library.function
-def hipMemPrefetchAsync(dev_ptr: In[Pointer], count: c_size_t, device: c_int, stream: hipStream_t) -> hipError_t:
+def hipMemPrefetchAsync(
+    dev_ptr: In[Pointer](bytes="count"),
+    count: c_size_t,
+    device: c_int,
+    stream: hipStream_t,
+) -> hipError_t:
     """Prefetches memory to the specified destination device using HIP.
 
     Note: This API is implemented on Linux and is under development on Microsoft Windows.
@@ -5414,7 +5423,7 @@ def hipMemPrefetchAsync(dev_ptr: In[Pointer], count: c_size_t, device: c_int, st
 
 @_library.function
 def hipMemPrefetchAsync_v2(
-    dev_ptr: In[Pointer],
+    dev_ptr: In[Pointer](bytes="count"),
     count: c_size_t,
     location: hipMemLocation,
     flags: c_uint,
@@ -5440,7 +5449,12 @@ def hipMemPrefetchAsync_v2(
 
 
 @_library.function
-def hipMemAdvise(dev_ptr: In[Pointer], count: c_size_t, advice: hipMemoryAdvise, device: c_int) -> hipError_t:
+def hipMemAdvise(
+    dev_ptr: In[Pointer](bytes="count"),
+    count: c_size_t,
+    advice: hipMemoryAdvise,
+    device: c_int,
+) -> hipError_t:
     """Advise about the usage of a given memory range to HIP.
 
     This HIP API advises about the usage to be applied on unified memory allocation in the range starting from the
@@ -5466,7 +5480,7 @@ def hipMemAdvise(dev_ptr: In[Pointer], count: c_size_t, advice: hipMemoryAdvise,
 
 @_library.function
 def hipMemAdvise_v2(
-    dev_ptr: In[Pointer],
+    dev_ptr: In[Pointer](bytes="count"),
     count: c_size_t,
     advice: hipMemoryAdvise,
     location: hipMemLocation,
@@ -5496,7 +5510,7 @@ def hipMemAdvise_v2(
 
 @_library.function
 def hipMemRangeGetAttribute(
-    data: InOut[Pointer],
+    data: InOut[Pointer](bytes="data_size"),
     data_size: c_size_t,
     attribute: hipMemRangeAttribute,
     dev_ptr: In[Pointer],
@@ -5523,9 +5537,9 @@ def hipMemRangeGetAttribute(
 
 @_library.function
 def hipMemRangeGetAttributes(
-    data: InOut[ListOfPointer],
-    data_sizes: In[ListOfUnsignedLong],
-    attributes: In[ListOfUnsigned],
+    data: InOut[ListOfPointer](count="num_attributes"),
+    data_sizes: In[ListOfUnsignedLong](count="num_attributes"),
+    attributes: In[ListOfUnsigned](count="num_attributes"),
     num_attributes: c_size_t,
     dev_ptr: In[Pointer],
     count: c_size_t,
@@ -5553,7 +5567,12 @@ def hipMemRangeGetAttributes(
 
 
 @_library.function
-def hipStreamAttachMemAsync(stream: hipStream_t, dev_ptr: In[Pointer], length: c_size_t, flags: c_uint) -> hipError_t:
+def hipStreamAttachMemAsync(
+    stream: hipStream_t,
+    dev_ptr: In[Pointer](bytes="length"),
+    length: c_size_t,
+    flags: c_uint,
+) -> hipError_t:
     """Attach memory to a stream asynchronously in HIP.
 
     Warning: This API is under development. Currently it is a no-operation (NOP) function on AMD GPUs and returns
@@ -5748,7 +5767,11 @@ def hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, value: 
 
 
 @_library.function
-def hipMemPoolSetAccess(mem_pool: hipMemPool_t, desc_list: In[hipMemAccessDesc], count: c_size_t) -> hipError_t:
+def hipMemPoolSetAccess(
+    mem_pool: hipMemPool_t,
+    desc_list: In[hipMemAccessDesc](count="count"),
+    count: c_size_t,
+) -> hipError_t:
     """Controls visibility of the specified pool between devices
 
     See: hipMallocFromPoolAsync, hipMallocAsync, hipFreeAsync, hipMemPoolGetAttribute, hipMemPoolTrimTo,
@@ -6100,7 +6123,7 @@ def hipHostGetFlags(flagsPtr: Returned[c_uint], hostPtr: In[Pointer]) -> hipErro
 
 
 @_library.function
-def hipHostRegister(hostPtr: Out[Pointer], sizeBytes: c_size_t, flags: c_uint) -> hipError_t:
+def hipHostRegister(hostPtr: Out[Pointer](bytes="sizeBytes"), sizeBytes: c_size_t, flags: c_uint) -> hipError_t:
     """Register host memory so it can be accessed from the current device.
 
     Flags: - hipHostRegisterDefault Memory is Mapped and Portable - hipHostRegisterPortable Memory is considered
@@ -6263,7 +6286,12 @@ def hipHostFree(ptr: Freed[Pointer]) -> hipError_t:
 
 
 @_library.function
-def hipMemcpy(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, kind: hipMemcpyKind) -> hipError_t:
+def hipMemcpy(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    kind: hipMemcpyKind,
+) -> hipError_t:
     """Copy data from src to dst.
 
     It supports memory from host to device, device to host, device to device and host to host The src and dst must not
@@ -6297,8 +6325,8 @@ def hipMemcpy(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, kind: hi
 
 @_library.function
 def hipMemcpyWithStream(
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     kind: hipMemcpyKind,
     stream: hipStream_t,
@@ -6323,7 +6351,11 @@ def hipMemcpyWithStream(
 
 
 @_library.function
-def hipMemcpyHtoD(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> hipError_t:
+def hipMemcpyHtoD(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+) -> hipError_t:
     """Copy data from Host to Device
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6345,7 +6377,11 @@ def hipMemcpyHtoD(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> h
 
 
 @_library.function
-def hipMemcpyDtoH(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> hipError_t:
+def hipMemcpyDtoH(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+) -> hipError_t:
     """Copy data from Device to Host
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6367,7 +6403,11 @@ def hipMemcpyDtoH(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> h
 
 
 @_library.function
-def hipMemcpyDtoD(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> hipError_t:
+def hipMemcpyDtoD(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+) -> hipError_t:
     """Copy data from Device to Device
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6390,7 +6430,7 @@ def hipMemcpyDtoD(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t) -> h
 
 @_library.function
 def hipMemcpyAtoD(
-    dstDevice: Out[Pointer],
+    dstDevice: Out[Pointer](bytes="ByteCount"),
     srcArray: hipArray_t,
     srcOffset: c_size_t,
     ByteCount: c_size_t,
@@ -6420,7 +6460,7 @@ def hipMemcpyAtoD(
 def hipMemcpyDtoA(
     dstArray: hipArray_t,
     dstOffset: c_size_t,
-    srcDevice: In[Pointer],
+    srcDevice: In[Pointer](bytes="ByteCount"),
     ByteCount: c_size_t,
 ) -> hipError_t:
     """Copies from device memory to a 1D array.
@@ -6476,7 +6516,12 @@ def hipMemcpyAtoA(
 
 
 @_library.function
-def hipMemcpyHtoDAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemcpyHtoDAsync(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Copy data from Host to Device asynchronously
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6499,7 +6544,12 @@ def hipMemcpyHtoDAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t,
 
 
 @_library.function
-def hipMemcpyDtoHAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemcpyDtoHAsync(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Copy data from Device to Host asynchronously
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6522,7 +6572,12 @@ def hipMemcpyDtoHAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t,
 
 
 @_library.function
-def hipMemcpyDtoDAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemcpyDtoDAsync(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Copy data from Device to Device asynchronously
 
     See: hipArrayCreate, hipArrayDestroy, hipArrayGetDescriptor, hipMemAlloc, hipMemAllocHost, hipMemAllocPitch,
@@ -6546,7 +6601,7 @@ def hipMemcpyDtoDAsync(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t,
 
 @_library.function
 def hipMemcpyAtoHAsync(
-    dstHost: Out[Pointer],
+    dstHost: Out[Pointer](bytes="ByteCount"),
     srcArray: hipArray_t,
     srcOffset: c_size_t,
     ByteCount: c_size_t,
@@ -6579,7 +6634,7 @@ def hipMemcpyAtoHAsync(
 def hipMemcpyHtoAAsync(
     dstArray: hipArray_t,
     dstOffset: c_size_t,
-    srcHost: In[Pointer],
+    srcHost: In[Pointer](bytes="ByteCount"),
     ByteCount: c_size_t,
     stream: hipStream_t,
 ) -> hipError_t:
@@ -6696,7 +6751,7 @@ def hipGetProcAddress(
 @_library.function
 def hipMemcpyToSymbol(
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -6726,7 +6781,7 @@ def hipMemcpyToSymbol(
 @_library.function
 def hipMemcpyToSymbolAsync(
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -6752,7 +6807,7 @@ def hipMemcpyToSymbolAsync(
 
 @_library.function
 def hipMemcpyFromSymbol(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     symbol: In[Pointer],
     sizeBytes: c_size_t,
     offset: c_size_t,
@@ -6777,7 +6832,7 @@ def hipMemcpyFromSymbol(
 
 @_library.function
 def hipMemcpyFromSymbolAsync(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     symbol: In[Pointer],
     sizeBytes: c_size_t,
     offset: c_size_t,
@@ -6804,8 +6859,8 @@ def hipMemcpyFromSymbolAsync(
 
 @_library.function
 def hipMemcpyAsync(
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     kind: hipMemcpyKind,
     stream: hipStream_t,
@@ -6843,7 +6898,7 @@ def hipMemcpyAsync(
 
 
 @_library.function
-def hipMemset(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t) -> hipError_t:
+def hipMemset(dst: Out[Pointer](bytes="sizeBytes"), value: c_int, sizeBytes: c_size_t) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dest with the constant byte value value.
 
     Args:
@@ -6859,7 +6914,7 @@ def hipMemset(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t) -> hipError_
 
 
 @_library.function
-def hipMemsetD8(dest: Out[Pointer], value: c_ubyte, count: c_size_t) -> hipError_t:
+def hipMemsetD8(dest: Out[Pointer](bytes="count"), value: c_ubyte, count: c_size_t) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dest with the constant byte value value.
 
     Args:
@@ -6875,7 +6930,12 @@ def hipMemsetD8(dest: Out[Pointer], value: c_ubyte, count: c_size_t) -> hipError
 
 
 @_library.function
-def hipMemsetD8Async(dest: Out[Pointer], value: c_ubyte, count: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemsetD8Async(
+    dest: Out[Pointer](bytes="count"),
+    value: c_ubyte,
+    count: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dest with the constant byte value value.
 
     hipMemsetD8Async() is asynchronous with respect to the host, so the call may return before the memset is complete.
@@ -6896,7 +6956,7 @@ def hipMemsetD8Async(dest: Out[Pointer], value: c_ubyte, count: c_size_t, stream
 
 
 @_library.function
-def hipMemsetD16(dest: Out[Pointer], value: c_ushort, count: c_size_t) -> hipError_t:
+def hipMemsetD16(dest: Out[Pointer](bytes="2 * count"), value: c_ushort, count: c_size_t) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dest with the constant short value value.
 
     Args:
@@ -6912,7 +6972,12 @@ def hipMemsetD16(dest: Out[Pointer], value: c_ushort, count: c_size_t) -> hipErr
 
 
 @_library.function
-def hipMemsetD16Async(dest: Out[Pointer], value: c_ushort, count: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemsetD16Async(
+    dest: Out[Pointer](bytes="2 * count"),
+    value: c_ushort,
+    count: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dest with the constant short value value.
 
     hipMemsetD16Async() is asynchronous with respect to the host, so the call may return before the memset is complete.
@@ -6933,7 +6998,7 @@ def hipMemsetD16Async(dest: Out[Pointer], value: c_ushort, count: c_size_t, stre
 
 
 @_library.function
-def hipMemsetD32(dest: Out[Pointer], value: c_int, count: c_size_t) -> hipError_t:
+def hipMemsetD32(dest: Out[Pointer](bytes="4 * count"), value: c_int, count: c_size_t) -> hipError_t:
     """Fills the memory area pointed to by dest with the constant integer value for specified number of times.
 
     Args:
@@ -6949,7 +7014,12 @@ def hipMemsetD32(dest: Out[Pointer], value: c_int, count: c_size_t) -> hipError_
 
 
 @_library.function
-def hipMemsetAsync(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemsetAsync(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    value: c_int,
+    sizeBytes: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Fills the first sizeBytes bytes of the memory area pointed to by dev with the constant byte value value.
 
     hipMemsetAsync() is asynchronous with respect to the host, so the call may return before the memset is complete. The
@@ -6970,7 +7040,12 @@ def hipMemsetAsync(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t, stream:
 
 
 @_library.function
-def hipMemsetD32Async(dst: Out[Pointer], value: c_int, count: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemsetD32Async(
+    dst: Out[Pointer](bytes="4 * count"),
+    value: c_int,
+    count: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """Fills the memory area pointed to by dev with the constant integer value for specified number of times.
 
     hipMemsetD32Async() is asynchronous with respect to the host, so the call may return before the memset is complete.
@@ -7715,7 +7790,7 @@ def hipMemcpyToArray(
     dst: hipArray_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
-    src: In[Pointer],
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
@@ -7744,7 +7819,7 @@ def hipMemcpyToArray(
 
 @_library.function
 def hipMemcpyFromArray(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="count"),
     srcArray: hipArray_const_t,
     wOffset: c_size_t,
     hOffset: c_size_t,
@@ -7845,7 +7920,12 @@ def hipMemcpy2DFromArrayAsync(
 
 
 @_library.function
-def hipMemcpyAtoH(dst: Out[Pointer], srcArray: hipArray_t, srcOffset: c_size_t, count: c_size_t) -> hipError_t:
+def hipMemcpyAtoH(
+    dst: Out[Pointer](bytes="count"),
+    srcArray: hipArray_t,
+    srcOffset: c_size_t,
+    count: c_size_t,
+) -> hipError_t:
     """Copies data between host and device.
 
     See: hipMemcpy, hipMemcpy2DToArray, hipMemcpy2D, hipMemcpyFromArray, hipMemcpyToSymbol, hipMemcpyAsync
@@ -7865,7 +7945,12 @@ def hipMemcpyAtoH(dst: Out[Pointer], srcArray: hipArray_t, srcOffset: c_size_t, 
 
 
 @_library.function
-def hipMemcpyHtoA(dstArray: hipArray_t, dstOffset: c_size_t, srcHost: In[Pointer], count: c_size_t) -> hipError_t:
+def hipMemcpyHtoA(
+    dstArray: hipArray_t,
+    dstOffset: c_size_t,
+    srcHost: In[Pointer](bytes="count"),
+    count: c_size_t,
+) -> hipError_t:
     """Copies data between host and device.
 
     See: hipMemcpy, hipMemcpy2DToArray, hipMemcpy2D, hipMemcpyFromArray, hipMemcpyToSymbol, hipMemcpyAsync
@@ -7972,12 +8057,12 @@ def hipMemGetAddressRange(pbase: Returned[Pointer], psize: Returned[c_size_t], d
 
 @_library.function
 def hipMemcpyBatchAsync(
-    dsts: In[ListOfPointer],
-    srcs: In[ListOfPointer],
-    sizes: In[ListOfUnsignedLong],
+    dsts: In[ListOfPointer](count="count"),
+    srcs: In[ListOfPointer](count="count"),
+    sizes: In[ListOfUnsignedLong](count="count"),
     count: c_size_t,
-    attrs: In[hipMemcpyAttributes],
-    attrsIdxs: In[ListOfUnsignedLong],
+    attrs: In[hipMemcpyAttributes](count="numAttrs"),
+    attrsIdxs: In[ListOfUnsignedLong](count="numAttrs"),
     numAttrs: c_size_t,
     failIdx: Returned[c_size_t],
     stream: hipStream_t,
@@ -8006,7 +8091,7 @@ def hipMemcpyBatchAsync(
 @_library.function
 def hipMemcpy3DBatchAsync(
     numOps: c_size_t,
-    opList: In[hipMemcpy3DBatchOp],
+    opList: In[hipMemcpy3DBatchOp](count="numOps"),
     failIdx: Returned[c_size_t],
     flags: c_ulonglong,
     stream: hipStream_t,
@@ -8123,9 +8208,9 @@ def hipDeviceDisablePeerAccess(peerDeviceId: c_int) -> hipError_t:
 
 @_library.function
 def hipMemcpyPeer(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     dstDeviceId: c_int,
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     srcDeviceId: c_int,
     sizeBytes: c_size_t,
 ) -> hipError_t:
@@ -8147,9 +8232,9 @@ def hipMemcpyPeer(
 
 @_library.function
 def hipMemcpyPeerAsync(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     dstDeviceId: c_int,
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     srcDevice: c_int,
     sizeBytes: c_size_t,
     stream: hipStream_t,
@@ -8684,11 +8769,11 @@ def hipModuleGetFunctionCount(count: Returned[c_uint], mod: hipModule_t) -> hipE
 def hipLibraryLoadData(
     library: Returned[hipLibrary_t],
     code: In[Pointer],
-    jitOptions: In[ListOfPointer],
-    jitOptionsValues: In[ListOfPointer],
+    jitOptions: In[ListOfPointer](count="numJitOptions"),
+    jitOptionsValues: In[ListOfPointer](count="numJitOptions"),
     numJitOptions: c_uint,
-    libraryOptions: In[ListOfPointer],
-    libraryOptionValues: In[ListOfPointer],
+    libraryOptions: In[ListOfPointer](count="numLibraryOptions"),
+    libraryOptionValues: In[ListOfPointer](count="numLibraryOptions"),
     numLibraryOptions: c_uint,
 ) -> hipError_t:
     """Load hip Library from inmemory object
@@ -8716,11 +8801,11 @@ def hipLibraryLoadData(
 def hipLibraryLoadFromFile(
     library: Returned[hipLibrary_t],
     fileName: In[CStr],
-    jitOptions: In[ListOfPointer],
-    jitOptionsValues: In[ListOfPointer],
+    jitOptions: In[ListOfPointer](count="numJitOptions"),
+    jitOptionsValues: In[ListOfPointer](count="numJitOptions"),
     numJitOptions: c_uint,
-    libraryOptions: In[ListOfPointer],
-    libraryOptionValues: In[ListOfPointer],
+    libraryOptions: In[ListOfPointer](count="numLibraryOptions"),
+    libraryOptionValues: In[ListOfPointer](count="numLibraryOptions"),
     numLibraryOptions: c_uint,
 ) -> hipError_t:
     """Load hip Library from file
@@ -8906,8 +8991,8 @@ def hipModuleLoadDataEx(
     module: Returned[hipModule_t],
     image: In[Pointer],
     numOptions: c_uint,
-    options: In[ListOfUnsigned],
-    optionValues: In[ListOfPointer],
+    options: In[ListOfUnsigned](count="numOptions"),
+    optionValues: In[ListOfPointer](count="numOptions"),
 ) -> hipError_t:
     """builds module from code object which resides in host memory. Image is pointer to that location. Options are not
     used. hipModuleLoadData is called.
@@ -8931,12 +9016,12 @@ def hipModuleLoadDataEx(
 def hipLinkAddData(
     state: hipLinkState_t,
     type: hipJitInputType,
-    data: In[Pointer],
+    data: In[Pointer](bytes="size"),
     size: c_size_t,
     name: In[CStr],
     numOptions: c_uint,
-    options: In[ListOfUnsigned],
-    optionValues: In[ListOfPointer],
+    options: In[ListOfUnsigned](count="numOptions"),
+    optionValues: In[ListOfPointer](count="numOptions"),
 ) -> hipError_t:
     """Adds bitcode data to be linked with options.
 
@@ -8968,8 +9053,8 @@ def hipLinkAddFile(
     type: hipJitInputType,
     path: In[CStr],
     numOptions: c_uint,
-    options: In[ListOfUnsigned],
-    optionValues: In[ListOfPointer],
+    options: In[ListOfUnsigned](count="numOptions"),
+    optionValues: In[ListOfPointer](count="numOptions"),
 ) -> hipError_t:
     """Adds a file with bitcode to be linked with options.
 
@@ -9016,8 +9101,8 @@ def hipLinkComplete(state: hipLinkState_t, hipBinOut: Returned[Pointer], sizeOut
 @_library.function
 def hipLinkCreate(
     numOptions: c_uint,
-    options: In[ListOfUnsigned],
-    optionValues: In[ListOfPointer],
+    options: In[ListOfUnsigned](count="numOptions"),
+    optionValues: In[ListOfPointer](count="numOptions"),
     stateOut: Returned[hipLinkState_t],
 ) -> hipError_t:
     """Creates a linker instance with options.
@@ -9152,7 +9237,7 @@ def hipModuleLaunchCooperativeKernel(
 
 @_library.function
 def hipModuleLaunchCooperativeKernelMultiDevice(
-    launchParamsList: In[hipFunctionLaunchParams_t],
+    launchParamsList: In[hipFunctionLaunchParams_t](count="numDevices"),
     numDevices: c_uint,
     flags: c_uint,
 ) -> hipError_t:
@@ -9213,7 +9298,7 @@ def hipLaunchCooperativeKernel(
 
 @_library.function
 def hipLaunchCooperativeKernelMultiDevice(
-    launchParamsList: In[hipLaunchParams_t],
+    launchParamsList: In[hipLaunchParams_t](count="numDevices"),
     numDevices: c_int,
     flags: c_uint,
 ) -> hipError_t:
@@ -9234,7 +9319,7 @@ def hipLaunchCooperativeKernelMultiDevice(
 
 @_library.function
 def hipExtLaunchMultiKernelMultiDevice(
-    launchParamsList: In[hipLaunchParams_t],
+    launchParamsList: In[hipLaunchParams_t](count="numDevices"),
     numDevices: c_int,
     flags: c_uint,
 ) -> hipError_t:
@@ -9558,7 +9643,7 @@ def hipConfigureCall(gridDim: dim3, blockDim: dim3, sharedMem: c_size_t, stream:
 
 
 @_library.function
-def hipSetupArgument(arg: In[Pointer], size: c_size_t, offset: c_size_t) -> hipError_t:
+def hipSetupArgument(arg: In[Pointer](bytes="size"), size: c_size_t, offset: c_size_t) -> hipError_t:
     """Set a kernel argument.
 
     Args:
@@ -10721,7 +10806,7 @@ def hipStreamBeginCapture(stream: hipStream_t, mode: hipStreamCaptureMode) -> hi
 def hipStreamBeginCaptureToGraph(
     stream: hipStream_t,
     graph: hipGraph_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     dependencyData: In[hipGraphEdgeData],
     numDependencies: c_size_t,
     mode: hipStreamCaptureMode,
@@ -10829,7 +10914,7 @@ def hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: Returned[hipStream
 @_library.function
 def hipStreamUpdateCaptureDependencies(
     stream: hipStream_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     flags: c_uint,
 ) -> hipError_t:
@@ -10896,8 +10981,8 @@ def hipGraphDestroy(graph: hipGraph_t) -> hipError_t:
 @_library.function
 def hipGraphAddDependencies(
     graph: hipGraph_t,
-    from_: In[ListOfPointer],
-    to: In[ListOfPointer],
+    from_: In[ListOfPointer](count="numDependencies"),
+    to: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
 ) -> hipError_t:
     """Adds dependency edges to a graph.
@@ -10919,8 +11004,8 @@ def hipGraphAddDependencies(
 @_library.function
 def hipGraphRemoveDependencies(
     graph: hipGraph_t,
-    from_: In[ListOfPointer],
-    to: In[ListOfPointer],
+    from_: In[ListOfPointer](count="numDependencies"),
+    to: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
 ) -> hipError_t:
     """Removes dependency edges from a graph.
@@ -10942,8 +11027,8 @@ def hipGraphRemoveDependencies(
 @_library.function
 def hipGraphGetEdges(
     graph: hipGraph_t,
-    from_: Out[ListOfPointer],
-    to: Out[ListOfPointer],
+    from_: Out[ListOfPointer](count="numEdges"),
+    to: Out[ListOfPointer](count="numEdges"),
     numEdges: InOut[ListOfUnsignedLong],
 ) -> hipError_t:
     """Returns a graph's dependency edges.
@@ -10966,7 +11051,11 @@ def hipGraphGetEdges(
 
 
 @_library.function
-def hipGraphGetNodes(graph: hipGraph_t, nodes: Out[ListOfPointer], numNodes: InOut[ListOfUnsignedLong]) -> hipError_t:
+def hipGraphGetNodes(
+    graph: hipGraph_t,
+    nodes: Out[ListOfPointer](count="numNodes"),
+    numNodes: InOut[ListOfUnsignedLong],
+) -> hipError_t:
     """Returns a graph's nodes.
 
     nodes may be NULL, in which case this function will return the number of nodes in numNodes. Otherwise, numNodes
@@ -10988,7 +11077,7 @@ def hipGraphGetNodes(graph: hipGraph_t, nodes: Out[ListOfPointer], numNodes: InO
 @_library.function
 def hipGraphGetRootNodes(
     graph: hipGraph_t,
-    pRootNodes: Out[ListOfPointer],
+    pRootNodes: Out[ListOfPointer](count="pNumRootNodes"),
     pNumRootNodes: InOut[ListOfUnsignedLong],
 ) -> hipError_t:
     """Returns a graph's root nodes.
@@ -11013,7 +11102,7 @@ def hipGraphGetRootNodes(
 @_library.function
 def hipGraphNodeGetDependencies(
     node: hipGraphNode_t,
-    pDependencies: Out[ListOfPointer],
+    pDependencies: Out[ListOfPointer](count="pNumDependencies"),
     pNumDependencies: InOut[ListOfUnsignedLong],
 ) -> hipError_t:
     """Returns a node's dependencies.
@@ -11039,7 +11128,7 @@ def hipGraphNodeGetDependencies(
 @_library.function
 def hipGraphNodeGetDependentNodes(
     node: hipGraphNode_t,
-    pDependentNodes: Out[ListOfPointer],
+    pDependentNodes: Out[ListOfPointer](count="pNumDependentNodes"),
     pNumDependentNodes: InOut[ListOfUnsignedLong],
 ) -> hipError_t:
     """Returns a node's dependent nodes.
@@ -11131,7 +11220,7 @@ def hipGraphInstantiate(
     pGraphExec: Returned[hipGraphExec_t],
     graph: hipGraph_t,
     pErrorNode: Returned[hipGraphNode_t],
-    pLogBuffer: Out[Pointer],
+    pLogBuffer: Out[Pointer](bytes="bufferSize"),
     bufferSize: c_size_t,
 ) -> hipError_t:
     """Creates an executable graph from a graph
@@ -11229,7 +11318,7 @@ def hipGraphUpload(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t
 def hipGraphAddNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     nodeParams: In[hipGraphNodeParams],
 ) -> hipError_t:
@@ -11342,7 +11431,7 @@ def hipGraphExecUpdate(
 def hipGraphAddKernelNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     pNodeParams: In[hipKernelNodeParams],
 ) -> hipError_t:
@@ -11418,7 +11507,7 @@ def hipGraphExecKernelNodeSetParams(
 def hipDrvGraphAddMemcpyNode(
     phGraphNode: Returned[hipGraphNode_t],
     hGraph: hipGraph_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     copyParams: In[HIP_MEMCPY3D],
     ctx: hipCtx_t,
@@ -11445,7 +11534,7 @@ def hipDrvGraphAddMemcpyNode(
 def hipGraphAddMemcpyNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     pCopyParams: In[hipMemcpy3DParms],
 ) -> hipError_t:
@@ -11563,10 +11652,10 @@ def hipGraphExecMemcpyNodeSetParams(
 def hipGraphAddMemcpyNode1D(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="count"),
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
@@ -11593,8 +11682,8 @@ def hipGraphAddMemcpyNode1D(
 @_library.function
 def hipGraphMemcpyNodeSetParams1D(
     node: hipGraphNode_t,
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="count"),
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
@@ -11619,8 +11708,8 @@ def hipGraphMemcpyNodeSetParams1D(
 def hipGraphExecMemcpyNodeSetParams1D(
     hGraphExec: hipGraphExec_t,
     node: hipGraphNode_t,
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="count"),
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     kind: hipMemcpyKind,
 ) -> hipError_t:
@@ -11646,9 +11735,9 @@ def hipGraphExecMemcpyNodeSetParams1D(
 def hipGraphAddMemcpyNodeFromSymbol(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="count"),
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -11679,7 +11768,7 @@ def hipGraphAddMemcpyNodeFromSymbol(
 @_library.function
 def hipGraphMemcpyNodeSetParamsFromSymbol(
     node: hipGraphNode_t,
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="count"),
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -11707,7 +11796,7 @@ def hipGraphMemcpyNodeSetParamsFromSymbol(
 def hipGraphExecMemcpyNodeSetParamsFromSymbol(
     hGraphExec: hipGraphExec_t,
     node: hipGraphNode_t,
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="count"),
     symbol: In[Pointer],
     count: c_size_t,
     offset: c_size_t,
@@ -11736,10 +11825,10 @@ def hipGraphExecMemcpyNodeSetParamsFromSymbol(
 def hipGraphAddMemcpyNodeToSymbol(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -11770,7 +11859,7 @@ def hipGraphAddMemcpyNodeToSymbol(
 def hipGraphMemcpyNodeSetParamsToSymbol(
     node: hipGraphNode_t,
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -11798,7 +11887,7 @@ def hipGraphExecMemcpyNodeSetParamsToSymbol(
     hGraphExec: hipGraphExec_t,
     node: hipGraphNode_t,
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="count"),
     count: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -11826,7 +11915,7 @@ def hipGraphExecMemcpyNodeSetParamsToSymbol(
 def hipGraphAddMemsetNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     pMemsetParams: In[hipMemsetParams],
 ) -> hipError_t:
@@ -11902,7 +11991,7 @@ def hipGraphExecMemsetNodeSetParams(
 def hipGraphAddHostNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     pNodeParams: In[hipHostNodeParams],
 ) -> hipError_t:
@@ -11978,7 +12067,7 @@ def hipGraphExecHostNodeSetParams(
 def hipGraphAddChildGraphNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     childGraph: hipGraph_t,
 ) -> hipError_t:
@@ -12039,7 +12128,7 @@ def hipGraphExecChildGraphNodeSetParams(
 def hipGraphAddEmptyNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
 ) -> hipError_t:
     """Creates an empty node and adds it to a graph.
@@ -12062,7 +12151,7 @@ def hipGraphAddEmptyNode(
 def hipGraphAddEventRecordNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     event: hipEvent_t,
 ) -> hipError_t:
@@ -12137,7 +12226,7 @@ def hipGraphExecEventRecordNodeSetEvent(
 def hipGraphAddEventWaitNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     event: hipEvent_t,
 ) -> hipError_t:
@@ -12212,7 +12301,7 @@ def hipGraphExecEventWaitNodeSetEvent(
 def hipGraphAddMemAllocNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     pNodeParams: InOut[hipMemAllocNodeParams],
 ) -> hipError_t:
@@ -12252,7 +12341,7 @@ def hipGraphMemAllocNodeGetParams(node: hipGraphNode_t, pNodeParams: Returned[hi
 def hipGraphAddMemFreeNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     dev_ptr: In[Pointer],
 ) -> hipError_t:
@@ -12515,7 +12604,7 @@ def hipGraphNodeGetEnabled(
 def hipGraphAddExternalSemaphoresWaitNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     nodeParams: In[hipExternalSemaphoreWaitNodeParams],
 ) -> hipError_t:
@@ -12540,7 +12629,7 @@ def hipGraphAddExternalSemaphoresWaitNode(
 def hipGraphAddExternalSemaphoresSignalNode(
     pGraphNode: Returned[hipGraphNode_t],
     graph: hipGraph_t,
-    pDependencies: In[ListOfPointer],
+    pDependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     nodeParams: In[hipExternalSemaphoreSignalNodeParams],
 ) -> hipError_t:
@@ -12713,7 +12802,7 @@ def hipDrvGraphMemcpyNodeSetParams(hNode: hipGraphNode_t, nodeParams: In[HIP_MEM
 def hipDrvGraphAddMemsetNode(
     phGraphNode: Returned[hipGraphNode_t],
     hGraph: hipGraph_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     memsetParams: In[HIP_MEMSET_NODE_PARAMS],
     ctx: hipCtx_t,
@@ -12740,7 +12829,7 @@ def hipDrvGraphAddMemsetNode(
 def hipDrvGraphAddMemFreeNode(
     phGraphNode: Returned[hipGraphNode_t],
     hGraph: hipGraph_t,
-    dependencies: In[ListOfPointer],
+    dependencies: In[ListOfPointer](count="numDependencies"),
     numDependencies: c_size_t,
     dptr: In[Pointer],
 ) -> hipError_t:
@@ -13040,7 +13129,11 @@ def hipMemMap(
 
 
 @_library.function
-def hipMemMapArrayAsync(mapInfoList: In[hipArrayMapInfo], count: c_uint, stream: hipStream_t) -> hipError_t:
+def hipMemMapArrayAsync(
+    mapInfoList: In[hipArrayMapInfo](count="count"),
+    count: c_uint,
+    stream: hipStream_t,
+) -> hipError_t:
     """Maps or unmaps subregions of sparse HIP arrays and sparse HIP mipmapped arrays.
 
     Warning: This API is under development. Currently it is not supported on AMD GPUs and returns hipErrorNotSupported.
@@ -13097,7 +13190,12 @@ def hipMemRetainAllocationHandle(handle: Returned[hipMemGenericAllocationHandle_
 
 
 @_library.function
-def hipMemSetAccess(ptr: In[Pointer], size: c_size_t, desc: In[hipMemAccessDesc], count: c_size_t) -> hipError_t:
+def hipMemSetAccess(
+    ptr: In[Pointer],
+    size: c_size_t,
+    desc: In[hipMemAccessDesc](count="count"),
+    count: c_size_t,
+) -> hipError_t:
     """Set the access flags for each location specified in desc for the given virtual address range.
 
     Warning: This API is marked as Beta. While this feature is complete, it can change and might have outstanding
@@ -13139,7 +13237,11 @@ def hipMemUnmap(ptr: In[Pointer], size: c_size_t) -> hipError_t:
 
 
 @_library.function
-def hipGraphicsMapResources(count: c_int, resources: In[ListOfPointer], stream: hipStream_t) -> hipError_t:
+def hipGraphicsMapResources(
+    count: c_int,
+    resources: In[ListOfPointer](count="count"),
+    stream: hipStream_t,
+) -> hipError_t:
     """Maps a graphics resource for access.
 
     Args:
@@ -13200,7 +13302,11 @@ def hipGraphicsResourceGetMappedPointer(
 
 
 @_library.function
-def hipGraphicsUnmapResources(count: c_int, resources: In[ListOfPointer], stream: hipStream_t) -> hipError_t:
+def hipGraphicsUnmapResources(
+    count: c_int,
+    resources: In[ListOfPointer](count="count"),
+    stream: hipStream_t,
+) -> hipError_t:
     """Unmaps graphics resources.
 
     Args:
@@ -13259,14 +13365,19 @@ def hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> hipError_t:
 
 
 @_library.function
-def hipMemcpy_spt(dst: Out[Pointer], src: In[Pointer], sizeBytes: c_size_t, kind: hipMemcpyKind) -> hipError_t:
+def hipMemcpy_spt(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
+    sizeBytes: c_size_t,
+    kind: hipMemcpyKind,
+) -> hipError_t:
     """C: hipError_t hipMemcpy_spt(void *dst, const void *src, size_t sizeBytes, hipMemcpyKind kind)"""
 
 
 @_library.function
 def hipMemcpyToSymbol_spt(
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -13278,7 +13389,7 @@ def hipMemcpyToSymbol_spt(
 
 @_library.function
 def hipMemcpyFromSymbol_spt(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     symbol: In[Pointer],
     sizeBytes: c_size_t,
     offset: c_size_t,
@@ -13326,12 +13437,17 @@ def hipMemcpy3D_spt(p: In[hipMemcpy3DParms]) -> hipError_t:
 
 
 @_library.function
-def hipMemset_spt(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t) -> hipError_t:
+def hipMemset_spt(dst: Out[Pointer](bytes="sizeBytes"), value: c_int, sizeBytes: c_size_t) -> hipError_t:
     """C: hipError_t hipMemset_spt(void *dst, int value, size_t sizeBytes)"""
 
 
 @_library.function
-def hipMemsetAsync_spt(dst: Out[Pointer], value: c_int, sizeBytes: c_size_t, stream: hipStream_t) -> hipError_t:
+def hipMemsetAsync_spt(
+    dst: Out[Pointer](bytes="sizeBytes"),
+    value: c_int,
+    sizeBytes: c_size_t,
+    stream: hipStream_t,
+) -> hipError_t:
     """C: hipError_t hipMemsetAsync_spt(void *dst, int value, size_t sizeBytes, hipStream_t stream)"""
 
 
@@ -13372,8 +13488,8 @@ def hipMemset3D_spt(pitchedDevPtr: hipPitchedPtr, value: c_int, extent: hipExten
 
 @_library.function
 def hipMemcpyAsync_spt(
-    dst: Out[Pointer],
-    src: In[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     kind: hipMemcpyKind,
     stream: hipStream_t,
@@ -13406,7 +13522,7 @@ def hipMemcpy2DAsync_spt(
 
 @_library.function
 def hipMemcpyFromSymbolAsync_spt(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="sizeBytes"),
     symbol: In[Pointer],
     sizeBytes: c_size_t,
     offset: c_size_t,
@@ -13421,7 +13537,7 @@ def hipMemcpyFromSymbolAsync_spt(
 @_library.function
 def hipMemcpyToSymbolAsync_spt(
     symbol: In[Pointer],
-    src: In[Pointer],
+    src: In[Pointer](bytes="sizeBytes"),
     sizeBytes: c_size_t,
     offset: c_size_t,
     kind: hipMemcpyKind,
@@ -13434,7 +13550,7 @@ def hipMemcpyToSymbolAsync_spt(
 
 @_library.function
 def hipMemcpyFromArray_spt(
-    dst: Out[Pointer],
+    dst: Out[Pointer](bytes="count"),
     src: hipArray_const_t,
     wOffsetSrc: c_size_t,
     hOffset: c_size_t,

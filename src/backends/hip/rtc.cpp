@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -63,22 +64,62 @@ bool names_architecture(const std::string &option) {
 }
 
 // hipRTC of HIP 5.2 ends the process over an architecture that it does not know, by a free of what it never allocated. The
-// library that compiles for it is asked before; where that is not found, nothing is known.
-std::vector<std::string> known_architectures() {
-    std::vector<std::string> known;
-    void *const compiler = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);  // of all of HIP 5; never closed
-    if (compiler == nullptr)
-        return known;
-    const auto count_of = reinterpret_cast<int (*)(std::size_t *)>(dlsym(compiler, "amd_comgr_get_isa_count"));
-    const auto name_of = reinterpret_cast<int (*)(std::size_t, const char **)>(dlsym(compiler, "amd_comgr_get_isa_name"));
-    std::size_t count = 0;
-    if (count_of == nullptr || name_of == nullptr || count_of(&count) != 0)
-        return known;
-    for (std::size_t i = 0; i < count; ++i)
-        if (const char *name = nullptr; name_of(i, &name) == 0)
-            if (const std::string_view isa = name; isa.find("--") != std::string_view::npos)  // "amdgcn-amd-amdhsa--gfx90a"
-                known.emplace_back(isa.substr(isa.rfind("--") + 2));
+// library that compiles for it is asked before, as HIP itself asks it; where that is not found, nothing is known.
+struct ActionInfo {
+    std::uint64_t handle;
+};
+struct Compiler {
+    int (*count_of)(std::size_t *) = nullptr;
+    int (*name_of)(std::size_t, const char **) = nullptr;
+    int (*create)(ActionInfo *) = nullptr;
+    int (*set_isa_name)(ActionInfo, const char *) = nullptr;
+    int (*destroy)(ActionInfo) = nullptr;
+
+    bool is_known() const { return count_of && name_of && create && set_isa_name && destroy; }
+};
+
+constexpr const char *isa_prefix = "amdgcn-amd-amdhsa--";  // "amdgcn-amd-amdhsa--gfx90a:xnack+"
+
+const Compiler &compiler_library() {
+    static const Compiler known = [] {
+        Compiler made;
+        void *const library = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);  // of all of HIP 5; never closed
+        if (library == nullptr)
+            return made;
+        const auto look_up = [&](auto &function, const char *name) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        };
+        look_up(made.count_of, "amd_comgr_get_isa_count");
+        look_up(made.name_of, "amd_comgr_get_isa_name");
+        look_up(made.create, "amd_comgr_create_action_info");
+        look_up(made.set_isa_name, "amd_comgr_action_info_set_isa_name");
+        look_up(made.destroy, "amd_comgr_destroy_action_info");
+        return made;
+    }();
     return known;
+}
+
+// The features behind a colon count too.
+bool compiles_for(const std::string &architecture) {
+    const Compiler &compiler = compiler_library();
+    ActionInfo info{};
+    if (compiler.create(&info) != 0)
+        return true;
+    const bool is_one = compiler.set_isa_name(info, (isa_prefix + architecture).c_str()) == 0;
+    compiler.destroy(info);
+    return is_one;
+}
+
+std::string known_architectures() {
+    const Compiler &compiler = compiler_library();
+    std::string all;
+    std::size_t count = 0;
+    if (compiler.count_of(&count) == 0)
+        for (std::size_t i = 0; i < count; ++i)
+            if (const char *name = nullptr; compiler.name_of(i, &name) == 0)
+                if (const std::string_view isa = name; isa.starts_with(isa_prefix))
+                    all.append(all.empty() ? "" : ", ").append(isa.substr(std::strlen(isa_prefix)));
+    return all;
 }
 
 // Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed.
@@ -93,17 +134,13 @@ bool dies_of_unknown_architectures() {
 
 // Behind an option's '=' only: options of two words HIP 5.2's hipRTC refuses itself, and the environment's it does not read.
 void check_architecture(const Rtc &rtc, const std::string &option) {
-    static const std::vector<std::string> known = known_architectures();
     const std::size_t equals = option.find('=');
-    if (known.empty() || equals == std::string::npos)
+    if (equals == std::string::npos || !compiler_library().is_known())
         return;
     const std::string named = option.substr(equals + 1);
-    if (std::ranges::find(known, named.substr(0, named.find(':'))) != known.end())
-        return;
-    std::string all;
-    for (const std::string &each : known)
-        all += (all.empty() ? "" : ", ") + each;
-    refuse(EP_BUILD_FAILED, rtc.name(), " does not know the architecture '", named, "': it compiles for ", all);
+    if (!compiles_for(named))
+        refuse(EP_BUILD_FAILED, rtc.name(), " does not know the architecture '", named, "': it compiles for ",
+               known_architectures());
 }
 
 // How options begin that bring in files: Clang's, of which hipRTC takes any.

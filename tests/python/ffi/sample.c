@@ -90,6 +90,39 @@ typedef struct door_s *door;
 typedef struct key_s *key;
 door open_door(int number) { return (door)(intptr_t)number; }
 key cut_key(int number) { return (key)(intptr_t)number; }
+// By its address, from where it is taken away.
+int shut(door *it) {
+    const int number = (int)(intptr_t)*it;
+    *it = 0;
+    return number;
+}
+status find_door(door *out, int number) {
+    *out = open_door(number);
+    return SAMPLE_OK;
+}
+// As many as there is room for.
+int all_doors(door *out, uint64_t *count) {
+    for (uint64_t i = 0; i < *count; ++i)
+        out[i] = open_door((int)i + 1);
+    return (int)*count;
+}
+int total_length(const char **words, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i)
+        sum += (int)strlen(words[i]);
+    return sum;
+}
+int sum_of_all(const point *points, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i)
+        sum += points[i].x + points[i].y;
+    return sum;
+}
+void copy(void *to, const void *from, uint64_t bytes) { memcpy(to, from, bytes); }
+void fill_shorts(short *to, short value, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+        to[i] = value;
+}
 int number_of(door it) { return (int)(intptr_t)it; }
 typedef struct {
     const char *bytes;

@@ -12,8 +12,12 @@ from entrepot.ffi import (
     DeviceArray,
     Freed,
     In,
+    InOut,
     Library,
+    ListOfBytes,
     ListOfInt,
+    ListOfPointer,
+    ListOfUInt64,
     Out,
     Pointer,
     Returned,
@@ -26,6 +30,7 @@ from entrepot.ffi import (
     c_float,
     c_int,
     c_int8,
+    c_int16,
     c_int32,
     c_int64,
     c_uint,
@@ -238,6 +243,40 @@ def cut_key(number: c_int) -> key: ...
 
 @_library.function
 def number_of(it: door) -> c_int: ...
+
+
+@_library.function
+def shut(it: In[ListOfPointer]) -> c_int: ...
+
+
+@_with_status.function
+def find_door(out: Returned[door], number: c_int) -> status: ...
+
+
+@_library.function
+def all_doors(out: Out[ListOfPointer](count="count"), count: InOut[ListOfUInt64]) -> c_int: ...
+
+
+def too_loud(words: ListOfBytes | None) -> str | None:
+    """What total_length cannot bear."""
+    loud = [word for word in words or [] if word.isupper()]
+    return f"{loud[0].decode()} is too loud; say it in small letters" if loud else None
+
+
+@_library.function
+def total_length(words: In[ListOfBytes](count="count", refusal="ffi.sample.too_loud"), count: c_int) -> c_int: ...
+
+
+@_library.function
+def sum_of_all(points: In[point](count="count"), count: c_int) -> c_int: ...
+
+
+@_library.function
+def copy(to: Out[Pointer](bytes="bytes"), from_: In[Pointer](bytes="bytes"), bytes: c_uint64) -> None: ...
+
+
+@_library.function
+def fill_shorts(to: Out[Pointer](bytes="2 * count"), value: c_int16, count: c_uint64) -> None: ...
 
 
 @_library.function

@@ -76,6 +76,11 @@ static inline int inlined(void) { return 1; }
 typedef void *shelf;
 int build(shelf *made);
 int look(shelf at, const shelf beside, void *else_where);
+int counted(const int *values, int num_values, void *const *pRows, size_t *pNumRows, const int *masks, int masksSize);
+int copied(void *dst, const void *srcHost, void *other, size_t sizeBytes);
+int stored(const void *image, size_t image_size, const int *shape, int shape_size, const char *text, int textLength);
+int drawn(const float *reals, const short *few, const crate_t *crates, const unsigned char *bytes, size_t n);
+int drawn_later(const float *reals, int times);
 typedef int (*chooser)(box it, colour which);
 int choose(chooser with);
 """
@@ -108,6 +113,9 @@ advice = "Goods are found where goods are kept, and are kept where goods are fou
 [parameters]
 split = {{ quotient = "returned", remainder = "returned" }}
 written = {{ to = "out" }}
+copied = {{ dst = "out" }}
+"drawn*" = {{ reals = {{ count = "n" }}, few = {{ bytes = "2 * n" }}, crates = {{ count = "n" }}, bytes = {{ count = "n" }} }}
+stored = {{ shape = {{ count = "shape_size", refusal = "somewhere.why_not" }} }}
 [choices]
 ANSWER = {{ symbol = "later", with = "ANSWER", without = {{ symbol = "first", with = "41", without = "40" }} }}
 """
@@ -159,6 +167,20 @@ def goods(folder):
         "    with_length: InOut[ListOfInt],",
         "def unknown(what: InOut[ListOfInt]) -> c_int:",
         "def written(to: Out[Pointer], bytes: c_size_t) -> c_int:",
+        '    values: In[ListOfInt](count="num_values"),',
+        '    pRows: In[ListOfPointer](count="pNumRows"),',
+        "    masks: In[ListOfInt],",
+        '    dst: Out[Pointer](bytes="sizeBytes"),',
+        '    srcHost: In[Pointer](bytes="sizeBytes"),',
+        "    other: InOut[Pointer],",
+        '    image: In[Pointer](bytes="image_size"),',
+        '    shape: In[ListOfInt](count="shape_size", refusal="somewhere.why_not"),',
+        "    text: In[CStr],",
+        '    reals: In[Pointer](bytes="4 * n"),',
+        '    few: In[Pointer](bytes="2 * n"),',
+        '    crates: In[crate](count="n"),',
+        '    bytes: In[Pointer](bytes="n"),',
+        "def drawn_later(reals: In[Pointer], times: c_int) -> c_int:",
         "def chooser(it: box, which: colour) -> c_int:",
         "class shelf:",
         "def build(made: Returned[shelf]) -> c_int:",
@@ -258,6 +280,13 @@ def test_what_no_rule_knows_is_reported(folder):
         "printed: left out, because it takes any number of arguments",
         "build.made: Returned[shelf], allocated by the callee",
         "look.else_where: InOut[Pointer], for want of a rule",
+        'counted.values: In[ListOfInt](count="num_values"), by the name alone',
+        'counted.pRows: In[ListOfPointer](count="pNumRows"), by the name alone',
+        "counted.pNumRows: InOut[ListOfUnsignedLong], for want of a rule",
+        'copied.dst: Out[Pointer](bytes="sizeBytes"), by the name alone',
+        'copied.srcHost: In[Pointer](bytes="sizeBytes"), by the name alone',
+        "copied.other: InOut[Pointer], for want of a rule",
+        'stored.image: In[Pointer](bytes="image_size"), by the name alone',
     ]
 
 
@@ -335,6 +364,23 @@ NAMED = 'name = "x"\ntitle = "X"\n'
 )
 def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
     (tmp_path / "x.toml").write_text(settings)
+    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ('count = "none"', "f.to: there is no parameter 'none' that says how much memory there is"),
+        ('bytes = "4 * none"', "f.to: there is no parameter '4 * none'"),
+        ('count = "n"', "f.to: nothing says how large the elements of a Pointer are: say bytes in place of count"),
+    ],
+)
+def test_lengths_that_nothing_says(tmp_path, row, words):
+    (tmp_path / "x.h").write_text("int f(void *to, int n);\n")
+    (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\nfiles = ["/x.h"]\n[parameters]\nf = {{ to = {{ {row} }} }}\n')
     command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1

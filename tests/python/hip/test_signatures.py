@@ -31,7 +31,14 @@ TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayT
         ("hipMemcpy3DBatchAsync", "failIdx", "Returned[c_size_t]"),
         ("hipTexRefGetArray", "pArray", "Returned[hipArray_t]"),
         ("hipTexRefGetBorderColor", "pBorderColor", "Returned[c_float * 4]"),
-        *((name, "dst", "Out[Pointer]") for name in [*GRAPH_COPIES, "hipMemcpy", "hipMemcpyFromArray"]),
+        *((name, "dst", "Out[Pointer](bytes='count')") for name in [*GRAPH_COPIES, "hipMemcpyFromArray"]),
+        ("hipMemcpy", "dst", "Out[Pointer](bytes='sizeBytes')"),
+        ("hipMemcpy2D", "dst", "Out[Pointer]"),
+        ("hipMemsetD32Async", "dst", "Out[Pointer](bytes='4 * count')"),
+        ("hipGraphAddKernelNode", "pDependencies", "In[ListOfPointer](count='numDependencies')"),
+        ("hipGraphGetEdges", "from_", "Out[ListOfPointer](count='numEdges')"),
+        ("hipMemcpyBatchAsync", "attrs", "In[hipMemcpyAttributes](count='numAttrs')"),
+        ("hipStreamBeginCaptureToGraph", "dependencyData", "In[hipGraphEdgeData]"),  # there need be none
         *((name, "dst", "hipArray_t") for name in TO_ARRAYS),
     ],
 )

@@ -79,6 +79,9 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {"--gpu-architecture=gfx9999"}));
+    check_refused(EP_BUILD_FAILED, "gfx90a:nothing+", request(source, {"--offload-arch=gfx90a:nothing+"}));
+    check_refused(EP_BUILD_FAILED, "", request(source, {"--offload-arch="}));
+    check_refused(EP_BUILD_FAILED, "", request(source, {}, ""));
     if (newest_rtc().path.ends_with("libamdhip64.so.5"))
         check_refused(EP_BUILD_FAILED, "does not know the architecture 'gfx942': it compiles for gfx600, ",
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));

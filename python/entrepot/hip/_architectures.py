@@ -1,0 +1,92 @@
+"""Which architectures hipRTC compiles for: HIP 5's ends the process over another one, so that its compiler is asked before.
+
+The HIP backend asks for its own programs in the same way, in src/backends/hip/rtc.cpp.
+"""
+
+# What is declared in the words of entrepot.ffi is no type to mypy.
+# mypy: disable-error-code="valid-type, empty-body"
+
+from __future__ import annotations
+
+from functools import cache
+
+from .. import hip
+from ..ffi import CStr, In, Library, LibraryError, Returned, c_int, c_size_t, c_uint64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..ffi import ListOfBytes
+
+_compiler = Library("the compiler of HIP 5", sonames=["libamd_comgr.so.2"])
+
+_TARGET = b"amdgcn-amd-amdhsa--"
+
+
+@_compiler.function
+def amd_comgr_get_isa_count(count: Returned[c_size_t]) -> c_int: ...
+
+
+@_compiler.function
+def amd_comgr_get_isa_name(index: c_size_t, name: Returned[CStr]) -> c_int: ...
+
+
+@_compiler.function
+def amd_comgr_create_action_info(info: Returned[c_uint64]) -> c_int: ...
+
+
+@_compiler.function
+def amd_comgr_action_info_set_isa_name(info: c_uint64, name: In[CStr]) -> c_int: ...
+
+
+@_compiler.function
+def amd_comgr_destroy_action_info(info: c_uint64) -> c_int: ...
+
+
+_compiler.declared(globals())
+
+
+@cache
+def _ends_the_process() -> bool:
+    """Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed; without the compiler nothing is known."""
+    try:
+        status, version = hip.hipRuntimeGetVersion()
+    except LibraryError:
+        return False
+    return status == 0 and version < 60_000_000 and _compiler.is_there()
+
+
+def _compiles_for(architecture: bytes) -> bool:
+    """By what HIP itself asks: the features behind a colon count too."""
+    status, info = amd_comgr_create_action_info()
+    if status != 0:
+        return True
+    try:
+        return bool(amd_comgr_action_info_set_isa_name(info, _TARGET + architecture) == 0)
+    finally:
+        amd_comgr_destroy_action_info(info)
+
+
+def _known() -> str:
+    names = [str(amd_comgr_get_isa_name(index)[1]) for index in range(amd_comgr_get_isa_count()[1])]
+    return ", ".join(name.removeprefix(_TARGET.decode()) for name in names)
+
+
+def why_not(options: ListOfBytes | None) -> str | None:
+    """Why hipRTC would not survive these options; None where it would.
+
+    It is the first architecture that counts: over a later one it only fails, with words in its log.
+    """
+    if not _ends_the_process():
+        return None
+    for option in options or []:
+        if option is None:
+            return "one of them is NULL, and HIP 5's hipRTC ends the process over it; pass strings"
+        name, equals, architecture = option.partition(b"=")
+        if not equals or name not in (b"--offload-arch", b"--gpu-architecture"):  # those of two words it refuses itself
+            continue
+        if _compiles_for(architecture):
+            return None
+        said = architecture.decode(errors="backslashreplace")
+        what = f"{said!r} is no architecture that hipRTC knows" if said else "no architecture is named, as where no device is there"
+        return f"{name.decode()}: {what}, and HIP 5's ends the process over it; it compiles for {_known()}"
+    return None

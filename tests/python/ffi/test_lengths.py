@@ -1,0 +1,227 @@
+"""Memory that is shorter than the call says, and handles where C takes the address of one: refused before C uses them."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import sys
+import types
+
+import pytest
+
+import entrepot as ep
+from adapters.objects import named
+from entrepot._core import _device_array
+from entrepot.adapters import CStr, DeviceArray, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer
+from ffi import sample
+
+
+class TestCounts:
+    @pytest.mark.parametrize("words", [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))], ids=named)
+    def test_a_list_that_is_shorter(self, words):
+        assert sample.total_length(words, 1) == 3
+        message = r"total_length\(\) argument 'words': has 1 element, and 'count' says 2; pass as many, or a smaller count"
+        with pytest.raises(ValueError, match=message):
+            sample.total_length(words, 2)
+        with pytest.raises(ValueError, match=message):
+            sample.total_length(count=2, words=words)
+
+    def test_a_list_that_is_longer_is_c_s_to_read_in_part(self):
+        assert sample.total_length([b"one", b"three"], 1) == 3
+
+    def test_null_is_a_list_of_none(self):
+        assert sample.total_length(None, 0) == 0
+        for null in (None, Pointer(None)):
+            with pytest.raises(ValueError, match="'words': is NULL, and 'count' says 1; pass as many, or 0 for count"):
+                sample.total_length(null, 1)
+
+    @pytest.mark.parametrize("words", [[b"one"], None], ids=repr)
+    def test_a_negative_number_counts_nothing(self, words):
+        with pytest.raises(ValueError, match=r"total_length\(\) argument 'count': -1 is no number of elements for 'words'"):
+            sample.total_length(words, -1)
+
+    def test_an_address_is_of_nobody_knows_how_many(self):
+        words = ListOfBytes([b"one", b"three"])
+        assert sample.total_length(int(words), 2) == 8
+        assert sample.total_length(ctypes.c_void_p(int(words)), 2) == 8
+
+    def test_records(self):
+        points = sample.point.allocate(2)
+        assert sample.sum_of_all(points, 2) == 10
+        for one in (sample.point(1, 2), points.element(1), bytearray(8)):
+            with pytest.raises(ValueError, match=r"sum_of_all\(\) argument 'points': has 1 element, and 'count' says 2"):
+                sample.sum_of_all(one, 2)
+
+    def test_a_number_that_stands_at_an_address(self):
+        doors, count = ListOfPointer.allocate(2), ListOfUInt64([2])
+        assert sample.all_doors(doors, count) == 2
+        assert [int(each) for each in doors] == [1, 2]
+        count = ListOfUInt64([3])
+        with pytest.raises(ValueError, match=r"all_doors\(\) argument 'out': has 2 elements, and 'count' says 3"):
+            sample.all_doors(doors, count)
+        with pytest.raises(ValueError, match="has 2 elements, and 'count' says 3"):
+            sample.all_doors(bytearray(16), (ctypes.c_uint64 * 1)(3))
+        assert sample.all_doors(None, [0]) == 0  # what C writes may not be wanted
+
+    def test_what_the_library_cannot_bear(self):
+        assert sample.total_length([b"quiet"], 1) == 5
+        loud = ListOfBytes([b"quiet", b"LOUD"])
+        for given in ([b"quiet", b"LOUD"], loud, Pointer(loud), int(loud), ctypes.c_void_p(int(loud))):
+            with pytest.raises(ValueError, match=r"total_length\(\) argument 'words': LOUD is too loud; say it in small letters"):
+                sample.total_length(given, 2)
+            assert sample.total_length(given, 1) == 5
+
+
+class TestBytes:
+    SOURCE = bytes(range(16))
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            bytearray,
+            lambda n: (ctypes.c_char * n)(),
+            lambda n: array.array("B", bytes(n)),
+            lambda n: memoryview(bytearray(n + 4))[4:],
+            lambda n: ListOfInt.allocate(n // 4),
+            lambda n: ListOfPointer.allocate(n // 8),
+            lambda n: Pointer(bytearray(n)),
+            lambda n: Pointer(bytearray(n + 4))[4],
+            lambda n: DeviceArray(bytearray(n)),
+            lambda n: DeviceArray(bytearray(2 * n)).configure(shape=(2, n))[1],
+            lambda n: sample.allocate(n)[1],
+            lambda n: ep.zeros(n, dtype="uint8"),
+            lambda n: sample.point.allocate(n // 8),
+        ],
+        ids="bytearray ctypes array memoryview ints pointers pointer interior device part allocated entrepot record".split(),
+    )
+    def test_memory_of_any_kind(self, make):
+        for to, from_ in ((make(8), self.SOURCE), (bytearray(16), make(8))):
+            sample.copy(to, from_, 8)
+            sample.copy(to, from_, 0)
+        with pytest.raises(ValueError, match=r"copy\(\) argument 'to': has 8 bytes, and 'bytes' says 9; pass as many, or a"):
+            sample.copy(make(8), self.SOURCE, 9)
+        with pytest.raises(ValueError, match=r"copy\(\) argument 'from_': has 8 bytes, and 'bytes' says 9"):
+            sample.copy(bytearray(16), make(8), 9)
+
+    def test_numbers_of_several_bytes(self):
+        room = bytearray(8)
+        sample.fill_shorts(room, 7, 4)
+        assert room == b"\7\0" * 4
+        with pytest.raises(ValueError, match=r"'to': has 8 bytes, and 'count' says 5 of 2 bytes"):
+            sample.fill_shorts(room, 7, 5)
+        with pytest.raises(ValueError, match=r"'to': has 8 bytes, and 'count' says 18446744073709551615 of 2 bytes"):
+            sample.fill_shorts(room, 7, 2**64 - 1)
+
+    def test_text_ends_with_its_nul(self):
+        room = bytearray(8)
+        for text in (b"four", "four", CStr("four"), CStr(b"four")):
+            given = CStr(text) if isinstance(text, str) else text
+            sample.copy(room, given, 5)
+            assert room[:5] == b"four\0"
+            with pytest.raises(ValueError, match="'from_': has 5 bytes"):
+                sample.copy(room, given, 6)
+
+    def test_an_address_is_taken_at_its_word(self):
+        room = bytearray(16)
+        inside = Pointer(int(Pointer(room)) + 8)
+        for to in (inside, int(inside), ctypes.c_void_p(int(inside)), Pointer(int(_device_array(int(inside), 4)))):
+            sample.copy(to, self.SOURCE, 8)
+        assert room[8:] == self.SOURCE[:8]
+
+    def test_text_that_is_written_where_the_caller_says(self):
+        assert sample.name_of(out=bytearray(16), length=16) == (0,)
+        with pytest.raises(ValueError, match=r"name_of\(\) argument 'out': has 4 bytes, and 'length' says 16"):
+            sample.name_of(out=bytearray(4), length=16)
+
+
+class TestHandles:
+    WORDS = r"C takes the address of a handle there, and a door is the handle itself; pass {}.createRef\(\), or a list of handles"
+
+    def test_the_address_of_a_handle_is_not_the_handle(self):
+        door = sample.open_door(7)
+        with pytest.raises(TypeError, match=r"shut\(\) argument 'it': " + self.WORDS.format("it")):
+            sample.shut(door)
+        assert sample.shut(door.createRef()) == 7
+        assert not door
+
+    def test_nor_where_c_writes_one(self):
+        door = sample.open_door(7)
+        for call in (lambda: sample.find_door(door, 3), lambda: sample.find_door(3, out=door)):
+            with pytest.raises(TypeError, match=r"find_door\(\) argument 'out': " + self.WORDS.format("out")):
+                call()
+        assert sample.find_door(door.createRef(), 3) == (0,)
+        assert int(door) == 3
+
+    def test_an_object_that_keeps_a_handle(self):
+        keeper = types.SimpleNamespace(handle=sample.open_door(7))
+        with pytest.raises(TypeError, match=self.WORDS.format(r"it\.handle")):
+            sample.shut(keeper)
+
+    def test_what_stands_for_an_address_is_taken(self):
+        door = sample.open_door(7)
+        reference = door.createRef()
+        for it in ([door], (door,), ListOfPointer([door])):
+            assert sample.shut(it) == 7
+        for it in (Pointer(reference), int(reference), ctypes.c_void_p(int(reference))):
+            assert sample.shut(it) == 7
+            assert sample.find_door(it, 7) == (0,)
+
+
+class TestStrings:
+    @pytest.mark.parametrize("text", [b"-O3", "-O3", bytearray(b"-O3")], ids=repr)
+    def test_text_is_no_list_of_it(self, text):
+        message = (
+            rf"a list or tuple of bytes was expected, not a {type(text).__name__}; pass Pointer\(…\) where there are addresses"
+        )
+        with pytest.raises(TypeError, match=r"total_length\(\) argument 'words': " + message):
+            sample.total_length(text, 1)
+        with pytest.raises(TypeError, match=f"ListOfBytes: {message}"):
+            ListOfBytes(text)
+
+    @pytest.mark.parametrize("text", [b"-O3", "-O3"], ids=repr)
+    def test_nor_of_addresses(self, text):
+        with pytest.raises(TypeError, match=r"shut\(\) argument 'it': a list or tuple of addresses was expected, not a "):
+            sample.shut(text)
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [
+            (lambda bad: sample.total_length(bad, 1), "a list or tuple of bytes"),
+            (lambda bad: sample.total(bad, 1), "a list or tuple of ints"),
+            (sample.shut, "a list or tuple of addresses"),
+        ],
+        ids=["bytes", "ints", "addresses"],
+    )
+    def test_what_is_neither_is_told_of_lists_first(self, function, expected):
+        for bad in (1.5, {1, 2}, object()):
+            with pytest.raises(
+                TypeError, match=f"{expected} was expected, not a {type(bad).__name__}, which stands for no address"
+            ):
+                function(bad)
+
+
+class TestDeclarations:
+    @staticmethod
+    def _declared(text: str) -> types.ModuleType:
+        module = types.ModuleType("lengths_of_its_own")
+        sys.modules[module.__name__] = module
+        head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"
+        library = f"library = Library('sample', sonames=[{sample.PATH!r}])\n@library.function\n"
+        exec(f"{head}{library}{text}\nlibrary.declared(globals())", vars(module))
+        return module
+
+    @pytest.mark.parametrize(
+        ("declaration", "words"),
+        [
+            (
+                "def fill(to: Out[Pointer](count='count'), byte: c_int, count: c_uint64): ...",
+                "nothing says how large its elements",
+            ),
+            ("def fill(to: Out[Pointer](bytes='at'), at: c_double, count: c_uint64): ...", "'at' says no length: an integer"),
+            ("def fill(to: Out[Pointer](bytes='n'), byte: c_int, n: Returned[c_uint64]): ...", "'n' says no length: an integer"),
+        ],
+        ids=["void", "float", "returned"],
+    )
+    def test_what_cannot_be_measured_says_so(self, declaration, words):
+        with pytest.raises(TypeError, match=rf"fill\(\), to: {words}"):
+            self._declared(declaration).fill(*[0] * 3)
