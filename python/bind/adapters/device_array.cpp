@@ -469,13 +469,6 @@ PyObject *device_array_repr(PyObject *self) {
     });
 }
 
-Py_ssize_t bytes_of_device_array(PyObject *self) {
-    const Exclusive exclusive(self);
-    const Description &description = description_of(self);
-    const bool is_one_piece = description.is_known && description.layout.is_c_contiguous();
-    return is_one_piece ? description.layout.nbytes(description.dtype.itemsize()) : -1;
-}
-
 Py_ssize_t device_array_length(PyObject *self) {
     const Array elements = elements_of(self);
     if (elements.ndim() == 0) {
@@ -523,6 +516,13 @@ void give_address_its_turn(PyObject *self) {
 bool has_known_memory(PyObject *self) noexcept {
     const Exclusive exclusive(self);
     return static_cast<bool>(description_of(self).memory);
+}
+
+Py_ssize_t bytes_of_device_array(PyObject *self) {
+    const Exclusive exclusive(self);
+    const Description &description = description_of(self);
+    const bool is_one_piece = description.is_known && description.layout.is_c_contiguous();
+    return is_one_piece ? description.layout.nbytes(description.dtype.itemsize()) : -1;
 }
 
 PyObject *root_of(PyObject *adapter) noexcept {

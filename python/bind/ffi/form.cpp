@@ -418,6 +418,12 @@ void add_scalars(const FormObject &form, std::size_t offset, std::vector<ffi::Sc
     }
 }
 
+std::ostream &operator<<(std::ostream &out, const Subject &subject) {
+    if (subject.is_field)
+        return out << subject.owner << "." << subject.name;
+    return out << subject.owner << "() argument '" << subject.name << "'";
+}
+
 [[gnu::noinline]] void check_no_handle(PyObject *object, const Subject &subject) {
     if (PyList_Check(object) || PyTuple_Check(object))
         return;
@@ -428,12 +434,6 @@ void add_scalars(const FormObject &form, std::size_t offset, std::vector<ffi::Sc
     throw Error(ErrorKind::type, subject, ": C takes the address of a handle there, and a ", declared_of(Py_TYPE(handle))->name,
                 " is the handle itself; pass ", subject.name, kept ? ".handle.createRef()" : ".createRef()",
                 ", or a list of handles where C takes many");
-}
-
-std::ostream &operator<<(std::ostream &out, const Subject &subject) {
-    if (subject.is_field)
-        return out << subject.owner << "." << subject.name;
-    return out << subject.owner << "() argument '" << subject.name << "'";
 }
 
 void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Access access) {

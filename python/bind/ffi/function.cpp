@@ -365,6 +365,13 @@ public:
     }
 
 private:
+    // As many zeros as the caller says that C may write.
+    Reference new_text(const Parameter &parameter) const {
+        const Reference bytes = load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
+        const Reference zeros = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
+        return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
+    }
+
     // What a parameter says: a number, or the one at the host that it is the address of. Empty where nobody knows what is there.
     // Out of the way of calls that measure nothing.
     [[gnu::noinline]] std::optional<Integer> count_at(std::size_t index) const {
@@ -432,13 +439,6 @@ private:
         if (!text)
             throw PythonError{};
         throw Error(ErrorKind::value, Subject{plan_.name, parameter.text}, ": ", text);
-    }
-
-    // As many zeros as the caller says that C may write.
-    Reference new_text(const Parameter &parameter) const {
-        const Reference bytes = load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
-        const Reference zeros = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
-        return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
     static Access access_of(const Parameter &parameter) {
