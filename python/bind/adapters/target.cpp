@@ -170,11 +170,11 @@ std::optional<Listed> listed_by(PyObject *adapter) noexcept {
 }  // namespace
 
 Py_ssize_t bytes_of(PyObject *adapter) noexcept {
-    const AdapterRow &row = row_of(Py_TYPE(adapter));
     const Py_ssize_t length = pointer_of(adapter)->length;
-    if (length < 0)
-        return -1;
-    if (Py_IS_TYPE(adapter, pointer_type) || row.fill == fill_c_string)
+    if (length < 0 || Py_IS_TYPE(adapter, pointer_type) || Py_IS_TYPE(adapter, c_string_type)) [[likely]]
+        return length < 0 ? -1 : length;
+    const AdapterRow &row = row_of(Py_TYPE(adapter));
+    if (row.fill == fill_c_string)  // of a type derived from it
         return length;
     const Py_ssize_t size = size_of_element(row);
     return size ? length * size : -1;

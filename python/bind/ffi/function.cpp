@@ -160,6 +160,9 @@ void add_parameter(Plan &plan, PyObject *tuple) {
                     ": C passes no arrays, but the address of the first element: declare a "
                     "pointer, as In[ListOfInt] or In[CStr]");
     parameter.bytes_of = parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
+    if (parameter.bytes_of != nothing && unit != 1)
+        throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
+                    ": what is returned is made of bytes=\"n\", and of no other");
     parameter.is_text =
         parameter.bytes_of != nothing && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     add_measured(plan, parameter, by, unit, refusal);
@@ -170,7 +173,8 @@ void add_parameter(Plan &plan, PyObject *tuple) {
 void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
     const Parameter &measure = plan.parameters[by];
     const FormObject &form = *measure.form;
-    const bool is_address = form.how == How::address && row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
+    const bool is_address = form.how == How::address && plan.parameters[index].bytes_of == nothing &&
+                            row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
     const bool is_number = form.how == How::number && !ffi::is_floating(form.kind);
     if (measure.passed == Passed::returned || !(is_number || is_address))
         throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '", measure.text,

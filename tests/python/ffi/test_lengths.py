@@ -225,3 +225,18 @@ class TestDeclarations:
     def test_what_cannot_be_measured_says_so(self, declaration, words):
         with pytest.raises(TypeError, match=rf"fill\(\), to: {words}"):
             self._declared(declaration).fill(*[0] * 3)
+
+    @pytest.mark.parametrize(
+        ("declaration", "words"),
+        [
+            (
+                "def allocate(out: Returned[DeviceArray](bytes='8 * n'), n: c_uint64) -> c_int: ...",
+                'is made of bytes="n", and of no',
+            ),
+            ("def allocate(out: Returned[DeviceArray](bytes='n'), n: InOut[ListOfInt]) -> c_int: ...", "'n' says no length"),
+        ],
+        ids=["factor", "address"],
+    )
+    def test_what_is_returned_has_bytes_of_a_number(self, declaration, words):
+        with pytest.raises(TypeError, match=rf"allocate\(\), out: .*{words}"):
+            self._declared(declaration).allocate(8)
