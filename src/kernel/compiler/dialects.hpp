@@ -43,7 +43,7 @@ struct DialectRow {
     std::span<const IndexWords> indices;
     std::string_view math_prefix;  // of a mathematical function
     bool overloads;                // of mathematical functions: no suffix f for float32
-    bool wraps;                    // signed integers, by an option that programs are built with
+    bool wraps;                    // signed integers, by an option; HIP has one too, but not where its compiler is NVRTC
     bool narrows;                  // gains by counters of 32 bits
 };
 
