@@ -45,6 +45,7 @@ struct DialectRow {
     bool overloads;                // of mathematical functions: no suffix f for float32
     bool wraps;                    // signed integers, by an option; HIP has one too, but not where its compiler is NVRTC
     bool narrows;                  // gains by counters of 32 bits
+    bool converts_unsigned;        // ids to float64 quicker: Intel's compiler for the CPU converts signed ones one by one
 };
 
 const DialectRow &dialect_row(Dialect dialect);
