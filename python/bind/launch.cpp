@@ -17,7 +17,7 @@
 #include "array/create.hpp"
 
 #include <entrepot/array/launch.hpp>
-#include <entrepot/core/few.hpp>
+#include <entrepot/core/small_vector.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -99,11 +99,11 @@ public:
 private:
     void add(PyObject *argument, std::size_t position) {
         if (is_array(argument))
-            given_.add(&array_of(argument));
+            given_.emplace_back(&array_of(argument));
         else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
-            given_.add(number->scalar);
+            given_.emplace_back(number->scalar);
         else if (const auto *const local = ours<LocalMemory>(argument))
-            given_.add(*local);
+            given_.emplace_back(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
@@ -124,7 +124,7 @@ private:
         if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
             throw PythonError{};
         structs_.push_back(view);
-        given_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+        given_.emplace_back(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
     }
 
     void add_imported(PyObject *argument, std::size_t position) {
@@ -132,10 +132,10 @@ private:
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
-        given_.add(imported_.back().get());
+        given_.emplace_back(imported_.back().get());
     }
 
-    Few<LaunchArgument, 16> given_;
+    SmallVector<LaunchArgument, 16> given_;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
 };

@@ -1,6 +1,6 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
-#include <entrepot/core/few.hpp>
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/release.hpp>
 
 #include <cstddef>
@@ -56,12 +56,12 @@ Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range 
 
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
             const ep_cooperation *cooperation) {
-    Few<ep_argument, 16> given(arguments.size());
-    Few<ArrayUse, 16> uses(arguments.size());
+    SmallVector<ep_argument, 16> given(arguments.size());
+    SmallVector<ArrayUse, 16> uses(arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        given.add(std::visit(ToBackend{}, arguments[i]));
+        given.emplace_back(std::visit(ToBackend{}, arguments[i]));
         if (const auto *array = std::get_if<const Array *>(&arguments[i]))
-            uses.add(*array, access_of(**array), i);
+            uses.emplace_back(*array, access_of(**array), i);
     }
     launch(kernel, queue, range, given, uses, cooperation);
 }

@@ -163,7 +163,7 @@ CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syn
 }
 
 void CallArguments::add_array(const Array &array) {
-    const kernel::Argument &argument = all_.add(array);
+    const kernel::Argument &argument = all_.emplace_back(array);
     if (array.device().backend().is_host())
         has_host_memory_ = true;
     else if (!first_on_device_)
@@ -213,9 +213,9 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     if (declared && declared->kind == Argument::Kind::scalar) {
         const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
         if (typed && typed->dtype == declared->dtype)
-            all_.add(declared->dtype, typed->scalar);
+            all_.emplace_back(declared->dtype, typed->scalar);
         else
-            all_.add(declared->dtype, scalar_from(object, declared->dtype));
+            all_.emplace_back(declared->dtype, scalar_from(object, declared->dtype));
         return;
     }
     if (const std::optional<Dtype> dtype = dtype_of_number(object)) {
@@ -225,11 +225,11 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     } else if (const auto *const local = ours<LocalAccessor>(object)) {
         if (declared && (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
-        all_.add(Argument::local(local->dtype, local->shape));
+        all_.emplace_back(Argument::local(local->dtype, local->shape));
     } else if (const std::optional<TypedScalar> typed = typed_scalar_from(object)) {
         if (declared)
             refuse(object, *declared);
-        all_.add(typed->dtype, typed->scalar);
+        all_.emplace_back(typed->dtype, typed->scalar);
     } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
         add_number(object, *of_base);
     } else {
@@ -246,7 +246,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
                     function_.parameters[all_.size()].name,
                     ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == complex128;
-    all_.add(dtype, scalar_from(object, dtype));
+    all_.emplace_back(dtype, scalar_from(object, dtype));
 }
 
 // What the object's protocol says of it, with the argument's name.

@@ -3,7 +3,7 @@
 #pragma once
 #include <Python.h>
 
-#include <entrepot/core/few.hpp>
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 
 #include <cstddef>
@@ -76,7 +76,7 @@ private:
     };
 
     const kernel::syntax::Function &function_;
-    Few<kernel::Argument, 10> all_;
+    SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
     bool are_together_ = true, has_host_memory_ = false;  // those on devices, on one; any that a device may not reach
     std::vector<std::unique_ptr<Array>> imported_;

@@ -43,8 +43,9 @@ struct DialectRow {
     std::span<const IndexWords> indices;
     std::string_view math_prefix;  // of a mathematical function
     bool overloads;                // of mathematical functions: no suffix f for float32
-    bool wraps;                    // signed integers, by an option that programs are built with
+    bool wraps;                    // signed integers, by an option; HIP has one too, but not where its compiler is NVRTC
     bool narrows;                  // gains by counters of 32 bits
+    bool converts_unsigned;        // ids to float64 quicker: Intel's compiler for the CPU converts signed ones one by one
 };
 
 const DialectRow &dialect_row(Dialect dialect);

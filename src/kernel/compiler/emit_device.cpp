@@ -544,7 +544,8 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
         return (cast ? "(" + T + ")" : "") + word + scope + "(" + where + ", " + listed + ")";
     };
     if (name == "sub")
-        return call("atomicAdd", (is_signed && !wide ? "-(" : "0 - (") + values[0] + ")");
+        return call("atomicAdd",
+                    "0 - (" + std::string(words({TypeCode::unsigned_integer, dtype.bits}).value) + ")(" + values[0] + ")");
     if (name == "load")
         return call("atomicOr", "0");
     if (name == "exchange" || name == "store")

@@ -42,6 +42,7 @@ private:
     std::string cuda_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
     std::string swap_loop(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
 
+    static bool has_few_blocks(const ir::Function &kernel);
     std::string group_call(const ir::Statement &statement);
     std::string sycl_group(const ir::Expression &call, const std::vector<std::string> &values);
     std::string cuda_group(const ir::Expression &call, const std::vector<std::string> &values);
@@ -57,6 +58,7 @@ private:
     bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
     bool passes_global_sizes() const;
 
+    const bool inlines_group_functions_ = has_few_blocks(module_.kernel());
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;

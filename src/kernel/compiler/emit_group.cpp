@@ -21,9 +21,12 @@ std::string with(std::string text, std::initializer_list<std::pair<std::string_v
 // table of these blocks. At the 48th of a function the table moves, and what the compiler had found in the old one it goes on to
 // read: some builds of one text end the process. A group function in the place of its call makes up to 7 such blocks, a barrier
 // with its loop 2; the rest is left to other branches. What is called has its own table, and takes up to twice as long.
+// tests/robustness/intel_opencl_compiler.py shows it.
 constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, most_blocks_inlined = 28;
 
-bool inlines_group_functions(const ir::Function &kernel) {
+}  // namespace
+
+bool DeviceEmitter::has_few_blocks(const ir::Function &kernel) {
     std::size_t blocks = 0;
     ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
         if (statement.act == ir::Act::barrier)
@@ -33,8 +36,6 @@ bool inlines_group_functions(const ir::Function &kernel) {
     });
     return blocks <= most_blocks_inlined;
 }
-
-}  // namespace
 
 void DeviceEmitter::write_group_function(const ir::Statement &statement) {
     const std::string call = group_call(statement);
@@ -308,7 +309,7 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name, const
                            {"FOUND_PART", combined(operation, "found", "place[i]", dtype)},
                            {"IDENTITY", "(" + T + ")" + identity(operation, dtype)}});
     const std::string by = name == "broadcast" || name.starts_with("shuffle") ? ", long by" : "";
-    const std::string outlined = in_sub_group || inlines_group_functions(module_.kernel()) ? "" : "__attribute__((noinline)) ";
+    const std::string outlined = in_sub_group || inlines_group_functions_ ? "" : "__attribute__((noinline)) ";
     carry_along(called,
                 with(outlined + "T " + called + "(T value" + by + ", local ulong *scratch) {\n" + body + "}",
                      {{"(T value", "(" + T + " value"}, {" T ", " " + T + " "}, {"T work", T + " work"}, {"T sub", T + " sub"}}));

@@ -1,4 +1,4 @@
-// Narrow: variables of 32 bits, and arithmetic that fits its type.
+// Narrow: variables of 32 bits, conversions without a sign, and arithmetic that fits its type.
 #include "kernel/compiler/narrow.hpp"
 
 #include "kernel/compiler/build.hpp"
@@ -203,6 +203,33 @@ void narrow_counters(ir::Module &module) {
                 counts_elements.insert(each.id);
         });
         Narrowing(module.functions[i], counts_elements).run();
+    }
+}
+
+void convert_ids_unsigned(ir::Module &module) {
+    for (ir::Function &function : module.functions) {
+        Variables made_of_ids;
+        const auto reads_id = [&](const Expression &expression) {
+            bool found = false;
+            ir::for_each_within(expression, [&](const Expression &each) {
+                found |= (each.op == Op::index && (each.text == "global_id" || each.text == "local_id")) ||
+                         (each.op == Op::variable && made_of_ids.contains(each.id));
+            });
+            return found;
+        };
+        Ranges ranges(function);
+        ir::for_each_statement(function.body, [&](Statement &statement) {
+            for (Expression &expression : statement.expressions)
+                ir::for_each_within(expression, [&](Expression &each) {
+                    if (each.op != Op::convert || each.type.dtype != dtypes::float64)
+                        return;
+                    Expression &operand = each.operands[0];
+                    if (operand.type.dtype == dtypes::int64 && reads_id(operand) && ranges.of(operand)->least >= 0)
+                        operand = build::converted(operand, dtypes::uint64);
+                });
+            if (statement.act == Act::assign && reads_id(statement.expressions[0]))
+                made_of_ids.insert(statement.id);
+        });
     }
 }
 

@@ -148,6 +148,8 @@ void optimise(ir::Module &module, const Target &target) {
     const DialectRow &dialect = dialect_row(target.dialect);
     if (dialect.narrows)
         narrow_counters(module);
+    if (dialect.converts_unsigned)
+        convert_ids_unsigned(module);
     if (!dialect.wraps)
         mark_what_fits(module);
 }

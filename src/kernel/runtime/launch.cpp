@@ -1,4 +1,4 @@
-#include <entrepot/core/few.hpp>
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 
 #include <algorithm>
@@ -118,10 +118,10 @@ public:
                void *report)
         : given_(made.compiled.parameters.size()), uses_(arguments.size()) {
         for (const CompiledParameter &parameter : made.compiled.parameters)
-            given_.add(value_of(parameter, arguments, asked, group, report));
+            given_.emplace_back(value_of(parameter, arguments, asked, group, report));
         for (std::size_t i = 0; i < arguments.size(); ++i)
             if (arguments[i].kind == Argument::Kind::array)
-                uses_.add(arguments[i].array, made.accesses[i], i);
+                uses_.emplace_back(arguments[i].array, made.accesses[i], i);
     }
 
     std::span<const ep_argument> given() const noexcept { return given_; }
@@ -159,8 +159,8 @@ private:
         }
     }
 
-    Few<ep_argument, 24> given_;
-    Few<ArrayUse, 8> uses_;
+    SmallVector<ep_argument, 24> given_;
+    SmallVector<ArrayUse, 8> uses_;
 };
 
 }  // namespace

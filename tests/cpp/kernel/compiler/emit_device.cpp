@@ -188,6 +188,21 @@ TEST_CASE("atomics of floats are native or swap the bits, and orders are fences 
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));
 }
 
+TEST_CASE("an atomic subtraction negates without an overflow that C leaves open") {
+    const auto source = [](Dtype dtype) {
+        Building build("subtracting");
+        const RootId x = build.array("x", dtype, true, true);
+        Statement statement =
+            Building::block(Act::evaluate, {operation(Op::atomic, dtype, {number(0), build.load(x, number(1))})}, {});
+        statement.expressions[0].text = "sub";
+        statement.expressions[0].id = x;
+        build.add(std::move(statement));
+        return build.emitted(target_of(Dialect::cuda));
+    };
+    CHECK(has(source(int32), "atomicAdd(&x[0], 0 - (unsigned)(x[1]))"));
+    CHECK(has(source(int64), "atomicAdd((unsigned long long *)&x[0], 0 - (unsigned long long)(x[1]))"));
+}
+
 TEST_CASE("atomics that a device has not are refused where they stand") {
     Building build("wide");
     const RootId x = build.array("x", int64, true, true);

@@ -94,3 +94,15 @@ TEST_CASE("arithmetic that fits, and that which leads to elements, is written as
     CHECK(has(text, "reads(a, (long)get_global_id(0) * a_extent1"));
     CHECK_FALSE(has(text, "ulong"));
 }
+
+TEST_CASE("what is made of ids becomes float64 without its sign where it has none") {
+    const auto converted = [](Tree value, Dtype to = f64, Dialect dialect = Dialect::opencl_c) {
+        return source({assign("i", global_id()), assign(at("a", 0), call_of(dtype(to), {std::move(value)}))}, dialect);
+    };
+    CHECK(has(converted("i"), "(double)(ulong)i"));
+    CHECK(has(converted(binary("i", "*", 4)), "(double)(ulong)(i * 4)"));
+    CHECK_MESSAGE(has(converted(binary("i", "-", 4)), "(double)(i - 4)"), "it may be negative");
+    CHECK_MESSAGE(has(converted(call("len", {"a"})), "(double)a_extent0"), "one number is slower so");
+    CHECK_MESSAGE(has(converted("i", f32), "(float)i"), "a vector of float32 is slower so");
+    CHECK(has(converted("i", f64, Dialect::cpp), "(double)i"));
+}

@@ -1,4 +1,4 @@
-// Few: a vector whose greatest size is known when it is made, without an allocation up to a number of elements.
+// SmallVector: a vector whose greatest size is known when it is made, without an allocation up to a number of elements.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -10,23 +10,23 @@
 namespace entrepot {
 
 // Up to `most` elements are added, in place; `N` of them lie in the object itself.
-template <class T, std::size_t N> class Few {
+template <class T, std::size_t N> class SmallVector {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
 public:
-    explicit Few(std::size_t most) : many_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
-    Few(const Few &) = delete;
-    Few &operator=(const Few &) = delete;
+    explicit SmallVector(std::size_t most) : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
+    SmallVector(const SmallVector &) = delete;
+    SmallVector &operator=(const SmallVector &) = delete;
 
-    template <class... Parts> T &add(Parts &&...parts) {
+    template <class... Parts> T &emplace_back(Parts &&...parts) {
         assert(size_ < most_);
         T &added = *new (data() + size_) T{std::forward<Parts>(parts)...};
         ++size_;
         return added;
     }
 
-    T *data() noexcept { return reinterpret_cast<T *>(many_ ? many_.get() : few_); }
-    const T *data() const noexcept { return reinterpret_cast<const T *>(many_ ? many_.get() : few_); }
+    T *data() noexcept { return reinterpret_cast<T *>(heap_ ? heap_.get() : inline_); }
+    const T *data() const noexcept { return reinterpret_cast<const T *>(heap_ ? heap_.get() : inline_); }
     std::size_t size() const noexcept { return size_; }
     T *begin() noexcept { return data(); }
     T *end() noexcept { return data() + size_; }
@@ -36,9 +36,9 @@ public:
     const T &operator[](std::size_t i) const noexcept { return data()[i]; }
 
 private:
-    std::unique_ptr<std::byte[]> many_;
+    std::unique_ptr<std::byte[]> heap_;
     std::size_t most_, size_ = 0;
-    alignas(T) std::byte few_[N * sizeof(T)];
+    alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
 }  // namespace entrepot
