@@ -672,21 +672,19 @@ _base_of_enums: Any = None
 def _make_base_of_enums() -> Any:
     """IntEnum; until Python 3.11, where its words for a member that is not there are that name alone, with others."""
     from enum import EnumMeta, IntEnum
+    from types import new_class
 
     if not hasattr(EnumMeta, "__getattr__"):
         return IntEnum
 
-    class Members(EnumMeta):
-        def __getattr__(cls, name: str) -> Any:
-            members = cls._member_map_
-            if name in members:
-                return members[name]
-            raise _NoSuchName(f"enum {cls.__name__!r}", name, list(members))
+    def missing(cls: Any, name: str) -> Any:
+        members = cls._member_map_
+        if name in members:
+            return members[name]
+        raise _NoSuchName(f"enum {cls.__name__!r}", name, list(members))
 
-    class Base(IntEnum, metaclass=Members):
-        pass
-
-    return Base
+    members = type("Members", (EnumMeta,), {"__getattr__": missing})
+    return new_class("Base", (IntEnum,), {"metaclass": members})
 
 
 def _make_enum(declaration: Any, kind: str) -> Any:

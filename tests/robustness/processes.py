@@ -13,13 +13,18 @@ TESTS = Path(__file__).parents[1]
 
 def run(source: str, *, timeout: float = 60) -> str:
     """What the program prints. It must end with status 0 within ``timeout`` seconds, and say nothing on its standard error."""
+    return _run(["-c", textwrap.dedent(source)], timeout)
+
+
+def run_script(script: Path, *arguments: str, timeout: float = 60) -> str:
+    """The same of a program in a file, where kernels have to be."""
+    return _run([str(script), *arguments], timeout)
+
+
+def _run(command: list[str], timeout: float) -> str:
     found = os.pathsep.join([str(TESTS), str(TESTS / "python"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(source)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, "PYTHONPATH": found},
+        [sys.executable, *command], capture_output=True, text=True, timeout=timeout, env={**os.environ, "PYTHONPATH": found}
     )
     assert (done.returncode, done.stderr) == (0, ""), f"status {done.returncode}, after\n{done.stdout}\n{done.stderr}"
     return done.stdout.strip()

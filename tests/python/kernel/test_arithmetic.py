@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +11,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import every_backend, every_dialect
+from robustness.processes import run_script
 
 pytestmark = pytest.mark.numpy
 
@@ -419,11 +416,8 @@ def test_a_division_by_what_has_wrapped_ends_no_process(backend, tmp_path):
     """2**32 squared is 0, though neither factor is; and a processor cannot divide the least integer by -1."""
     script = tmp_path / "divisions.py"
     script.write_text(textwrap.dedent(DIVISIONS))
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run([sys.executable, script, str(backend)], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
     most = 2**63 - 1
-    assert json.loads(done.stdout) == [
+    assert json.loads(run_script(script, str(backend), timeout=120)) == [
         [0, 0, -(2**32), 0, 2**33, 2**31],
         [0, 0, -most - 1, 0, 0, 2**62],
         [most, 0, 1, 0, 0, -2],
