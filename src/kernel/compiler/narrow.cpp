@@ -7,7 +7,9 @@
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace entrepot::kernel {
 
@@ -57,16 +59,36 @@ private:
         std::ranges::sort(found.parameters, {}, [&](ir::VariableId id) { return *function.variables[id].parameter; });
     }
 
+    // All of int64 but those that something else reads, and those that such a variable's value is made of.
     void find_variables(ir::Function &function, Function &found) {
+        std::vector<ir::VariableId> others;
+        std::map<ir::VariableId, std::vector<ir::VariableId>> made_of;
+        const auto read_by_others = [&](Expression &expression, bool leads, std::vector<ir::VariableId> &into) {
+            const auto visit = [&](const Expression &each, bool each_leads) {
+                if (each.op == Op::variable && !each_leads)
+                    into.push_back(each.id);
+            };
+            walk(expression, leads, visit);
+        };
         for (ir::VariableId id = 0; id < function.variables.size(); ++id)
             if (function.variables[id].type.dtype == dtypes::int64)
                 found.only_lead.insert(id);
-        for (std::size_t before = 0; before != found.only_lead.size();) {
-            before = found.only_lead.size();
-            for_each(function, functions_.size() - 1, [&](const Expression &each, bool leads) {
-                if (each.op == Op::variable && !leads)
-                    found.only_lead.erase(each.id);
-            });
+        ir::for_each_statement(function.body, [&](Statement &statement) {
+            const bool assigns = statement.act == Act::assign;
+            for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
+                read_by_others(statement.expressions[i], assigns || (statement.act == Act::store && i == 0), others);
+                if (assigns)
+                    read_by_others(statement.expressions[i], false, made_of[statement.id]);
+            }
+            if (assigns && !found.only_lead.contains(statement.id))
+                others.push_back(statement.id);
+        });
+        while (!others.empty()) {
+            const ir::VariableId id = others.back();
+            others.pop_back();
+            found.only_lead.erase(id);
+            for (const ir::VariableId each : std::exchange(made_of[id], {}))
+                others.push_back(each);
         }
     }
 

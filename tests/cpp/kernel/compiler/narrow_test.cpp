@@ -72,6 +72,8 @@ TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
     CHECK(has(text, "a[2] = (long)(-(ulong)v);"));
     CHECK(has(text, "a[3] = (long)((ulong)v << 3);"));
     CHECK(has(text, "v = (long)((ulong)v - (ulong)n);"));
+    const NodePtr square = assign("v", binary("n", "*", "n")), next = assign("w", binary("v", "+", 1));
+    CHECK(has(source({square, next, assign(at("a", 0), "w")}), "v = (long)((ulong)n * (ulong)n);"));
     const NodePtr product = assign(at("a", 0), binary(at("a", 1), "*", "n"));
     CHECK(has(source({product}, Dialect::cuda), "a[0] = (long long)((unsigned long long)a[1] * (unsigned long long)n);"));
     CHECK(has(source({product}, Dialect::cpp), "a[0] = a[1] * n;"));
