@@ -145,7 +145,7 @@ class TestDriver:
             import numpy
             from entrepot import memory
 
-            ep.zeros(10, "uint8", device="host")
+            ep.zeros(24 << 20, "uint8", device="host")  # by all threads of the host, whose stacks take address space
             used = int(open("/proc/self/statm").read().split()[0]) * 4096
             resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), resource.RLIM_INFINITY))
             kept, refused = [], 0
@@ -166,7 +166,7 @@ class TestPrivateMemory:
     """What a kernel of the host keeps for each work-item lies in a block of the thread that runs it, and there is none left."""
 
     PRELUDE = '''
-        import resource
+        import resource, time
         import entrepot as ep
 
         big = ep.Program("""
@@ -175,8 +175,12 @@ class TestPrivateMemory:
             extern "C" void big(const long long *, void *const *blocks) { *(volatile char *)blocks[0] = 1; }
         """, "host").kernel("big")
 
+        def address_space():
+            time.sleep(0.01)
+            return int(open("/proc/self/statm").read().split()[0]) * 4096
+
         def refused(launch):
-            used = int(open("/proc/self/statm").read().split()[0]) * 4096
+            used = min(address_space() for _ in range(10))  # a thread that has just begun has more for a moment
             before = resource.getrlimit(resource.RLIMIT_AS)
             resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20), before[1]))
             try:
