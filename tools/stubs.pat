@@ -117,7 +117,8 @@ entrepot._core.Array$:
             """
         def to(self, device: object | None = None, *, kind: str | None = None, queue: object | None = None) -> Array:
             """
-            A C-contiguous copy in another place; ordered, not waited for.
+            A C-contiguous copy in another place; ordered, and waited for only where the memory is the host's too and somebody
+            else's or given out, such as NumPy's: it may be changed when the call returns.
 
             Without a device, on this one. Raises USMAllocationError when there is no such memory left.
             """
@@ -371,8 +372,9 @@ entrepot._core.Launcher$:
 
         Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and
         LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory
-        is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a
-        tuple as the range: those of a cluster share their local memory. Both are CUDA's.
+        is ordered; the call waits where an argument is memory that the host sees and that is no Array, such as NumPy's.
+        ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the
+        range: those of a cluster share their local memory. Both are CUDA's.
 
         Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError
         where groups of the device cannot work together in that way.

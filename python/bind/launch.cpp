@@ -88,6 +88,9 @@ public:
 
     std::span<const LaunchArgument> given() const { return given_; }
 
+    // Whether one is memory that the host sees and that was given as itself: whoever gave it looks at it without asking us.
+    bool is_watched() const noexcept { return is_watched_; }
+
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {
         for (const LaunchArgument &argument : given_)
@@ -132,12 +135,14 @@ private:
             throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
+        is_watched_ |= imported_.back()->is_host_accessible();
         given_.emplace_back(imported_.back().get());
     }
 
     SmallVector<LaunchArgument, 16> given_;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
+    bool is_watched_ = false;
 };
 
 Queue launch_queue(const Kernel &kernel, const Arguments &arguments, PyObject *queue) {
@@ -175,7 +180,10 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run at once
     launch(kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
-    return where.promise();
+    Event event = where.promise();
+    if (arguments.is_watched() && where.capture() == 0) [[unlikely]]
+        event.wait();
+    return event;
 }
 
 PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
@@ -195,7 +203,8 @@ constexpr const char *launcher_doc =
     "A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
     "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and\n"
     "LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory\n"
-    "is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a\n"
+    "is ordered; the call waits where an argument is memory that the host sees and that is no Array, such as NumPy's.\n"
+    "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a\n"
     "tuple as the range: those of a cluster share their local memory. Both are CUDA's.\n\n"
     "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError\n"
     "where groups of the device cannot work together in that way.";

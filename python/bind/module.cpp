@@ -22,9 +22,9 @@ void init_array(nb::module_ &m) {
          "'suai',\n"
          "``__sycl_usm_array_interface__``; 'dlpack', of any version; 'cai', ``__cuda_array_interface__``; 'buffer', the buffer\n"
          "protocol; 'array_struct' and 'array_interface', NumPy's. With ``device`` or ``kind``\n"
-         "the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the "
-         "array's\n"
-         "default queue.\n\n"
+         "the memory must already be there, unless ``copy=True``, which copies as ``to`` does: memory of the host may be "
+         "changed\n"
+         "when the call returns. ``dtype`` is checked, never converted. ``queue`` becomes the array's default queue.\n\n"
          "Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for "
          "objects\n"
          "that hold no memory; ValueError for another ``protocol`` than these."},

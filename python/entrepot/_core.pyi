@@ -633,7 +633,8 @@ class Array:
         """
     def to(self, device: object | None = None, *, kind: str | None = None, queue: object | None = None) -> Array:
         """
-        A C-contiguous copy in another place; ordered, not waited for.
+        A C-contiguous copy in another place; ordered, and waited for only where the memory is the host's too and somebody
+        else's or given out, such as NumPy's: it may be changed when the call returns.
 
         Without a device, on this one. Raises USMAllocationError when there is no such memory left.
         """
@@ -730,8 +731,8 @@ def asarray(
     'entrepot.adapters', our own; 'numpy' and 'cupy', the fields of their arrays; 'c_exchange_api', DLPack's in C; 'suai',
     ``__sycl_usm_array_interface__``; 'dlpack', of any version; 'cai', ``__cuda_array_interface__``; 'buffer', the buffer
     protocol; 'array_struct' and 'array_interface', NumPy's. With ``device`` or ``kind``
-    the memory must already be there, unless ``copy=True``. ``dtype`` is checked, never converted. ``queue`` becomes the array's
-    default queue.
+    the memory must already be there, unless ``copy=True``, which copies as ``to`` does: memory of the host may be changed
+    when the call returns. ``dtype`` is checked, never converted. ``queue`` becomes the array's default queue.
 
     Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects
     that hold no memory; ValueError for another ``protocol`` than these.
@@ -842,7 +843,8 @@ def full(
 
 def fill(array: object, value: object, *, queue: object | None = None) -> Event:
     """
-    Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.
+    Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all. Memory that the host
+    sees and that is given as itself, such as NumPy's, has them when the call returns.
 
     Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.
     """
@@ -851,7 +853,8 @@ def copy(dst: object, src: object, queue: object | None = None) -> Event:
     """
     Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all elements.
 
-    Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.
+    Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done. Where
+    one is memory that the host sees, given as itself, such as NumPy's, the copy is done when the call returns.
     Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.
     """
 
@@ -925,8 +928,9 @@ class Launcher:
 
     Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and
     LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory
-    is ordered. ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a
-    tuple as the range: those of a cluster share their local memory. Both are CUDA's.
+    is ordered; the call waits where an argument is memory that the host sees and that is no Array, such as NumPy's.
+    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the
+    range: those of a cluster share their local memory. Both are CUDA's.
 
     Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError
     where groups of the device cannot work together in that way.

@@ -231,7 +231,9 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
 
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue) {
     Array result = Array::empty(from.shape(), from.dtype(), kind, queue);
-    copy(result, from, from.context() == queue.context() ? queue : Queue{});
+    const Submitted done = copy(result, from, from.context() == queue.context() ? queue : Queue{});
+    if (from.is_host_accessible() && (from.memory().is_borrowed() || from.memory().has_escaped()))
+        done.wait_unless_captured();
     return result;
 }
 

@@ -17,6 +17,11 @@ struct Submitted {
         if (queue)
             queue.wait_at(position);
     }
+    // What is captured runs when its graph does.
+    void wait_unless_captured() const {
+        if (queue && queue.capture() == 0)
+            wait();
+    }
 };
 
 // Copies `from` into `to`, element by element; `from` is broadcast to the shape of `to`. Runs on `queue` (none: the queue of the
@@ -30,7 +35,8 @@ Submitted copy(const Array &to, const Array &from, const Queue &queue = {});
 // Sets every element to `item`. Throws ValueError where it has not the itemsize of `to`, or `to` is read-only.
 Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &queue = {});
 
-// The same elements in new memory of another place, C-contiguous.
+// The same elements in new memory of another place, C-contiguous. Where the host may write to `from` without asking us, because
+// the memory is somebody else's or was given out, it has been read when this returns.
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue);
 
 }  // namespace entrepot

@@ -17,12 +17,14 @@
 #include "array.hpp"
 
 #include <entrepot/array/copy.hpp>
+#include <entrepot/memory/release.hpp>
 
 #include <nanobind/nanobind.h>
 
 #include <array>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -94,6 +96,23 @@ PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kw
     });
 }
 
+// Memory of the host that is given as itself, and as no Array, is read and written by whoever gave it without asking us: as of
+// kernels, the work is done when the call returns.
+bool is_watched(PyObject *object, const Array &array) { return !is_array(object) && array.is_host_accessible(); }
+
+template <class Submit> PyObject *event_of_work(bool is_watched, Submit submit) {
+    Event event = without_gil([&] {
+        const Submitted done = submit();
+        Event marked = done.event();
+        if (is_watched)
+            done.wait_unless_captured();
+        return marked;
+    });
+    if (is_watched)
+        release_finished();
+    return wrap_event(std::move(event));
+}
+
 Queue queue_or_none(PyObject *queue) { return unless_none(queue) ? queue_from(queue) : Queue{}; }
 
 const Parameters of_fill("fill", 2, 2, {"array", "value", "queue"});
@@ -104,7 +123,7 @@ PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
         const Array to = import_operand(array);
         const Scalar item = scalar_from(value, to.dtype());
         const Queue where = queue_or_none(queue);
-        return wrap_event(without_gil([&] { return fill(to, bytes_of(item), where).event(); }));
+        return event_of_work(is_watched(array, to), [&] { return fill(to, bytes_of(item), where); });
     });
 }
 
@@ -115,7 +134,8 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
         const auto [to, from, queue] = of_copy.read(args, nargs, kwnames);
         const Array destination = import_operand(to), source = import_operand(from);
         const Queue where = queue_or_none(queue);
-        return wrap_event(without_gil([&] { return copy(destination, source, where).event(); }));
+        return event_of_work(is_watched(to, destination) || is_watched(from, source),
+                             [&] { return copy(destination, source, where); });
     });
 }
 
@@ -155,13 +175,17 @@ void init_create(nb::module_ &m) {
         {"full", with_keywords(full), METH_FASTCALL | METH_KEYWORDS, full_doc.c_str()},
         {"fill", with_keywords(fill_array), METH_FASTCALL | METH_KEYWORDS,
          "fill($module, array, value, *, queue=None)\n--\n\n"
-         "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all.\n\n"
+         "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all. Memory that the "
+         "host\n"
+         "sees and that is given as itself, such as NumPy's, has them when the call returns.\n\n"
          "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold."},
         {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
          "copy($module, dst, src, queue=None)\n--\n\n"
          "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all "
          "elements.\n\n"
-         "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done.\n"
+         "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done. "
+         "Where\n"
+         "one is memory that the host sees, given as itself, such as NumPy's, the copy is done when the call returns.\n"
          "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap."},
         {}};
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)

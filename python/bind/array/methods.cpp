@@ -200,7 +200,9 @@ PyMethodDef array_methods[] = {
      "view($self, dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
      "Raises ValueError where the last axis or the alignment does not allow it."},
     {"to", with_keywords(to), METH_FASTCALL | METH_KEYWORDS,
-     "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, not waited for.\n\n"
+     "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, and waited for only "
+     "where the\n"
+     "memory is the host's too and somebody else's or given out, such as NumPy's: it may be changed when the call returns.\n\n"
      "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
     {"host", host, METH_NOARGS,
      "host($self, /)\n--\n\nThe same memory seen as the host's, without a copy. Raises ExchangeError for device memory."},

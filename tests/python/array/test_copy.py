@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import pytest
 
 import entrepot as ep
 from malformed import Speaker
 from places import HOST, SYCL, Place, moved, values
+from robustness.kernels import kernel, launch
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
@@ -56,6 +58,72 @@ class TestQueues:
                 ep.asarray(source, queue=ep.Queue("host"))
         else:
             assert ep.asarray(source, queue=ep.Queue("host")).copy_to_host().numpy().tolist() == [7] * 4
+
+
+@pytest.mark.alone
+@pytest.mark.sycl
+class TestMemoryThatTheHostChanges:
+    """Nobody asks us before NumPy's memory is written, so a copy behind a kernel that is still running has to wait for that."""
+
+    WAYS: ClassVar[dict[str, Callable[[Any, ep.Queue], ep.Array]]] = {
+        "asarray": lambda source, queue: ep.asarray(source, device="opencl:cpu", copy=True, queue=queue),
+        "from_dlpack": lambda source, queue: ep.from_dlpack(source, device="opencl:cpu", copy=True, queue=queue),
+        "to": lambda source, queue: ep.asarray(source).to(queue=queue),
+    }
+
+    @pytest.fixture
+    def busy(self) -> ep.Queue:
+        queue = ep.Queue("opencl:cpu")
+        self.running = launch("slow", ep.zeros(2, "int32", queue=queue), queue=queue)
+        return queue
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_a_copy_of_it_has_read_it(self, busy: ep.Queue, way: str) -> None:
+        source = np.full(1000, 7, "int32")
+        copied = self.WAYS[way](source, busy)
+        source[:] = 9
+        assert set(values(copied)) == {7}
+
+    def test_so_has_one_of_memory_that_was_given_out(self, busy: ep.Queue) -> None:
+        source = ep.full(1000, 7, "int32", device="host")
+        given = source.numpy()
+        copied = source.to(queue=busy)
+        given[:] = 9
+        assert set(values(copied)) == {7}
+
+    def test_of_our_own_it_is_ordered_and_nobody_waits(self, busy: ep.Queue) -> None:
+        source = ep.full(1000, 7, "int32", device="host")
+        copied = source.to(queue=busy)
+        assert not self.running.done
+        ep.fill(source, 9)
+        assert set(values(copied)) == {7}
+
+    def test_copies_between_it_and_an_array(self, busy: ep.Queue) -> None:
+        array, source, target = ep.zeros(1000, "int32", queue=busy), np.full(1000, 7, "int32"), np.zeros(1000, "int32")
+        ep.copy(array, source)
+        source[:] = 9
+        ep.copy(target, array)
+        assert set(target) == {7}
+
+    def test_where_it_is_given_as_an_array_the_event_says_so(self, busy: ep.Queue) -> None:
+        array, source = ep.zeros(1000, "int32", queue=busy), np.full(1000, 7, "int32")
+        done = ep.copy(array, ep.asarray(source))
+        assert not done.done
+        done.wait()
+        assert set(values(array)) == {7}
+
+    def test_programs(self, busy: ep.Queue) -> None:
+        target = np.zeros(2, "int32")
+        kernel("slow")[1](target, ep.Scalar(1, "int64"), queue=busy)
+        assert target[0] == 42
+
+
+@pytest.mark.host
+def test_what_is_filled_as_itself_has_its_values() -> None:
+    for value in range(5):
+        target = np.full(20_000_000, 9, "uint8")
+        assert ep.fill(target, value).done
+        assert target[-1] == value
 
 
 def test_zeros_of_vectors() -> None:
