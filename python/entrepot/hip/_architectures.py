@@ -8,7 +8,7 @@ The HIP backend asks for its own programs in the same way, in src/backends/hip/r
 
 from __future__ import annotations
 
-from functools import cache
+from threading import local
 
 from .. import hip
 from ..ffi import CStr, In, Library, LibraryError, Returned, c_int, c_size_t, c_uint64
@@ -45,14 +45,27 @@ def amd_comgr_destroy_action_info(info: c_uint64) -> c_int: ...
 _compiler.declared(globals())
 
 
-@cache
+_of_thread = local()
+
+
 def _ends_the_process() -> bool:
-    """Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed; without the compiler nothing is known."""
+    """Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed; without the compiler nothing is known.
+
+    Each thread asks HIP once: where one has called HIP and another has not, the other ends the process when it has to wait for the
+    compilation of the first.
+    """
+    known: bool | None = getattr(_of_thread, "known", None)
+    if known is None:
+        known = _of_thread.known = _is_known_to_end_it()
+    return known
+
+
+def _is_known_to_end_it() -> bool:
     try:
         status, version = hip.hipRuntimeGetVersion()
     except LibraryError:
         return False
-    return status == 0 and version < 60_000_000 and _compiler.is_there()
+    return bool(status == 0 and version < 60_000_000 and _compiler.is_there())
 
 
 def _compiles_for(architecture: bytes) -> bool:

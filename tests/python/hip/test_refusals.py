@@ -10,6 +10,7 @@ import pytest
 from entrepot import LibraryError, hip, hiprtc
 from entrepot.adapters import ListOfBytes, Pointer
 from entrepot.hip import _architectures, hip_check
+from robustness.processes import run
 
 pytestmark = pytest.mark.hip_library
 
@@ -201,3 +202,29 @@ def test_an_address_is_taken_as_it_is():
     room = bytearray(16)
     (status,) = hip.hipMemcpy(int(Pointer(room)), bytes(16), 16, TestBytes.HOST)
     assert isinstance(status, hip.hipError_t)
+
+
+@of_hip_5
+def test_several_threads_compile_at_first():
+    """HIP 5's ends the process where a thread that has not called HIP waits for the compilation of one that has."""
+    program = """
+        import threading
+        from entrepot import hip, hiprtc
+        from entrepot.hip import hip_check
+
+        source = b'extern "C" __global__ void one(int *x) { *x = 1; }'
+        programs = [hip_check(hiprtc.hiprtcCreateProgram(source, b"one", 0, None, None)) for _ in range(4)]
+        together, found = threading.Barrier(4), []
+
+        def compile(program):
+            together.wait()
+            found.append(hiprtc.hiprtcCompileProgram(program, 1, [b"--offload-arch=gfx90a"]))
+
+        threads = [threading.Thread(target=compile, args=(each,)) for each in programs]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert found == [(hiprtc.hiprtcResult.HIPRTC_SUCCESS,)] * 4, found
+    """
+    assert run(program) == ""
