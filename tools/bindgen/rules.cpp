@@ -80,6 +80,35 @@ const Parameter *parameter_named(const Function &function, const std::string &na
     return found == function.parameters.end() ? nullptr : &*found;
 }
 
+// The name as it is, or the beginning that an asterisk stands behind.
+bool fits(const std::string &pattern, const std::string &name) {
+    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
+
+bool is_there(const Description &description, const std::string &pattern, const std::string &parameter) {
+    return std::ranges::any_of(description.functions, [&](const Function &function) {
+        return fits(pattern, function.name) && parameter_named(function, parameter);
+    });
+}
+
+// A row that is for nothing protects nothing: a name in it is misspelt, or the headers' no more.
+void require_known(const LibrarySettings &settings, const Description &description) {
+    if (description.functions.empty() && description.enums.empty() && description.records.empty())
+        throw std::runtime_error("the headers declare nothing in the files that `files` names");
+    for (const auto &[where, chosen] : settings.parameters) {
+        const std::size_t dot = where.rfind('.');
+        if (!is_there(description, where.substr(0, dot), where.substr(dot + 1)))
+            throw std::runtime_error("[parameters] has " + where + ", and the headers have no such parameter");
+    }
+    const auto status = std::ranges::find(description.enums, settings.status, &Enum::name);
+    if (status == description.enums.end()) {
+        if (!settings.status.empty() && settings.imports.empty())
+            throw std::runtime_error("status is '" + settings.status + "', and the headers have no such enum");
+    } else if (std::ranges::find(status->enumerators, settings.success, &Enumerator::name) == status->enumerators.end()) {
+        throw std::runtime_error("success is '" + settings.success + "', which is no member of " + settings.status);
+    }
+}
+
 Passing taken(const std::string &mode, const std::string &adapter, const std::string &rule) {
     return {mode + "[" + adapter + "]", "object", false, rule};
 }
@@ -87,6 +116,7 @@ Passing taken(const std::string &mode, const std::string &adapter, const std::st
 }  // namespace
 
 Rules::Rules(const LibrarySettings &settings, const Description &description) : settings_(settings) {
+    require_known(settings, description);
     for (const Enum &each : description.enums)
         enum_types_[each.name] = each.type;
     for (const Alias &alias : description.aliases)

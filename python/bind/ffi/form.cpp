@@ -159,10 +159,12 @@ Reference handle_kept_by(PyObject *value) {
     return found && is_adapter(found.get()) ? std::move(found) : Reference();
 }
 
-// A handle is of one type. Addresses of no type are taken as what is asked for: ints, ctypes' pointers, adapters.
+// A handle is of one type, as a pointer to a function is. Addresses of no type are taken as what is asked for: ints, ctypes'
+// pointers, adapters.
 void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subject) {
     const Declared *const expected = declared_of(asked), *const given = declared_of(found);
-    if (!expected || !given || expected == given || (!is_handle_class(asked) && !is_handle_class(found))) [[likely]]
+    const bool is_one = is_handle_class(asked) || is_handle_class(found) || callback_of(reinterpret_cast<PyObject *>(asked));
+    if (!expected || !given || expected == given || !is_one) [[likely]]
         return;
     if (expected->name != given->name)  // two modules may declare the same
         throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ", given->name,
@@ -180,6 +182,9 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
+    if (is_handle_class(type) && PyObject_CheckBuffer(value) && !is_adapter(value)) [[unlikely]]
+        throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ", Py_TYPE(value)->tp_name,
+                    " is memory; Pointer(…) of it is taken as it is, where that is meant");
     if (type == pointer_list_type)  // a handle's own memory is no array of addresses
         check_no_handle(value, subject);
     if (callback_of(form.type)) {

@@ -387,6 +387,26 @@ def test_lengths_that_nothing_says(tmp_path, row, words):
     assert words in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('[parameters]\ng = { to = "out" }', "[parameters] has g.to, and the headers have no such parameter"),
+        ('[parameters]\n"f*" = { too = "out" }', "[parameters] has f*.too, and the headers have no such parameter"),
+        ('status = "answer"\nsuccess = "FINE"', "status is 'answer', and the headers have no such enum"),
+        ('status = "answers"\nsuccess = "FIN"', "success is 'FIN', which is no member of answers"),
+        ('files = ["/y.h"]', "the headers declare nothing in the files that `files` names"),
+    ],
+)
+def test_settings_that_are_for_nothing(tmp_path, settings, words):
+    (tmp_path / "x.h").write_text("typedef enum { FINE } answers;\nanswers f(void *to, int n);\n")
+    files = "" if "files" in settings else 'files = ["/x.h"]\n'
+    (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\n{files}{settings}\n')
+    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
 def test_a_folder_that_is_no_option_says_so(folder):
     command = [BINDGEN, folder / "goods.toml", folder / "other.json", folder / "other.py", "include"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -29,6 +29,15 @@ def test_c_calls_python_later():
     assert sample.call_kept(4, 2) == -1
 
 
+def test_a_function_of_another_type_is_refused():
+    """C would call it with other arguments."""
+    visitor = sample.visitor(lambda context, at, count: None)
+    with pytest.raises(TypeError, match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; Pointer\(…\) of it"):
+        sample.keep(visitor)
+    sample.keep(Pointer(visitor))  # whoever says so
+    sample.keep(None)
+
+
 def test_python_calls_c():
     multiply = sample.multiplier()
     assert multiply(6, 7) == 42

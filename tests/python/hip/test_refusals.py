@@ -228,3 +228,9 @@ def test_several_threads_compile_at_first():
         assert found == [(hiprtc.hiprtcResult.HIPRTC_SUCCESS,)] * 4, found
     """
     assert run(program) == ""
+
+
+def test_memory_is_no_handle():
+    words = r"hiprtcGetProgramLogSize\(\) argument 'prog': C takes a handle there, and a bytes is memory"
+    with pytest.raises(TypeError, match=words):
+        hiprtc.hiprtcGetProgramLogSize(b"program")
