@@ -182,7 +182,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
-    if (is_handle_class(type) && PyObject_CheckBuffer(value) && !is_adapter(value)) [[unlikely]]
+    Target plain;
+    if (is_handle_class(type) && PyObject_CheckBuffer(value) && !find_plain(value, plain)) [[unlikely]]
         throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ", Py_TYPE(value)->tp_name,
                     " is memory; Pointer(…) of it is taken as it is, where that is meant");
     if (type == pointer_list_type)  // a handle's own memory is no array of addresses
