@@ -111,12 +111,12 @@ def test_numpy_takes_those_of_ml_dtypes() -> None:
 
 
 def test_a_type_that_numpy_has_not_is_no_attribute() -> None:
-    with pytest.raises(AttributeError, match="no numpy.dtype of float32x4"):
+    with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32x4"):
         ep.Dtype("float32x4").dtype  # noqa: B018
     assert not hasattr(ep.Dtype("float32x4"), "__numpy_dtype__")
 
 
 def test_without_numpy_it_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(AttributeError, match=r"no numpy.dtype of float32"):
+    with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32"):
         ep.Dtype("float32").dtype  # noqa: B018
