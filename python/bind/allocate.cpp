@@ -4,6 +4,7 @@
 #include "owner.hpp"
 
 #include <entrepot/memory/release.hpp>
+#include <entrepot/memory/statistics.hpp>
 
 namespace entrepot::python {
 namespace {
@@ -19,6 +20,10 @@ Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t
             return memory;
         without_gil(wait_and_release);
         drain_released();  // owners that waited: only a thread with the GIL drops Python's
+        return without_gil([&] {
+            const StatisticsResource::SecondTry again;
+            return Memory::allocate(bytes, kind, queue, alignment);
+        });
     }
     return without_gil([&] { return Memory::allocate(bytes, kind, queue, alignment); });
 }

@@ -5,6 +5,7 @@
 #include "convert.hpp"
 #include "dtype.hpp"
 #include "errors.hpp"
+#include "exchange/foreign_error.hpp"
 #include "gil.hpp"
 #include "init.hpp"
 #include "owner.hpp"
@@ -56,7 +57,11 @@ nb::bytes bytes_of(const Shared &self) {
     return nb::bytes(bytes.data(), bytes.size());
 }
 
-void construct(Shared *self, const nb::bytes &bytes) {
+void construct(Shared *self, nb::handle data) {
+    if (!nb::isinstance<nb::bytes>(data))
+        throw Error(ErrorKind::type, "ArrayHandle: the bytes of a handle were expected, as bytes(handle) gives them, not ",
+                    shown(data.ptr()));
+    const auto bytes = nb::borrow<nb::bytes>(data);
     new (self) Shared{ArrayHandle::from_bytes({static_cast<const char *>(bytes.data()), bytes.size()}), {}};
 }
 
@@ -86,7 +91,7 @@ void init_array_handle(nb::module_ &m) {
                        "What another process opens an array by: made by ``Array.share`` and ``Memory.share``, picklable, some "
                        "hundred bytes.\n\n"
                        "In the process that shared the array, the handle keeps its memory.")
-        .def("__init__", &construct, "data"_a,
+        .def("__init__", &construct, "data"_a.none(), nb::sig("def __init__(self, data: bytes) -> None"),
              "From the bytes of a handle, which bytes(handle) gives. Raises ValueError for others, and for those of another "
              "version.")
         .def("open", &open, nb::sig("def open(self) -> Array"),

@@ -28,14 +28,16 @@ std::string_view text_of(PyObject *object) {
     return {text, static_cast<std::size_t>(length)};
 }
 
-// "<f4" and "|u1" are typestrs, everything else is a name.
+// "<f4" and "|u1" are typestrs, "f4" and "u1" NumPy's short names, everything else is a name.
 Dtype dtype_from_text(std::string_view text) {
     if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
         return dtype_from_typestr(text);
     if (const std::optional<Dtype> dtype = dtype_from_name(text))
         return *dtype;
+    if (const std::optional<Dtype> dtype = dtype_from_kind_and_size(text))
+        return *dtype;
     throw Error(ErrorKind::type, "dtype '", text,
-                "' is unknown; NumPy's names (float32), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
+                "' is unknown; NumPy's names (float32, f4), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
 }
 
 struct BuiltinRow {
@@ -120,6 +122,20 @@ bool is_equal(Dtype self, nb::handle other) {
     }
 }
 
+// What NumPy and ml_dtypes have under the type's name, as a numpy.dtype. Imported where NumPy asks, which then is there.
+nb::object numpy_dtype_of(Dtype self) {
+    const std::string name = name_of(self);
+    const char *const library = typestr_of(self) ? "numpy" : "ml_dtypes";
+    try {
+        const nb::object descr = nb::module_::import_("numpy").attr("dtype");
+        return descr(nb::module_::import_(library).attr(name == "bool" ? "bool_" : name.c_str()));
+    } catch (nb::python_error &error) {
+        if (!error.matches(PyExc_ImportError) && !error.matches(PyExc_AttributeError))
+            throw;
+    }
+    throw nb::attribute_error(sentence_of("there is no numpy.dtype of ", name, ": ", library, " has no such type here").c_str());
+}
+
 }  // namespace
 
 PyObject *wrap_dtype(Dtype dtype) {
@@ -150,7 +166,7 @@ void init_dtype(nb::module_ &m) {
                       "The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.")
         .def(
             "__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
-            nb::arg("spelling"),
+            nb::arg("spelling").none(), nb::sig("def __init__(self, spelling: object) -> None"),
             "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.")
         .def_prop_ro(
             "name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
@@ -163,6 +179,12 @@ void init_dtype(nb::module_ &m) {
             "lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
         .def_prop_ro("typestr", &typestr_of, "The array interface's type string, None where the type has none.")
         .def_prop_ro("format", &format_of, "The buffer protocol's format, None where the type has none.")
+        .def_prop_ro(
+            "dtype", &numpy_dtype_of, nb::sig("def dtype(self) -> typing.Any"),
+            "The numpy.dtype, which NumPy asks for: a Dtype may be given where NumPy takes a dtype. Raises AttributeError "
+            "where neither\nNumPy nor ml_dtypes is there with such a type.")
+        .def_prop_ro("__numpy_dtype__", &numpy_dtype_of, nb::sig("def __numpy_dtype__(self) -> typing.Any"),
+                     "The same, as newer versions of NumPy ask for it.")
         .def(
             "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
         .def(

@@ -1,10 +1,12 @@
 // The memory room's resources in Python: where allocations come from, which one is current, and what they know.
 #include "convert.hpp"
 #include "errors.hpp"
+#include "exchange/foreign_error.hpp"
 #include "gil.hpp"
 #include "init.hpp"
 #include "owner.hpp"
 #include "reference.hpp"
+#include "size.hpp"
 
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -64,7 +66,19 @@ nb::object wrap_resource(const ResourceRef &resource) {
     return wrapped;
 }
 
-Resource *upstream_or(const Handle *upstream, Resource *otherwise) { return upstream ? upstream->resource.get() : otherwise; }
+const ResourceRef &resource_from(nb::handle object, const char *what) {
+    const Handle *known = nullptr;
+    if (!nb::try_cast(object, known) || !known)
+        throw Error(ErrorKind::type, what, ": one of entrepot.memory's resources was expected, such as pool(), not ",
+                    shown(object.ptr()));
+    return known->resource;
+}
+
+Resource *resource_or(nb::handle object, const char *what, Resource *otherwise) {
+    return object.is_none() ? otherwise : resource_from(object, what).get();
+}
+
+Resource *upstream_or(nb::handle object, Resource *otherwise) { return resource_or(object, "upstream", otherwise); }
 
 template <class T, class... Arguments> void construct(HandleOf<T> *self, Arguments &&...arguments) {
     new (self) HandleOf<T>{{make_resource<T>(std::forward<Arguments>(arguments)...)}};
@@ -198,10 +212,12 @@ void bind_direct_and_pool(nb::module_ &m) {
                              "are not in use, as far as the blocks in use allow.")
         .def(
             "__init__",
-            [](Pool *self, const Handle *upstream, std::optional<std::size_t> max_cached) {
-                construct(self, upstream_or(upstream, direct_resource()), max_cached.value_or(PoolResource::unlimited));
+            [](Pool *self, nb::handle upstream, nb::handle max_cached) {
+                construct(self, upstream_or(upstream, direct_resource()),
+                          max_cached.is_none() ? PoolResource::unlimited : size_from(max_cached.ptr(), "max_cached"));
             },
-            "upstream"_a.none() = nb::none(), nb::kw_only(), "max_cached"_a.none() = nb::none())
+            "upstream"_a.none() = nb::none(), nb::kw_only(), "max_cached"_a.none() = nb::none(),
+            nb::sig("def __init__(self, upstream: Resource | None = None, *, max_cached: int | None = None) -> None"))
         .def_prop_ro("reserved_bytes", number(&PoolResource::Statistics::reserved), "Bytes taken from the upstream.")
         .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used),
                      "Bytes of blocks that are given out, rounded as they are.")
@@ -216,10 +232,12 @@ void bind_limit_and_log(nb::module_ &m) {
                               "allocations raise USMAllocationError.")
         .def(
             "__init__",
-            [](Limit *self, std::size_t bytes, const Handle *upstream) {
+            [](Limit *self, nb::handle limit, nb::handle upstream) {
+                const std::size_t bytes = size_from(limit.ptr(), "limit");
                 construct(self, upstream_or(upstream, default_resource()), bytes);
             },
-            "limit"_a, "upstream"_a.none() = nb::none())
+            "limit"_a.none(), "upstream"_a.none() = nb::none(),
+            nb::sig("def __init__(self, limit: int, upstream: Resource | None = None) -> None"))
         .def_prop_ro(
             "limit", [](const Limit &self) { return self->limit(); }, "Bytes that may be out at a time.")
         .def_prop_ro("used_bytes", [](const Limit &self) { return self->used(); }, "Bytes that are out, as they were asked for.");
@@ -231,7 +249,7 @@ void bind_limit_and_log(nb::module_ &m) {
                             "error.")
         .def(
             "__init__",
-            [](Log *self, const Handle *upstream, nb::object sink) {
+            [](Log *self, nb::handle upstream, nb::object sink) {
                 construct(self, upstream_or(upstream, default_resource()), sink_of(std::move(sink)));
             },
             "upstream"_a.none() = nb::none(), nb::kw_only(), "sink"_a.none() = nb::none(),
@@ -264,10 +282,12 @@ void bind_track(nb::module_ &m) {
         "What is still live when the interpreter exits is reported on standard error.")
         .def(
             "__init__",
-            [](Track *self, const Handle *upstream, std::size_t frames) {
-                construct(self, upstream_or(upstream, default_resource()), [frames] { return python_stack(frames); });
+            [](Track *self, nb::handle upstream, nb::handle frames) {
+                const std::size_t most = size_from(frames.ptr(), "frames");
+                construct(self, upstream_or(upstream, default_resource()), [most] { return python_stack(most); });
             },
-            "upstream"_a.none() = nb::none(), nb::kw_only(), "frames"_a = 16)
+            "upstream"_a.none() = nb::none(), nb::kw_only(), "frames"_a.none() = 16,
+            nb::sig("def __init__(self, upstream: Resource | None = None, *, frames: int = 16) -> None"))
         .def_prop_ro(
             "live", [](const Track &self) { return self->live(); }, "What has not been let go, in the order of allocation.")
         .def(
@@ -284,16 +304,16 @@ void bind_statistics(nb::module_ &m) {
                                    "Counts what passes through it to its upstream (the default pool): bytes as they were asked "
                                    "for, and allocations.")
         .def(
-            "__init__",
-            [](Statistics *self, const Handle *upstream) { construct(self, upstream_or(upstream, default_resource())); },
-            "upstream"_a.none() = nb::none())
+            "__init__", [](Statistics *self, nb::handle upstream) { construct(self, upstream_or(upstream, default_resource())); },
+            "upstream"_a.none() = nb::none(), nb::sig("def __init__(self, upstream: Resource | None = None) -> None"))
         .def_prop_ro("current_bytes", number(&Numbers::current_bytes), "Bytes that are out.")
         .def_prop_ro("peak_bytes", number(&Numbers::peak_bytes), "The most bytes that were out at a time.")
         .def_prop_ro("total_bytes", number(&Numbers::total_bytes), "Bytes of all allocations so far.")
         .def_prop_ro("current_count", number(&Numbers::current_count), "Allocations that are out.")
         .def_prop_ro("peak_count", number(&Numbers::peak_count), "The most allocations that were out at a time.")
         .def_prop_ro("total_count", number(&Numbers::total_count), "All allocations so far.")
-        .def_prop_ro("failed_count", number(&Numbers::failed_count), "Allocations that the upstream refused.")
+        .def_prop_ro("failed_count", number(&Numbers::failed_count),
+                     "Allocations that the upstream refused, once each, however often they were tried.")
         .def(
             "reset_peaks", [](const Statistics &self) { self->reset_peaks(); },
             "Let the peaks begin again from what is out now.");
@@ -302,8 +322,8 @@ void bind_statistics(nb::module_ &m) {
 void bind_current(nb::module_ &m) {
     m.def(
         "set_resource",
-        [](nb::handle device, const Handle *resource) {
-            set_resource(device_from(device.ptr()), resource ? resource->resource.get() : nullptr);
+        [](nb::handle device, nb::handle resource) {
+            set_resource(device_from(device.ptr()), resource_or(resource, "resource", nullptr));
         },
         "device"_a, "resource"_a.none(), nb::sig("def set_resource(device: object, resource: Resource | None) -> None"),
         "Let allocations for ``device`` come from ``resource`` from now on, on every thread; None: from the default pool again.");
@@ -318,8 +338,11 @@ void bind_current(nb::module_ &m) {
                                   "``with use_resource(resource):`` lets all allocations of this thread come from it, for every "
                                   "device.")
         .def(
-            "__init__", [](UseResourceObject *self, const Handle &resource) { new (self) UseResourceObject{resource.resource}; },
-            "resource"_a)
+            "__init__",
+            [](UseResourceObject *self, nb::handle resource) {
+                new (self) UseResourceObject{resource_from(resource, "resource")};
+            },
+            "resource"_a.none(), nb::sig("def __init__(self, resource: Resource) -> None"))
         .def(
             "__enter__",
             [](const UseResourceObject &self) {

@@ -219,8 +219,10 @@ void init_scalar(nb::module_ &m) {
             "value",
             [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },
             nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype holds it.")
-        .def("__repr__",
-             [](const TypedScalar &self) { return nb::str("Scalar(dtype='{}')").format(nb::str(name_of(self.dtype).c_str())); });
+        .def("__repr__", [](const TypedScalar &self) {
+            const nb::object value = nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release());
+            return nb::str("Scalar({!r}, '{}')").format(value, nb::str(name_of(self.dtype).c_str()));
+        });
 }
 
 }  // namespace entrepot::python

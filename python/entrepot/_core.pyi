@@ -1,6 +1,7 @@
 """The C++ side of entrepot; import entrepot instead."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 import ctypes
@@ -75,6 +76,17 @@ class Dtype:
     @property
     def format(self) -> str | None:
         """The buffer protocol's format, None where the type has none."""
+
+    @property
+    def dtype(self) -> Any:
+        """
+        The numpy.dtype, which NumPy asks for: a Dtype may be given where NumPy takes a dtype. Raises AttributeError where neither
+        NumPy nor ml_dtypes is there with such a type.
+        """
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        """The same, as newer versions of NumPy ask for it."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1179,7 +1191,9 @@ class statistics(Resource):
 
     @property
     def failed_count(self) -> int:
-        """Allocations that the upstream refused."""
+        """
+        Allocations that the upstream refused, once each, however often they were tried.
+        """
 
     def reset_peaks(self) -> None:
         """Let the peaks begin again from what is out now."""

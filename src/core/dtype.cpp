@@ -188,6 +188,11 @@ std::optional<std::string_view> typestr_of(Dtype dtype) noexcept {
     return row && !row->typestr.empty() ? std::optional(row->typestr) : std::nullopt;
 }
 
+std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept {
+    const DtypeRow *const row = find_kind_and_size(text);
+    return row ? std::optional(row->dtype) : std::nullopt;
+}
+
 Dtype dtype_from_typestr(std::string_view typestr) {
     const DtypeRow *const row = begins_with_order(typestr) ? find_kind_and_size(typestr.substr(1)) : nullptr;
     if (!row)

@@ -50,6 +50,9 @@ void after_fork_in_child() {
     _exit(status);
 }
 
+constexpr std::string_view advice = ": use the 'spawn' or 'forkserver' start method "
+                                    "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here";
+
 void install() {
     static const int installed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
     (void)installed;
@@ -57,12 +60,16 @@ void install() {
 
 }  // namespace
 
-void refuse(const Backend &backend) { refuse(backend.name()); }
+void refuse(const Backend &backend) {
+    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend.name(),
+                " runtime does not survive a fork", advice);
+}
 
-void refuse(std::string_view backend) {
-    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend,
-                " runtime does not survive a fork: use the 'spawn' or 'forkserver' start method "
-                "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here");
+void refuse_to_load(std::string_view backend) {
+    throw Error(ErrorKind::device,
+                "this process was forked after devices were used or looked for, and no runtime is loaded in "
+                "such a process, so whether there are devices of ",
+                backend, " is not known here", advice);
 }
 
 void arm() {

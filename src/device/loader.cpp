@@ -66,7 +66,7 @@ constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, 
 // What the plugin was linked with. The wheels of one generation are named for the year: 2026 has libsycl.so.9.
 constexpr const char *sycl_soname = "libsycl.so.9";
 constexpr const char *sycl_plugin = "libentrepot_sycl9.so";
-constexpr const char *sycl_packages = "pip install \"entrepot[sycl]\"";
+constexpr const char *sycl_packages = "pip install \"entrepot[sycl]\" (in a clone of its sources \".[sycl]\")";
 
 bool same_directory(const std::string &a, const std::string &b) {
     struct stat of_a, of_b;

@@ -113,7 +113,7 @@ Row &asked(Row &row) {
         return row;
     if (brings_runtime(row)) {
         if (fork_guard::is_child())  // of a parent that was loading it, perhaps: the lock would never be free
-            fork_guard::refuse(row.name);
+            fork_guard::refuse_to_load(row.name);
         fork_guard::arm();
     }
     const std::lock_guard locked(row.loading);

@@ -133,14 +133,16 @@ std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named
     return place_of(found, reach, others->front());
 }
 
-[[noreturn]] void refuse_context(const Context &context, DLDevice name) {
-    throw speaker.refusal(
-        "memory bound to ", context, " cannot be exported as ", name, ": DLPack carries memory of the ",
-        name.device_type == kDLOneAPI ? "platform's default" : "device's primary",
-        " context only; allocate it on a queue in the default context (entrepot.Queue(device) makes one), or hand "
-        "it over by ",
-        name.device_type == kDLOneAPI ? "__sycl_usm_array_interface__, which carries the context"
-                                      : "__cuda_array_interface__, which names no context");
+// A sub-device may have a default context of its own, which is not the platform's.
+[[noreturn]] void refuse_context(const Array &array, DLDevice name) {
+    const Device &device = array.device(), root = device.root();
+    throw speaker.refusal("memory bound to ", array.context(), " cannot be exported as ", name, ": DLPack carries memory of the ",
+                          name.device_type == kDLOneAPI ? "platform's default" : "device's primary",
+                          " context only; allocate it on a queue in the default context",
+                          device == root ? "" : " of the root device", " (entrepot.Queue(\"", root,
+                          "\") makes one), or hand it over by ",
+                          name.device_type == kDLOneAPI ? "__sycl_usm_array_interface__, which carries the context"
+                                                        : "__cuda_array_interface__, which names no context");
 }
 
 // Devices by the names under which they came, as `known` is for the way out, and what the names say of the memory.
@@ -186,7 +188,7 @@ std::ostream &operator<<(std::ostream &out, DLDevice device) {
 DLDevice device_of(const Array &array) {
     const DLDevice name = known_name(array.device(), array.kind());
     if (name.device_type != kDLCPU && !array.context().is_default()) [[unlikely]]
-        refuse_context(array.context(), name);
+        refuse_context(array, name);
     return name;
 }
 

@@ -14,11 +14,40 @@ void write_to_stderr(std::string_view line) {
     std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
+// The sinks that this thread is in, the innermost first.
+struct Running {
+    const LogResource *log;
+    const Running *outer;
+};
+constinit thread_local const Running *innermost = nullptr;
+
+bool is_running(const LogResource *log) noexcept {
+    const Running *each = innermost;
+    while (each && each->log != log)
+        each = each->outer;
+    return each;
+}
+
+// While it is there, this thread is in the sink.
+class Run {
+public:
+    explicit Run(const LogResource *log) noexcept : running_{log, innermost} { innermost = &running_; }
+    ~Run() { innermost = running_.outer; }
+    Run(const Run &) = delete;
+    Run &operator=(const Run &) = delete;
+
+private:
+    const Running running_;
+};
+
 }  // namespace
 
 LogResource::LogResource(Resource *upstream, Sink sink) : Resource(upstream), sink_(sink ? std::move(sink) : write_to_stderr) {}
 
 template <class... Parts> void LogResource::write(const Parts &...parts) const noexcept {
+    if (is_running(this))  // to tell the sink of what it does would have no end
+        return;
+    const Run run(this);
     try {
         sink_(sentence_of(parts...));
     } catch (...) {  // a log that fails must not fail the allocation

@@ -6,6 +6,7 @@
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/pool.hpp>
 #include <entrepot/memory/release.hpp>
+#include <entrepot/memory/statistics.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
 
@@ -110,15 +111,16 @@ void free_what_is_free(Resource &resource) {
 
 [[noreturn]] void refuse(const Resource &resource, const Place &place, std::size_t bytes, const Error &second) {
     const std::string report = resource.report();
-    throw Error(ErrorKind::allocation, place.device, " has no ", bytes, " bytes of ", place.kind, " memory left, not even after ",
-                "everything that was free had been given back: the device has ", place.device.info().global_memory,
-                " bytes in all and at most ", place.device.info().max_allocation, " for one allocation",
-                report.empty() ? "" : ", ", report, " (", second.what(), ")");
+    throw Error(ErrorKind::allocation, second.what(), " (", bytes, " bytes of ", place.kind, " memory of ", place.device,
+                ", asked for once more after everything that was free had been given back; the device has ",
+                place.device.info().global_memory, " bytes in all and at most ", place.device.info().max_allocation,
+                " for one allocation", report.empty() ? "" : "; ", report, ")");
 }
 
 [[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment,
                                        const Queue &queue) {
     free_what_is_free(resource);
+    const StatisticsResource::SecondTry again;
     try {
         return resource.allocate(place, bytes, alignment, queue);
     } catch (const Error &error) {

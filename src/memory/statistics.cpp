@@ -4,6 +4,14 @@
 #include <memory/text.hpp>
 
 namespace entrepot {
+namespace {
+
+constinit thread_local int second_tries = 0;
+
+}  // namespace
+
+StatisticsResource::SecondTry::SecondTry() noexcept { ++second_tries; }
+StatisticsResource::SecondTry::~SecondTry() { --second_tries; }
 
 void StatisticsResource::Counter::add(std::size_t amount) noexcept {
     const std::size_t now = current.fetch_add(amount, std::memory_order_relaxed) + amount;
@@ -20,7 +28,8 @@ Block StatisticsResource::allocate(const Place &place, std::size_t bytes, std::s
         count_.add(1);
         return block;
     } catch (...) {
-        failed_.fetch_add(1, std::memory_order_relaxed);
+        if (second_tries == 0)
+            failed_.fetch_add(1, std::memory_order_relaxed);
         throw;
     }
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from robustness.processes import run
@@ -207,6 +209,24 @@ class TestSycl:
                     print(pool.map_async(work, range(3)).get(10))
         """
         assert run(program) == "[[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2]]"
+
+    def test_what_was_not_asked_before_is_not_known(self) -> None:
+        program = """
+            def body():
+                try:
+                    ep.devices()
+                except ep.DeviceError as refusal:
+                    return refusal
+
+            try:
+                ep.device("opencl:cpu")
+            except ep.DeviceError:
+                pass
+            print(in_child(body))
+        """
+        said = run(IN_CHILD + textwrap.dedent(program))
+        assert "whether there are devices of cuda is not known here: use the 'spawn'" in said
+        assert "survive" not in said
 
     def test_the_child_of_a_child(self) -> None:
         body = "    def inner():\n" + "\n".join("    " + line for line in (REFUSED + HOST_WORKS).splitlines())

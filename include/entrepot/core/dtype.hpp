@@ -123,6 +123,8 @@ constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
 // `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24 bits`.
 std::string name_of(Dtype dtype);
 std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
+// Of a typestr without its byte order, which then is the host's: f4, u1, c8.
+std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept;
 
 // The array interface's typestr: byte order, kind, bytes. nullopt where the type has none.
 std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;

@@ -23,7 +23,8 @@ inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed
 bool is_usable(const Backend &backend) noexcept;
 
 [[noreturn]] void refuse(const Backend &backend);
-[[noreturn]] void refuse(std::string_view backend);
+// Of a backend that has not been loaded, and may have no runtime on this machine.
+[[noreturn]] void refuse_to_load(std::string_view backend);
 
 // Throws DeviceError where the backend cannot be used in this process any more.
 inline void require_usable(const Backend &backend) {

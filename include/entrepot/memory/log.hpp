@@ -9,7 +9,8 @@ namespace entrepot {
 
 class LogResource final : public Resource {
 public:
-    // Called with one line at a time, without its end, by the thread that allocates; what it throws is ignored.
+    // Called with one line at a time, without its end, by the thread that allocates; what it throws is ignored, and what it
+    // allocates itself it is not told.
     using Sink = std::function<void(std::string_view line)>;
 
     // Without a sink, lines go to standard error.

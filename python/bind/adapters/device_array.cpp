@@ -411,11 +411,8 @@ Dtype dtype_from_words(std::string_view text) {
         return *named;
     if (const std::optional<Dtype> found = dtype_from_character(text))
         return *found;
-    if (text.size() >= 2)
-        try {
-            return dtype_from_typestr(std::string("=").append(text));
-        } catch (const Error &) {  // says that the typestr is wrong, of one that nobody wrote
-        }
+    if (const std::optional<Dtype> found = dtype_from_kind_and_size(text))
+        return *found;
     throw Error(ErrorKind::value, "'", text, "' names no type; '<f4', 'float32' and 'f' do");
 }
 

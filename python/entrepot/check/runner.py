@@ -16,6 +16,8 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import IO, Any
 
+import entrepot as ep
+
 from .clauses import EXPORT, FAILED, NOT_APPLICABLE, PASSED, Clause, Failed, Outcome, ask, words_of
 from .protocols import PROTOCOLS, every_clause, exporter, importer, speaks, spoken
 from .subjects import Exporter, Importer
@@ -41,6 +43,10 @@ class Request:
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
                 raise TargetError(f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}")
+        try:
+            ep.Device(self.device)
+        except (ValueError, ep.DeviceError) as error:
+            raise TargetError(f"--device: {error}") from None
         names = [clause.id for clause in every_clause()]
         for pattern in (*self.only, *self.skip):
             if not any(fnmatchcase(name, pattern) for name in names):

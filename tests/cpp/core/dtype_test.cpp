@@ -41,6 +41,7 @@ TEST_CASE("every row survives each of its spellings") {
         CHECK(typestr_of(row.dtype).value_or("") == row.typestr);
         if (!row.typestr.empty()) {
             CHECK(dtype_from_typestr(row.typestr) == row.dtype);
+            CHECK(dtype_from_kind_and_size(row.typestr.substr(1)) == row.dtype);
             CHECK(row.typestr.substr(2) == std::to_string(row.dtype.itemsize()));
             CHECK((row.typestr[0] == '|') == (row.dtype.itemsize() == 1));
             CHECK(typestrs.insert(row.typestr).second);

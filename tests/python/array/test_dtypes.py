@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import entrepot as ep
+from entrepot._core import dtype_names
 
 pytestmark = pytest.mark.host
 
@@ -62,3 +64,59 @@ def test_what_the_program_ends_by_is_no_answer(raised: type[BaseException]) -> N
 
 def test_as_a_key_it_is_its_name() -> None:
     assert {ep.Dtype("float32"): 1}.get("float32") == 1
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [
+        ("b1", "bool"),
+        ("u1", "uint8"),
+        ("i8", "int64"),
+        ("f2", "float16"),
+        ("f4", "float32"),
+        ("c8", "complex64"),
+        ("c16", "complex128"),
+    ],
+)
+def test_numpy_s_short_names(short: str, name: str) -> None:
+    assert ep.zeros(3, short).dtype == short == ep.Dtype(name)
+    assert ep.Dtype("|" + short) == ep.Dtype("<" + short) == name
+
+
+@pytest.mark.parametrize("text", ["f3", "x4", "f", "4f", "f44", ""])
+def test_what_only_looks_like_a_short_name(text: str) -> None:
+    with pytest.raises(TypeError, match="is unknown"):
+        ep.Dtype(text)
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize("name", [name for name in dtype_names if ep.Dtype(name).typestr])
+def test_numpy_takes_it_where_it_takes_a_dtype(name: str) -> None:
+    import numpy as np
+
+    dtype = ep.Dtype(name)
+    assert np.zeros(3, dtype).dtype == name  # type: ignore[call-overload]
+    assert np.dtype(dtype) == dtype.dtype == dtype.__numpy_dtype__ == np.dtype(name)
+    assert np.dtype(name) == dtype
+    assert np.dtype("V3") != dtype
+
+
+@pytest.mark.ml_dtypes
+def test_numpy_takes_those_of_ml_dtypes() -> None:
+    import ml_dtypes
+    import numpy as np
+
+    assert np.zeros(3, ep.Dtype("bfloat16")).dtype == ml_dtypes.bfloat16  # type: ignore[call-overload]
+    assert np.dtype(ml_dtypes.float8_e4m3fn) == ep.Dtype("float8_e4m3fn")
+
+
+def test_a_type_that_numpy_has_not_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32x4"):
+        ep.Dtype("float32x4").dtype  # noqa: B018
+    assert not hasattr(ep.Dtype("float32x4"), "__numpy_dtype__")
+
+
+def test_without_numpy_it_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32"):
+        ep.Dtype("float32").dtype  # noqa: B018

@@ -67,3 +67,10 @@ def test_a_type_that_python_has_no_number_for() -> None:
     with pytest.raises(ep.ExchangeError, match="Python has no number for float8_e4m3fn"):
         array.item()
     assert array.view("uint8").item() == 0
+
+
+def test_a_scalar_shows_what_makes_it() -> None:
+    for scalar in (ep.Scalar(1.5, "float32"), ep.Scalar(-3, "int64"), ep.Scalar(1j, "complex64"), ep.Scalar(True, "bool")):
+        again = eval(repr(scalar), {"Scalar": ep.Scalar})
+        assert (again.value, again.dtype) == (scalar.value, scalar.dtype)
+    assert repr(ep.Scalar(1.5, "float32")) == "Scalar(1.5, 'float32')"

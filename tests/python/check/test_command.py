@@ -97,6 +97,8 @@ def test_the_side_can_be_said() -> None:
         (("builtins:bytes(8)", "--only", "*.lenght"), "no clause is called '*.lenght'; 'length' is like it"),
         (("builtins:bytes()", "--protocol", "pigeon"), "invalid choice"),
         (("builtins:bytes()", "--as", "harbour"), "invalid choice"),
+        (("builtins:bytes()", "--device", "bogus"), "--device: 'bogus'"),
+        (("builtins:memoryview", "--device", "cuda:77"), "--device: no device matches 'cuda:77'"),
     ],
 )
 def test_where_there_is_nothing_to_check_it_is_status_2(arguments: tuple[str, ...], words: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import inspect
+import re
 import subprocess
 import threading
 import weakref
@@ -610,8 +611,12 @@ class TestOneAPI:
         array = ep.zeros(4, "float32", device=sub, kind="shared")
         if array.context == ep.device("opencl:cpu").queue.context:
             pytest.skip("this runtime serves sub-devices in the default context")
-        with pytest.raises(BufferError, match=r"default context.*__sycl_usm_array_interface__"):
+        with pytest.raises(BufferError, match=r"default context.*__sycl_usm_array_interface__") as refused:
             array.__dlpack__(max_version=(1, 0))
+        advice = re.search(r'default context of the root device \(entrepot\.Queue\("(.*?)"\)', str(refused.value))
+        assert advice
+        followed = ep.zeros(4, "float32", queue=ep.Queue(advice[1]), kind="shared")
+        assert ep.from_dlpack(followed.__dlpack__(max_version=(1, 0))).data_ptr == followed.data_ptr
         managed = content(array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0)), Versioned)
         assert managed.dl_tensor.data == array.data_ptr
         managed = content(array.__dlpack__(max_version=(1, 0), copy=True), Versioned)
