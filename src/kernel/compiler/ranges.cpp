@@ -17,8 +17,7 @@ using ir::Op;
 using Known = std::optional<Range>;
 using Bound = std::optional<std::int64_t>;
 
-// A range of more work-items than this, or a loop of more rounds, does not end in anybody's time.
-constexpr std::int64_t most_work_items = std::int64_t{1} << 48;
+constexpr std::int64_t most_rounds = std::int64_t{1} << bits_of_sizes;
 
 Bound sum_of(Bound a, Bound b) {
     std::int64_t result = 0;
@@ -204,15 +203,13 @@ Known Ranges::of(const Expression &expression) {
     case Op::bound_check:
         return Range{0, INT64_MAX};
     case Op::index:
-        return Range{0, most_work_items};
+        return Range{0, most_rounds};
     case Op::select: {
         const Known a = of(operands[1]), b = of(operands[2]);
-        range = a && b ? Known(either(*a, *b)) : std::nullopt;
-        break;
+        return a && b ? Known(either(*a, *b)) : std::nullopt;
     }
     case Op::convert:
-        range = of(operands[0]);
-        break;
+        return of(operands[0]);
     case Op::math: {
         const bool is_least = expression.text == "min";
         if (!is_least && expression.text != "max")

@@ -10,6 +10,9 @@
 
 namespace entrepot::kernel {
 
+// What an id, a size or the rounds of a loop take at most: more does not end in anybody's time.
+constexpr int bits_of_sizes = 48;
+
 struct Range {
     std::int64_t least, most;
 
