@@ -121,6 +121,8 @@ protected:
 
     // ------------------------------------------------------------ expressions
     std::string text(const ir::Expression &expression, int binding = binds_any);
+    // Where C calculates with the value before it meets a typed operand: a literal is of just its type.
+    std::string exact_text(const ir::Expression &expression, int binding);
     std::string loaded(const std::string &element, Dtype dtype);
     std::string stored(const ir::Expression &value);
     std::string constant(const ir::Expression &expression, bool exact);
@@ -176,6 +178,7 @@ protected:
 
 private:
     Spelled spell(const ir::Expression &expression);
+    Spelled spell_constant(const ir::Expression &expression, bool exact);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
     bool needs_unsigned(const ir::Expression &value) const {

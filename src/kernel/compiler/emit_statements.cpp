@@ -279,9 +279,8 @@ void Emitter::write_print(const ir::Statement &statement) {
             const bool is_signed = dtype.code == TypeCode::integer;
             format += is_opencl ? (is_signed ? "%ld" : "%lu") : (is_signed ? "%lld" : "%llu");
             const Dtype wide{dtype.code, 64};
-            values.push_back(value.op == ir::Op::constant && dtype == wide ? constant(value, true)
-                             : dtype == wide                               ? text(value)
-                                             : "(" + std::string(words(wide).value) + ")" + text(value, binds_unary));
+            values.push_back(dtype == wide ? exact_text(value, binds_any)
+                                           : "(" + std::string(words(wide).value) + ")" + text(value, binds_unary));
         } else {
             add_float(text(value, binds_unary), dtype);
         }
