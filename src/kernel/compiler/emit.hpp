@@ -4,10 +4,12 @@
 #include <entrepot/kernel/compiler/compiler.hpp>
 
 #include "kernel/compiler/dialects.hpp"
+#include "kernel/compiler/ranges.hpp"
 #include "kernel/compiler/writer.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -174,6 +176,7 @@ protected:
     std::set<ir::RootId> used_roots_;
     std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
     Declarations declarations_;
+    std::optional<Ranges> ranges_;
     const ir::Inlined *inlined_ = nullptr;  // of the statement that is being written
 
 private:

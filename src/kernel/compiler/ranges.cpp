@@ -269,6 +269,18 @@ Known Ranges::counted(const ir::Statement &loop) {
     return before_stop && behind_stop ? Known(either(*start, {*behind_stop, *before_stop})) : std::nullopt;
 }
 
+bool Ranges::ends_within_type(const ir::Statement &loop) {
+    const Known all = all_of(function_.variables[loop.id].type.dtype), start = of(loop.expressions[0]),
+                stop = of(loop.expressions[1]);
+    const Bound step = build::constant_of(loop.expressions[2]);
+    if (!all || !start || !stop || !step)
+        return false;
+    const bool is_upwards = *step > 0;
+    const auto is_held = [&](Bound value) { return value && all->least <= *value && *value <= all->most; };
+    const Bound last = is_upwards ? difference_of(stop->most, 1) : sum_of(stop->least, 1);
+    return is_held(sum_of(last, step)) || is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
+}
+
 // How often the loops let what is in all of them run while the function runs once.
 std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement *> &loops) {
     Bound product = 1;

@@ -39,6 +39,8 @@ public:
     bool changes_fit(ir::VariableId id);
     // What the counter of a `for` is within the loop.
     std::optional<Range> counted(const ir::Statement &loop);
+    // Whether the counter's type surely holds what it is at the loop's end, a step behind the last round.
+    bool ends_within_type(const ir::Statement &loop);
 
 private:
     struct Assignment {

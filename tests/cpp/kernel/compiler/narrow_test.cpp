@@ -4,6 +4,9 @@
 #include "kernel/compiler/tree.hpp"
 #include "kernel/compiler/types.hpp"
 
+#include <cstdint>
+#include <limits>
+
 using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
@@ -54,6 +57,19 @@ TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
     CHECK(has(looping({2147483643, 2147483646, 2}), "for (int v = 2147483643; v < 2147483646; v += 2) {"));
     CHECK(has(looping({2147483644, 2147483647, 2}), "for (long v = 2147483644; v < 2147483647; v += 2) {"));
     CHECK(has(looping({0, binary(call_of(dtype(i64), {"m"}), "+", 1)}), "for (long v = 0; v < "));
+}
+
+TEST_CASE("a loop whose last step may pass over the end of all numbers counts its rounds") {
+    CHECK(has(looping({100, -1, -2147483647 - 1}), "for (int v = 100; v > -1; v -= 2147483648) {"));
+    const auto below_most = [](std::int64_t by) { return Tree(syntax::Constant{std::numeric_limits<std::int64_t>::max() - by}); };
+    CHECK(has(looping({below_most(3), below_most(0), 2}),
+              "v_left = range_length_int64(v, 9223372036854775807L, 2); v_left != 0; --v_left"));
+    CHECK(has(looping({below_most(3), below_most(0), 1}), "v < 9223372036854775807L; ++v) {"));
+    CHECK(has(looping({below_most(3), below_most(1), 2}), "v < 9223372036854775806L; v += 2) {"));
+    CHECK(has(looping({"n", call("len", {"a"}), 2}), "v_left"));
+    CHECK(has(looping({"m", "n", 2}), "for (long v = (long)m; v < n; v += 2) {"));
+    CHECK(has(looping({"n", -1, -2}), "for (long v = n; v > -1; v -= 2) {"));
+    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "nobody waits so long");
 }
 
 TEST_CASE("what counts elements stays wide, and so does all where nothing is gained by it") {
