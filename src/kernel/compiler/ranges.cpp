@@ -189,14 +189,19 @@ Known Ranges::of(const Expression &expression) {
     if (expression.type.kind != Type::Kind::scalar)
         return std::nullopt;
     const Known all = all_of(expression.type.dtype);
-    if (!all)
-        return std::nullopt;
+    if (!all || depth_ == most_depth)
+        return all;
+    ++depth_;
+    const Known range = calculated(expression, *all);
+    --depth_;
+    return range && range->is_within(*all) ? range : all;
+}
+
+Known Ranges::calculated(const Expression &expression, const Range &all) {
     const auto &operands = expression.operands;
-    Known range;
     switch (expression.op) {
     case Op::constant:
-        range = constant_range(expression);
-        break;
+        return constant_range(expression);
     case Op::variable:
         return of(expression.id);
     case Op::extent:
@@ -215,10 +220,10 @@ Known Ranges::of(const Expression &expression) {
         if (!is_least && expression.text != "max")
             return all;
         const Known a = of(operands[0]), b = of(operands[1]);
-        if (a && b)
-            range = is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
-                             : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
-        break;
+        if (!a || !b)
+            return std::nullopt;
+        return is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
+                        : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
     }
     case Op::negate:
     case Op::add:
@@ -231,12 +236,10 @@ Known Ranges::of(const Expression &expression) {
     case Op::shift_left:
     case Op::shift_right:
     case Op::bit_and:
-        range = unwrapped(expression);
-        break;
+        return unwrapped(expression);
     default:
         return all;
     }
-    return range && range->is_within(*all) ? range : all;
 }
 
 Known Ranges::of(ir::VariableId id) {

@@ -49,6 +49,7 @@ private:
     };
 
     void collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops);
+    std::optional<Range> calculated(const ir::Expression &expression, const Range &all);
     std::optional<Range> found(ir::VariableId id);
     std::optional<Range> assigned(const ir::Statement &statement);
     std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);
@@ -62,6 +63,9 @@ private:
     std::map<ir::VariableId, std::vector<Assignment>> assignments_;
     std::map<ir::VariableId, std::optional<Range>> known_;
     std::set<ir::VariableId> fitting_;
+    int depth_ = 0;  // of the expressions that are being looked at
+    // What the stack of any thread has place for, however long a chain of variables is of which each is made of the one before.
+    static constexpr int most_depth = 500;
 };
 
 }  // namespace entrepot::kernel
