@@ -149,7 +149,7 @@ Spelled Emitter::spell_shift(const ir::Expression &expression) {
         const std::int64_t value = known ? *known : wide && *wide < 64 ? static_cast<std::int64_t>(*wide) : -1;
         if (value >= 0 && value < dtype.bits) {
             const ir::Expression &shifted = expression.operands[0];
-            if (left && needs_unsigned(expression))
+            if (left && is_signed(dtype) && !dialect_.wraps && !expression.fits)
                 return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) + text(shifted, binds_unary) +
                             " << " + std::to_string(value) + ")",
                         binds_unary};

@@ -55,24 +55,22 @@ Known drifting(const Range &before, const Range &change, Bound times) {
                    sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
-bool is_natural(const Range &range) { return range.least >= 0; }
-
 // Of operations whose result is never further from 0 than an operand; nullopt: not known to be one.
 Known towards_zero(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
     case Op::truncate_divide:
     case Op::shift_right:
-        return is_natural(b) ? Known(either(a, {0, 0})) : std::nullopt;
+        return b.is_natural() ? Known(either(a, {0, 0})) : std::nullopt;
     case Op::floor_modulo:
-        return is_natural(b) ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
+        return b.is_natural() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
     case Op::truncate_modulo:
-        return is_natural(a) ? Known(Range{0, a.most}) : std::nullopt;
+        return a.is_natural() ? Known(Range{0, a.most}) : std::nullopt;
     case Op::bit_and:
-        return is_natural(a) && is_natural(b) ? Known(Range{0, std::min(a.most, b.most)})
-               : is_natural(a)                ? Known(Range{0, a.most})
-               : is_natural(b)                ? Known(Range{0, b.most})
-                                              : std::nullopt;
+        return a.is_natural() && b.is_natural() ? Known(Range{0, std::min(a.most, b.most)})
+               : a.is_natural()                 ? Known(Range{0, a.most})
+               : b.is_natural()                 ? Known(Range{0, b.most})
+                                                : std::nullopt;
     default:
         return std::nullopt;
     }

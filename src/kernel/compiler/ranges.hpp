@@ -18,6 +18,7 @@ struct Range {
 
     bool operator==(const Range &) const = default;
     bool is_within(const Range &other) const { return other.least <= least && most <= other.most; }
+    bool is_natural() const { return least >= 0; }
 };
 
 // All that the type holds; nullopt of what is no integer, and of uint64.

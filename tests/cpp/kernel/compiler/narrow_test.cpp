@@ -88,6 +88,13 @@ TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
     CHECK(has(text, "a[2] = (long)(-(ulong)v);"));
     CHECK(has(text, "a[3] = (long)((ulong)v << 3);"));
     CHECK(has(text, "v = (long)((ulong)v - (ulong)n);"));
+    const auto shifted = [](Tree value) {
+        return source({assign(at("a", 0), binary(std::move(value), "<<", 3))}, Dialect::cuda);
+    };
+    CHECK_MESSAGE(has(shifted(call_of(dtype(i64), {"m"})), "(long long)((unsigned long long)(long long)m << 3);"),
+                  "it fits, but a negative number must not be shifted");
+    CHECK(has(shifted(call_of(dtype(i8), {"m"})), "(signed char)((unsigned)(signed char)m << 3);"));
+    CHECK(has(shifted(binary("n", "&", 15)), "a[0] = (n & 15) << 3;"));
     const NodePtr square = assign("v", binary("n", "*", "n")), next = assign("w", binary("v", "+", 1));
     CHECK(has(source({square, next, assign(at("a", 0), "w")}), "v = (long)((ulong)n * (ulong)n);"));
     const NodePtr product = assign(at("a", 0), binary(at("a", 1), "*", "n"));
