@@ -172,6 +172,7 @@ std::string Emitter::unique(const std::string &wanted) {
 
 void Emitter::enter(const ir::Function &function) {
     function_ = &function;
+    ranges_.emplace(function);
     names_.clear();
     names_.insert(function_names_.begin(), function_names_.end());
     variables_.clear();

@@ -4,10 +4,12 @@
 #include <entrepot/kernel/compiler/compiler.hpp>
 
 #include "kernel/compiler/dialects.hpp"
+#include "kernel/compiler/ranges.hpp"
 #include "kernel/compiler/writer.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -121,6 +123,8 @@ protected:
 
     // ------------------------------------------------------------ expressions
     std::string text(const ir::Expression &expression, int binding = binds_any);
+    // Where C calculates with the value before it meets a typed operand: a literal is of just its type.
+    std::string exact_text(const ir::Expression &expression, int binding);
     std::string loaded(const std::string &element, Dtype dtype);
     std::string stored(const ir::Expression &value);
     std::string constant(const ir::Expression &expression, bool exact);
@@ -172,10 +176,12 @@ protected:
     std::set<ir::RootId> used_roots_;
     std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
     Declarations declarations_;
+    std::optional<Ranges> ranges_;
     const ir::Inlined *inlined_ = nullptr;  // of the statement that is being written
 
 private:
     Spelled spell(const ir::Expression &expression);
+    Spelled spell_constant(const ir::Expression &expression, bool exact);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
     bool needs_unsigned(const ir::Expression &value) const {

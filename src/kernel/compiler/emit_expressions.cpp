@@ -11,11 +11,16 @@ namespace {
 
 bool is_small_integer(Dtype dtype) { return is_integer(dtype) && dtype.bits < 32; }
 
+std::string bracketed(const Spelled &spelled, int binding) {
+    return spelled.binding < binding ? "(" + spelled.text + ")" : spelled.text;
+}
+
 }  // namespace
 
-std::string Emitter::text(const ir::Expression &expression, int binding) {
-    Spelled spelled = spell(expression);
-    return spelled.binding < binding ? "(" + spelled.text + ")" : spelled.text;
+std::string Emitter::text(const ir::Expression &expression, int binding) { return bracketed(spell(expression), binding); }
+
+std::string Emitter::exact_text(const ir::Expression &expression, int binding) {
+    return bracketed(expression.op == ir::Op::constant ? spell_constant(expression, true) : spell(expression), binding);
 }
 
 std::string Emitter::loaded(const std::string &element, Dtype dtype) {
@@ -31,7 +36,7 @@ std::string Emitter::stored(const ir::Expression &value) {
     return text(value);
 }
 
-// `exact`: the literal is of just its type, where C would calculate with it before it meets a typed operand.
+// `exact`: the literal is of just its type.
 std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     const Dtype dtype = expression.type.dtype;
     const std::string suffix(words(dtype).suffix);
@@ -86,6 +91,12 @@ std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     return std::to_string(value) + (exact || !fits ? suffix : "");
 }
 
+Spelled Emitter::spell_constant(const ir::Expression &expression, bool exact) {
+    std::string text = constant(expression, exact);
+    const bool negative = text.starts_with('-') || text.starts_with('(');
+    return {std::move(text), negative ? binds_unary : binds_primary};
+}
+
 Spelled Emitter::narrowed(Spelled spelled, Dtype dtype) {
     if (words(dtype).carried())
         return {helper("round_" + name_of(dtype), dtype) + "(" + spelled.text + ")"};
@@ -101,9 +112,8 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     const bool both = left.op == ir::Op::constant && right.op == ir::Op::constant;
     const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
     const auto operand = [&](const ir::Expression &each, int at_least) {
-        if (each.op == ir::Op::constant && both)
-            return constant(each, true);
-        return text(each, bits && each.op != expression.op ? binds_unary : at_least);
+        const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
+        return both ? exact_text(each, wanted) : text(each, wanted);
     };
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
 }
@@ -139,12 +149,12 @@ Spelled Emitter::spell_shift(const ir::Expression &expression) {
         const std::int64_t value = known ? *known : wide && *wide < 64 ? static_cast<std::int64_t>(*wide) : -1;
         if (value >= 0 && value < dtype.bits) {
             const ir::Expression &shifted = expression.operands[0];
-            if (left && needs_unsigned(expression))
+            if (left && is_signed(dtype) && !dialect_.wraps && !expression.fits)
                 return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) + text(shifted, binds_unary) +
                             " << " + std::to_string(value) + ")",
                         binds_unary};
-            const std::string operand = shifted.op == ir::Op::constant ? constant(shifted, true) : text(shifted, binds_add);
-            return narrowed({operand + (left ? " << " : " >> ") + std::to_string(value), binds_shift}, dtype);
+            return narrowed({exact_text(shifted, binds_add) + (left ? " << " : " >> ") + std::to_string(value), binds_shift},
+                            dtype);
         }
     }
     return {helper(left ? "shift_left" : "shift_right", dtype) + "(" + text(expression.operands[0]) + ", " + text(count) + ")"};
@@ -261,11 +271,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
     };
     switch (expression.op) {
-    case ir::Op::constant: {
-        std::string text = constant(expression, false);
-        const bool negative = text.starts_with('-') || text.starts_with('(');
-        return {std::move(text), negative ? binds_unary : binds_primary};
-    }
+    case ir::Op::constant:
+        return spell_constant(expression, false);
     case ir::Op::variable:
         return {variable(expression.id)};
     case ir::Op::extent:
@@ -277,7 +284,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         if (needs_unsigned(expression))
             return spell_unsigned(expression, "-");
         return is_complex(dtype) ? by_helper("negate", dtype)
-                                 : narrowed({"-" + text(operands[0], binds_primary), binds_unary}, dtype);
+                                 : narrowed({"-" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::add:
         return arithmetic("add", "+", binds_add);
     case ir::Op::subtract:
@@ -306,7 +313,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return spell_binary(expression, "^", binds_bit_xor);
     case ir::Op::bit_not:
         return is_boolean(dtype) ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
-                                 : narrowed({"~" + text(operands[0], binds_primary), binds_unary}, dtype);
+                                 : narrowed({"~" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::less:
         return spell_binary(expression, "<", binds_less);
     case ir::Op::less_equal:
@@ -331,12 +338,10 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     }
     case ir::Op::logic_not:
         return {"!" + text(operands[0], binds_unary), binds_unary};
-    case ir::Op::select: {
-        const auto arm = [&](const ir::Expression &each) {
-            return each.op == ir::Op::constant ? constant(each, true) : text(each, binds_select + 1);
-        };
-        return {text(operands[0], binds_select + 1) + " ? " + arm(operands[1]) + " : " + arm(operands[2]), binds_select};
-    }
+    case ir::Op::select:
+        return {text(operands[0], binds_select + 1) + " ? " + exact_text(operands[1], binds_select + 1) + " : " +
+                    exact_text(operands[2], binds_select + 1),
+                binds_select};
     case ir::Op::convert:
         return spell_convert(expression);
     case ir::Op::bit_cast: {

@@ -21,7 +21,7 @@ std::string with(std::string text, std::initializer_list<std::pair<std::string_v
 // table of these blocks. At the 48th of a function the table moves, and what the compiler had found in the old one it goes on to
 // read: some builds of one text end the process. A group function in the place of its call makes up to 7 such blocks, a barrier
 // with its loop 2; the rest is left to other branches. What is called has its own table, and takes up to twice as long.
-// tests/robustness/intel_opencl_compiler.py shows it.
+// tools/intel_opencl_compiler.py shows it.
 constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, most_blocks_inlined = 28;
 
 }  // namespace

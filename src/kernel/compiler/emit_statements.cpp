@@ -4,6 +4,8 @@
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
 
+#include <cstdlib>
+
 namespace entrepot::kernel {
 
 namespace {
@@ -154,7 +156,8 @@ void Emitter::write_if(const ir::Statement &statement, bool within_else) {
     out_.close();
 }
 
-// `for (type name = start; name < stop; ++name)`. What is not sure to stay is kept aside before.
+// `for (type name = start; name < stop; ++name)`, or with its rounds counted where the last step could pass over the end of all
+// numbers. What is not sure to stay is kept aside before.
 Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     const ir::Expression &start = statement.expressions[0], &stop = statement.expressions[1], &step = statement.expressions[2];
     const ir::Variable &counter = function_->variables[statement.id];
@@ -178,7 +181,7 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     };
     const std::string end = kept(stop, "_stop", binds_less + 1), by = kept(step, "_step", binds_unary);
     const auto *known = step.op == ir::Op::constant ? std::get_if<std::int64_t>(&step.value) : nullptr;
-    if (known == nullptr || *known > INT32_MAX || *known < INT32_MIN) {  // a far step could pass over the end of all numbers
+    if (known == nullptr || *known > INT32_MAX || *known < INT32_MIN || !ranges_->ends_within_type(statement)) {
         const std::string left = unique(variables_[statement.id] + "_left");
         return {"for (" + type + " " + name + " = " + text(start) + ", " + left + " = " +
                     helper("range_length", counter.type.dtype) + "(" + name + ", " + end + ", " + by + "); " + left +
@@ -187,10 +190,11 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     }
     const bool down = *known < 0;
     const std::string until = name + (down ? " > " : " < ") + end;
+    ir::Expression distance = step;
+    distance.value = std::abs(*known);
     const std::string next = *known == 1    ? "++" + name
                              : *known == -1 ? "--" + name
-                             : down         ? name + " -= " + by.substr(1)
-                                            : name + " += " + by;
+                                            : name + (down ? " -= " : " += ") + constant(distance, false);
     return {"for (" + type + " " + name + " = " + text(start) + "; " + until + "; " + next + ")", name};
 }
 
@@ -279,9 +283,8 @@ void Emitter::write_print(const ir::Statement &statement) {
             const bool is_signed = dtype.code == TypeCode::integer;
             format += is_opencl ? (is_signed ? "%ld" : "%lu") : (is_signed ? "%lld" : "%llu");
             const Dtype wide{dtype.code, 64};
-            values.push_back(value.op == ir::Op::constant && dtype == wide ? constant(value, true)
-                             : dtype == wide                               ? text(value)
-                                             : "(" + std::string(words(wide).value) + ")" + text(value, binds_unary));
+            values.push_back(dtype == wide ? exact_text(value, binds_any)
+                                           : "(" + std::string(words(wide).value) + ")" + text(value, binds_unary));
         } else {
             add_float(text(value, binds_unary), dtype);
         }

@@ -1,5 +1,6 @@
 // Lower bounds: what an integer is at least. An index that is at least 0 needs no test for Python's counting from the end.
 #include "kernel/compiler/lower.hpp"
+#include "kernel/compiler/ranges.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -130,9 +131,6 @@ Bound Lowering::at_least(const Expression &expression) const {
 }
 
 namespace {
-
-// What a range, a size or a counter takes at most; no device has more.
-constexpr int bits_of_sizes = 40;
 
 // Of a calculation that does not wrap, by its operands' bits.
 std::optional<int> calculated_bits(const Expression &expression, std::optional<int> a, std::optional<int> b) {

@@ -1,5 +1,6 @@
 // Loops: while, and for over a range.
 #include "kernel/compiler/lower.hpp"
+#include "kernel/compiler/ranges.hpp"
 
 #include <algorithm>
 
@@ -9,9 +10,6 @@ namespace {
 
 // Whether a constant range has an item.
 bool has_items(std::int64_t start, std::int64_t stop, std::int64_t step) { return step > 0 ? start < stop : start > stop; }
-
-// No loop counts further in anybody's time.
-constexpr int bits_of_counters = 48;
 
 // What to write instead of a loop over what is no range.
 std::string loop_instead_of(const syntax::Node &iterable) {
@@ -167,7 +165,7 @@ void Lowering::lower_for(const Node &node) {
     const ir::VariableId id = new_variable(is_own ? target.text : target.text + "_loop", scalar_type(dtypes::int64), target.at);
     lower_bounds_[id] = least_of(range);
     if (natural_bits(range.start.expression) && is_positive(range.step.expression))
-        natural_bits_[id] = bits_of_counters;
+        natural_bits_[id] = bits_of_sizes;
     const Value counter = made(build::variable(id, function_.variables[id].type, target.at));
     if (is_own)
         bound_[target.text] = counter;

@@ -108,7 +108,7 @@ private:
     std::vector<Function> functions_;  // callees before callers, as in the module
 };
 
-// Whether C leaves open what a result is that the type does not hold.
+// Whether C leaves open what a result is that the type does not hold; of `<<`, also what a negative operand's is.
 bool wraps(const Expression &expression) {
     const bool calculates = expression.op == Op::negate || expression.op == Op::add || expression.op == Op::subtract ||
                             expression.op == Op::multiply || expression.op == Op::shift_left;
@@ -246,7 +246,7 @@ void convert_ids_unsigned(ir::Module &module) {
                     if (each.op != Op::convert || each.type.dtype != dtypes::float64)
                         return;
                     Expression &operand = each.operands[0];
-                    if (operand.type.dtype == dtypes::int64 && reads_id(operand) && ranges.of(operand)->least >= 0)
+                    if (operand.type.dtype == dtypes::int64 && reads_id(operand) && ranges.of(operand)->is_natural())
                         operand = build::converted(operand, dtypes::uint64);
                 });
             if (statement.act == Act::assign && reads_id(statement.expressions[0]))
@@ -262,6 +262,8 @@ void mark_what_fits(ir::Module &module) {
         Ranges ranges(function);
         offsets.for_each(function, i, [&](Expression &each, bool leads) {
             if (!wraps(each))
+                return;
+            if (each.op == Op::shift_left && !ranges.of(each.operands[0])->is_natural())
                 return;
             const std::optional<Range> range = leads ? std::nullopt : ranges.unwrapped(each);
             each.fits |= leads || (range && range->is_within(*all_of(each.type.dtype)));

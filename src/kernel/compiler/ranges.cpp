@@ -17,8 +17,7 @@ using ir::Op;
 using Known = std::optional<Range>;
 using Bound = std::optional<std::int64_t>;
 
-// A range of more work-items than this, or a loop of more rounds, does not end in anybody's time.
-constexpr std::int64_t most_work_items = std::int64_t{1} << 48;
+constexpr std::int64_t most_rounds = std::int64_t{1} << bits_of_sizes;
 
 Bound sum_of(Bound a, Bound b) {
     std::int64_t result = 0;
@@ -56,24 +55,22 @@ Known drifting(const Range &before, const Range &change, Bound times) {
                    sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
-bool is_natural(const Range &range) { return range.least >= 0; }
-
 // Of operations whose result is never further from 0 than an operand; nullopt: not known to be one.
 Known towards_zero(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
     case Op::truncate_divide:
     case Op::shift_right:
-        return is_natural(b) ? Known(either(a, {0, 0})) : std::nullopt;
+        return b.is_natural() ? Known(either(a, {0, 0})) : std::nullopt;
     case Op::floor_modulo:
-        return is_natural(b) ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
+        return b.is_natural() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
     case Op::truncate_modulo:
-        return is_natural(a) ? Known(Range{0, a.most}) : std::nullopt;
+        return a.is_natural() ? Known(Range{0, a.most}) : std::nullopt;
     case Op::bit_and:
-        return is_natural(a) && is_natural(b) ? Known(Range{0, std::min(a.most, b.most)})
-               : is_natural(a)                ? Known(Range{0, a.most})
-               : is_natural(b)                ? Known(Range{0, b.most})
-                                              : std::nullopt;
+        return a.is_natural() && b.is_natural() ? Known(Range{0, std::min(a.most, b.most)})
+               : a.is_natural()                 ? Known(Range{0, a.most})
+               : b.is_natural()                 ? Known(Range{0, b.most})
+                                                : std::nullopt;
     default:
         return std::nullopt;
     }
@@ -190,38 +187,41 @@ Known Ranges::of(const Expression &expression) {
     if (expression.type.kind != Type::Kind::scalar)
         return std::nullopt;
     const Known all = all_of(expression.type.dtype);
-    if (!all)
-        return std::nullopt;
+    if (!all || depth_ == most_depth)
+        return all;
+    ++depth_;
+    const Known range = calculated(expression, *all);
+    --depth_;
+    return range && range->is_within(*all) ? range : all;
+}
+
+Known Ranges::calculated(const Expression &expression, const Range &all) {
     const auto &operands = expression.operands;
-    Known range;
     switch (expression.op) {
     case Op::constant:
-        range = constant_range(expression);
-        break;
+        return constant_range(expression);
     case Op::variable:
         return of(expression.id);
     case Op::extent:
     case Op::bound_check:
         return Range{0, INT64_MAX};
     case Op::index:
-        return Range{0, most_work_items};
+        return Range{0, most_rounds};
     case Op::select: {
         const Known a = of(operands[1]), b = of(operands[2]);
-        range = a && b ? Known(either(*a, *b)) : std::nullopt;
-        break;
+        return a && b ? Known(either(*a, *b)) : std::nullopt;
     }
     case Op::convert:
-        range = of(operands[0]);
-        break;
+        return of(operands[0]);
     case Op::math: {
         const bool is_least = expression.text == "min";
         if (!is_least && expression.text != "max")
             return all;
         const Known a = of(operands[0]), b = of(operands[1]);
-        if (a && b)
-            range = is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
-                             : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
-        break;
+        if (!a || !b)
+            return std::nullopt;
+        return is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
+                        : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
     }
     case Op::negate:
     case Op::add:
@@ -234,12 +234,10 @@ Known Ranges::of(const Expression &expression) {
     case Op::shift_left:
     case Op::shift_right:
     case Op::bit_and:
-        range = unwrapped(expression);
-        break;
+        return unwrapped(expression);
     default:
         return all;
     }
-    return range && range->is_within(*all) ? range : all;
 }
 
 Known Ranges::of(ir::VariableId id) {
@@ -270,6 +268,18 @@ Known Ranges::counted(const ir::Statement &loop) {
     if (step->most < 0)
         return between(behind_stop, start->most);
     return before_stop && behind_stop ? Known(either(*start, {*behind_stop, *before_stop})) : std::nullopt;
+}
+
+bool Ranges::ends_within_type(const ir::Statement &loop) {
+    const Known all = all_of(function_.variables[loop.id].type.dtype), start = of(loop.expressions[0]),
+                stop = of(loop.expressions[1]);
+    const Bound step = build::constant_of(loop.expressions[2]);
+    if (!all || !start || !stop || !step)
+        return false;
+    const bool is_upwards = *step > 0;
+    const auto is_held = [&](Bound value) { return value && all->least <= *value && *value <= all->most; };
+    const Bound last = is_upwards ? difference_of(stop->most, 1) : sum_of(stop->least, 1);
+    return is_held(sum_of(last, step)) || is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
 }
 
 // How often the loops let what is in all of them run while the function runs once.

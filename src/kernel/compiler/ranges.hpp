@@ -10,11 +10,15 @@
 
 namespace entrepot::kernel {
 
+// What an id, a size or the rounds of a loop take at most: more does not end in anybody's time.
+constexpr int bits_of_sizes = 48;
+
 struct Range {
     std::int64_t least, most;
 
     bool operator==(const Range &) const = default;
     bool is_within(const Range &other) const { return other.least <= least && most <= other.most; }
+    bool is_natural() const { return least >= 0; }
 };
 
 // All that the type holds; nullopt of what is no integer, and of uint64.
@@ -36,6 +40,8 @@ public:
     bool changes_fit(ir::VariableId id);
     // What the counter of a `for` is within the loop.
     std::optional<Range> counted(const ir::Statement &loop);
+    // Whether the counter's type surely holds what it is at the loop's end, a step behind the last round.
+    bool ends_within_type(const ir::Statement &loop);
 
 private:
     struct Assignment {
@@ -44,6 +50,7 @@ private:
     };
 
     void collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops);
+    std::optional<Range> calculated(const ir::Expression &expression, const Range &all);
     std::optional<Range> found(ir::VariableId id);
     std::optional<Range> assigned(const ir::Statement &statement);
     std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);
@@ -57,6 +64,9 @@ private:
     std::map<ir::VariableId, std::vector<Assignment>> assignments_;
     std::map<ir::VariableId, std::optional<Range>> known_;
     std::set<ir::VariableId> fitting_;
+    int depth_ = 0;  // of the expressions that are being looked at
+    // What the stack of any thread has place for, however long a chain of variables is of which each is made of the one before.
+    static constexpr int most_depth = 500;
 };
 
 }  // namespace entrepot::kernel

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
 from hypothesis import strategies as st
 
 Choice = TypeVar("Choice")
@@ -71,10 +72,12 @@ class _Writer:
 
     def typed_integer(self) -> str:
         """A leaf that has a type."""
+        kind = self.one_of(*INTEGERS)
+        constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
         if self.in_function:
-            return self.one_of(*self.integers)
+            return self.one_of(*self.integers, constant)
         array = self.one_of(*ARRAYS.values())
-        leaves = [f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers]
+        leaves = [constant, f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers]
         if self.shared_is_readable:
             leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
         if self.counts_are == "readable":

@@ -153,6 +153,33 @@ def test_bit_operators(backend, dtype):
 
 
 @dppy.kernel
+def unary_operators_on_constants(out, n):
+    out[0] = dppy.int64(~dppy.uint64(0) >> 32)
+    out[1] = dppy.int64(~dppy.uint32(5))
+    out[2] = ~dppy.uint64(5) > dppy.uint64(7)
+    out[3] = (~dppy.int64(-2)) << 33
+    out[4] = (-dppy.int64(5)) << 33
+    out[5] = (-dppy.int64(65536)) * (-dppy.int64(65536))
+    out[6] = dppy.int64(-dppy.uint32(5))
+    out[7] = dppy.int64(-dppy.uint64(5) >> 32)
+    out[8] = (~-dppy.int64(7)) << 33
+    out[9] = dppy.int64(~dppy.uint8(5)) + dppy.int64(-dppy.uint16(5))
+    out[10] = -dppy.int64(-9223372036854775808)
+    out[11] = dppy.int64(~dppy.uint32(5) >> n)
+
+
+@every_dialect
+def test_unary_operators_keep_the_type_of_a_constant(backend):
+    (out,) = backend.run(unary_operators_on_constants, 1, None, np.zeros(12, "i8"), 4)
+    assert out.tolist() == [
+        *(2**32 - 1, 2**32 - 6, 1),
+        *(1 << 33, -5 << 33, 2**32),
+        *(2**32 - 5, 2**32 - 1, 6 << 33),
+        *(250 + 65531, -(2**63), (2**32 - 6) >> 4),
+    ]
+
+
+@dppy.kernel
 def shifts(out, values, by):
     i = dppy.get_global_id(0)
     out[i, 0] = values[i] << by[i]

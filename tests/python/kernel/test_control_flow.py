@@ -154,6 +154,35 @@ def test_loops_that_count_to_the_ends_of_32_bits(backend):
 
 
 @dppy.kernel
+def steps_beyond_the_ends(out, start, stop):
+    for k in range(100, -1, -2147483648):
+        out[0] += k + 1
+    for k in range(9223372036854775804, 9223372036854775807, 2):
+        out[1] += 1
+        out[2] = k
+        if out[1] > 9:
+            break
+    for k in range(-9223372036854775803, -9223372036854775808, -3):
+        out[3] += 1
+        out[4] = k
+        if out[3] > 9:
+            break
+    for k in range(start, stop, 2):
+        out[5] += 1
+        out[6] = k
+        if out[5] > 9:
+            break
+
+
+@every_dialect
+def test_loops_whose_last_step_leads_beyond_the_ends(backend):
+    """Of 32 bits and of 64."""
+    most, least = 2**63 - 1, -(2**63)
+    (out,) = backend.run(steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most))
+    assert out.tolist() == [101, 2, most - 1, 2, least + 2, 3, most - 1]
+
+
+@dppy.kernel
 def leaves_early(out, limit):
     i = dppy.get_global_id(0)
     if i >= limit:

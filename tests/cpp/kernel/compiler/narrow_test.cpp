@@ -4,6 +4,9 @@
 #include "kernel/compiler/tree.hpp"
 #include "kernel/compiler/types.hpp"
 
+#include <cstdint>
+#include <limits>
+
 using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
@@ -56,6 +59,19 @@ TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
     CHECK(has(looping({0, binary(call_of(dtype(i64), {"m"}), "+", 1)}), "for (long v = 0; v < "));
 }
 
+TEST_CASE("a loop whose last step may pass over the end of all numbers counts its rounds") {
+    CHECK(has(looping({100, -1, -2147483647 - 1}), "for (int v = 100; v > -1; v -= 2147483648) {"));
+    const auto below_most = [](std::int64_t by) { return Tree(syntax::Constant{std::numeric_limits<std::int64_t>::max() - by}); };
+    CHECK(has(looping({below_most(3), below_most(0), 2}),
+              "v_left = range_length_int64(v, 9223372036854775807L, 2); v_left != 0; --v_left"));
+    CHECK(has(looping({below_most(3), below_most(0), 1}), "v < 9223372036854775807L; ++v) {"));
+    CHECK(has(looping({below_most(3), below_most(1), 2}), "v < 9223372036854775806L; v += 2) {"));
+    CHECK(has(looping({"n", call("len", {"a"}), 2}), "v_left"));
+    CHECK(has(looping({"m", "n", 2}), "for (long v = (long)m; v < n; v += 2) {"));
+    CHECK(has(looping({"n", -1, -2}), "for (long v = n; v > -1; v -= 2) {"));
+    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "nobody waits so long");
+}
+
 TEST_CASE("what counts elements stays wide, and so does all where nothing is gained by it") {
     CHECK(has(source({for_range("v", {10}, {assign(at("a", "v"), "v")})}), "for (long v = 0; v < 10; ++v) {"));
     CHECK(has(source({for_range("v", {10}, {assign("w", binary("v", "*", 3)), assign(at("a", binary("w", "+", 1)), 0)})}),
@@ -72,6 +88,13 @@ TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
     CHECK(has(text, "a[2] = (long)(-(ulong)v);"));
     CHECK(has(text, "a[3] = (long)((ulong)v << 3);"));
     CHECK(has(text, "v = (long)((ulong)v - (ulong)n);"));
+    const auto shifted = [](Tree value) {
+        return source({assign(at("a", 0), binary(std::move(value), "<<", 3))}, Dialect::cuda);
+    };
+    CHECK_MESSAGE(has(shifted(call_of(dtype(i64), {"m"})), "(long long)((unsigned long long)(long long)m << 3);"),
+                  "it fits, but a negative number must not be shifted");
+    CHECK(has(shifted(call_of(dtype(i8), {"m"})), "(signed char)((unsigned)(signed char)m << 3);"));
+    CHECK(has(shifted(binary("n", "&", 15)), "a[0] = (n & 15) << 3;"));
     const NodePtr square = assign("v", binary("n", "*", "n")), next = assign("w", binary("v", "+", 1));
     CHECK(has(source({square, next, assign(at("a", 0), "w")}), "v = (long)((ulong)n * (ulong)n);"));
     const NodePtr product = assign(at("a", 0), binary(at("a", 1), "*", "n"));

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/ranges.hpp"
+
+#include "kernel/compiler/build_ir.hpp"
 #include "kernel/compiler/tree.hpp"
 #include "kernel/compiler/types.hpp"
 
@@ -70,6 +72,21 @@ TEST_CASE("a variable's range is that of all its values together") {
     CHECK(of_v_from_0({if_(compare("n", ">", 0), {assign("v", 7)}), keep()}) == Range{0, 7});
     CHECK(of_v_from_0({assign("w", "v"), assign("v", binary("w", "+", 1)),
                        while_(true, {assign("v", binary("w", "*", 3)), assign("w", "v")})}) == all64);
+}
+
+TEST_CASE("a chain of variables may be longer than the stack is deep") {
+    ir::Building build("chain");
+    ir::VariableId last = build.variable("v", i64);
+    build.add(ir::Building::assign(last, ir::number(0)));
+    for (int i = 0; i < 200'000; ++i) {
+        ir::Expression next = ir::operation(ir::Op::add, i64, {build.read(last), ir::number(1)});
+        last = build.variable("v", i64);
+        build.add(ir::Building::assign(last, std::move(next)));
+    }
+    CHECK(Ranges(build.kernel()).of(last) == all64);
+    Ranges in_order(build.kernel());
+    for (ir::VariableId each = 0; each <= last; each += 100)
+        REQUIRE(in_order.of(each) == Range{each, each});
 }
 
 TEST_CASE("a loop's counter is within the loop's range") {

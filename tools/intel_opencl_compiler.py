@@ -1,11 +1,11 @@
-"""Whether Intel's OpenCL compiler for the CPU still ends the process over a function with many barriers: a script, no test.
+"""Whether Intel's OpenCL compiler for the CPU still ends the process over a function with many barriers.
 
 It copies what is calculated before a barrier to the blocks behind it that use it, and has a table of these blocks; at the 48th
 of a function the table moves, and what was found in the old one is still read. What then lies there decides: builds of one text
 go well, crash, or never come to an end. src/kernel/compiler/emit_group.cpp keeps our kernels below that; once no build of a new
 version ends here, it need not.
 
-    python tests/robustness/intel_opencl_compiler.py [BUILDS]
+    python tools/intel_opencl_compiler.py [BUILDS]
 """
 
 from __future__ import annotations
