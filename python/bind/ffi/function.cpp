@@ -169,6 +169,14 @@ void add_parameter(Plan &plan, PyObject *tuple) {
     plan.parameters.push_back(parameter);
 }
 
+// Where nothing is returned, the call has done it; of what is, somebody has to know what it means.
+void check_freeing(const Plan &plan) {
+    if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
+        throw Error(ErrorKind::type, plan.name,
+                    "(): nothing says by which of the values that it returns the memory of a Freed[…] is freed; let it return an "
+                    "enum, and name its success: Library(…, status=(\"result\", \"OK\"))");
+}
+
 // A number that is there before the call.
 void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
     const Parameter &measure = plan.parameters[by];
@@ -236,6 +244,7 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
     plan->signature.emplace(ffi_type_of(*plan->result), types);
     plan->success = success == Py_None ? nullptr : Py_NewRef(success);
     plan->has_status = has_status != 0;
+    check_freeing(*plan);
     lay_out(*plan);
     return plan;
 }
