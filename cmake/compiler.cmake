@@ -16,9 +16,9 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 add_library(entrepot_warnings INTERFACE)
 # Of files that are compiled as one (cmake/together.cmake) -Wshadow would compare a file's local names with the unnamed namespaces
 # of the others; GCC can leave these out.
-set(together $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
-target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${together}>:-Wshadow>
-                                                   $<$<AND:${together},$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wshadow=local>
+set(entrepot_is_unity $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
+target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${entrepot_is_unity}>:-Wshadow>
+                                                   $<$<AND:${entrepot_is_unity},$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wshadow=local>
                                                    -Wnon-virtual-dtor -Woverloaded-virtual
                                                    $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)
 # GCC 12 takes the empty side of a std::optional for an uninitialised one, and finds that `"text" + string` copies bytes onto

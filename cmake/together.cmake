@@ -6,8 +6,15 @@
 #
 # after all sources of the target are known. ALONE are those in whose unnamed namespaces something is called as in another file of
 # their folder, by their paths from the folder of the calling CMakeLists.txt; so is what somebody else has written.
+#
+#     entrepot_check_together([<target>...])
+#
+# after the last target: refuses names of targets that are none. A tree may be without those that are given, and they are named all
+# the same, as for wheels.
 function(entrepot_compile_together target)
-    if(NOT ENTREPOT_TOGETHER STREQUAL "ON" AND NOT target IN_LIST ENTREPOT_TOGETHER)
+    set_property(GLOBAL APPEND PROPERTY entrepot_together_targets ${target})
+    # Quoted, it is true where it is one of CMake's words for that, and no name of a target's.
+    if(NOT "${ENTREPOT_TOGETHER}" AND NOT target IN_LIST ENTREPOT_TOGETHER)
         return()
     endif()
     cmake_parse_arguments(PARSE_ARGV 1 given "" "" ALONE)
@@ -27,4 +34,19 @@ function(entrepot_compile_together target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     # GCC takes a file that is included for a header, which may hold no type of an unnamed namespace.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+function(entrepot_check_together)
+    if("${ENTREPOT_TOGETHER}" OR NOT ENTREPOT_TOGETHER)
+        return()
+    endif()
+    get_property(targets GLOBAL PROPERTY entrepot_together_targets)
+    list(APPEND targets ${ARGN})
+    list(REMOVE_DUPLICATES targets)
+    foreach(name ${ENTREPOT_TOGETHER})
+        if(NOT name IN_LIST targets)
+            list(JOIN targets ", " there)
+            message(FATAL_ERROR "ENTREPOT_TOGETHER: no target of this tree is called '${name}'; say ON, OFF or some of ${there}")
+        endif()
+    endforeach()
 endfunction()

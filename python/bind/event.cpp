@@ -122,6 +122,7 @@ PyObject *wrap_event(Event &&event) {
         throw PythonError{};
     auto *const object = reinterpret_cast<EventObject *>(self);
     object->weak_references = nullptr;
+    static_assert(std::is_nothrow_move_constructible_v<Event>, "else an object without an event would be left");
     new (object->storage) Event(std::move(event));
     return self;
 }

@@ -210,9 +210,24 @@ class _Passed:
         ``refusal`` names a function, as ``"package.module.function"``, that is given an adapter of what C will find there, or
         None for NULL, and says why the library would end the process over it, or None.
         """
-        factor, _, measure = bytes.rpartition(" * ")
-        unit = int(factor) if factor else 1
-        return _Passed(self.passed, self.type, count or measure, 0 if count else unit, refusal)
+        if self.measure or self.refusal:
+            raise TypeError('a parameter has one pair of parentheses, as In[ListOfInt](count="n", refusal="module.function")')
+        return _Passed(self.passed, self.type, *_measure_of(bytes, count), refusal)
+
+
+def _measure_of(bytes: str, count: str) -> tuple[str, int]:
+    """The parameter that says how much there is, and the bytes of what it counts; 0: elements."""
+    if bytes and count:
+        raise TypeError(f"bytes={bytes!r} and count={count!r} say the same thing; give one of them")
+    if not bytes:
+        if count and not count.isidentifier():
+            raise TypeError(f'count={count!r}: a parameter\'s name was expected, as count="n"; factors are of bytes=')
+        return count, 0 if count else 1
+    *factors, name = sorted(map(str.strip, bytes.split("*")), key=str.isidentifier)  # the number first
+    factor = int(factors[0]) if factors and factors[0].isdecimal() else 0 if factors else 1
+    if not name.isidentifier() or len(factors) > 1 or not 0 < factor <= sys.maxsize:
+        raise TypeError(f'bytes={bytes!r}: a parameter\'s name was expected, or so many bytes for each: bytes="n", bytes="4 * n"')
+    return name, factor
 
 
 class _Passing:
@@ -546,7 +561,14 @@ class Library:
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
         meant = {name: self._evaluate(annotation) for name, annotation in declaration.__annotations__.items()}
-        return meant, meant.pop("return", _nothing)
+        result = meant.pop("return", _nothing)
+        for name, passed in meant.items():
+            if isinstance(passed, _Passed) and passed.measure and passed.measure not in meant:
+                raise TypeError(
+                    f"{declaration.__name__}(), {name}: there is no parameter {passed.measure!r} that says how much memory there "
+                    f"is; there are {', '.join(meant)}"
+                )
+        return meant, result
 
     def _make_record(self, declaration: Any, size: int, alignment: int, is_union: bool) -> Any:
         fields: list[tuple[str, Form, int, int, int, Any, bool]] = []
@@ -585,7 +607,8 @@ class Library:
         for name, meant in parameters.items():
             passed = meant if isinstance(meant, _Passed) else _Passed("value", meant)
             measure = names.index(passed.measure) if passed.measure else -1
-            told.append((name, passed.passed, passed.type.form, measure, passed.unit, _named(passed.refusal)))
+            refusal = _refusal_named(passed.refusal, f"{declaration.__name__}() argument {name!r}") if passed.refusal else None
+            told.append((name, passed.passed, passed.type.form, measure, passed.unit, refusal))
         success = status = None
         if self._status:
             status = self._scope[self._status[0]].form
@@ -618,14 +641,26 @@ class Library:
         return Signature(given + brought)
 
 
-def _named(path: str) -> Any:
-    """The function of a module that nobody needs before; None where no name is given."""
-    if not path:
-        return None
+def _refusal_named(path: str, subject: str) -> Callable[[Any], str | None]:
+    """The function of a module that nobody needs before; its errors say whose parameter it was asked about."""
     from importlib import import_module
 
     module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
+    try:
+        function = getattr(import_module(module), name)
+    except Exception as error:
+        raise TypeError(f'{subject}: refusal={path!r} names no "package.module.function": {error}') from error
+
+    def asked(found: Any) -> str | None:
+        try:
+            why = function(found)
+        except Exception as error:
+            raise RuntimeError(f"{subject}: {path}, asked whether the library bears it, failed: {error!r}") from error
+        if why is None or isinstance(why, str):
+            return why
+        raise TypeError(f"{subject}: {path} gave {why!r}, where words or None were expected")
+
+    return asked
 
 
 _fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}

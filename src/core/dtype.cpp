@@ -127,6 +127,20 @@ const DtypeRow *find_format_or_alias(std::string_view code, bool standard) noexc
     return find_format(code);
 }
 
+// A format as it was given, in its parts.
+struct Format {
+    std::string_view asked, code;
+    char order;
+    bool standard;
+
+    explicit Format(const char *format) noexcept
+        : asked(format ? format : "B"), order(asked.empty() ? '\0' : asked.front()),
+          standard(order == '=' || order == '<' || order == '>' || order == '!') {
+        code = asked.substr(standard || order == '@' ? 1 : 0);
+    }
+    const DtypeRow *row() const noexcept { return find_format_or_alias(code, standard); }
+};
+
 std::string_view reason_against_format(std::string_view code) noexcept {
     if (code.empty())
         return "it names no item";
@@ -203,19 +217,18 @@ Dtype dtype_from_typestr(std::string_view typestr) {
     return row->dtype;
 }
 
-Dtype dtype_from_format(const char *format, std::int64_t itemsize) {
-    const std::string_view asked = format ? format : "B";
-    const char order = asked.empty() ? '\0' : asked.front();
-    const bool standard = order == '=' || order == '<' || order == '>' || order == '!';
-    const std::string_view code = asked.substr(standard || order == '@' ? 1 : 0);
+bool is_format_of_ours(const char *format) noexcept { return Format(format).row() != nullptr; }
 
-    const DtypeRow *const row = find_format_or_alias(code, standard);
+Dtype dtype_from_format(const char *format, std::int64_t itemsize) {
+    const Format given(format);
+    const std::string_view asked = given.asked;
+    const DtypeRow *const row = given.row();
     if (!row)
-        throw format_refusal(asked, reason_against_format(code));
+        throw format_refusal(asked, reason_against_format(given.code));
     if (row->dtype.itemsize() != itemsize)
         throw Error(ErrorKind::exchange, "buffer format '", asked, "' means items of ", row->dtype.itemsize(),
                     " bytes, but the buffer gives an itemsize of ", itemsize, "; its exporter contradicts itself");
-    if ((order == '>' || order == '!') && itemsize > 1)
+    if ((given.order == '>' || given.order == '!') && itemsize > 1)
         throw format_refusal(asked, "its bytes are swapped; copy it to the native order first");
     return row->dtype;
 }

@@ -70,6 +70,8 @@ void read_parameters(const toml::table &table, LibrarySettings &settings) {
             out.bytes = values["bytes"].value<std::string>();
             out.count = values["count"].value<std::string>();
             out.refusal = values["refusal"].value<std::string>();
+            if (out.bytes && out.count)
+                refuse(where + ": 'bytes' and 'count' say the same thing; give one of them");
         }
 }
 

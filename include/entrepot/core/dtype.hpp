@@ -143,6 +143,8 @@ constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
 // Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.
 Dtype dtype_from_format(const char *format, std::int64_t itemsize);
+// Whether it is one item of a type of ours, in whatever byte order.
+bool is_format_of_ours(const char *format) noexcept;
 
 std::ostream &operator<<(std::ostream &out, Dtype dtype);
 

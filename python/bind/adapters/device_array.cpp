@@ -123,20 +123,23 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
     return true;
 }
 
-// Empty where its elements are none of ours, as records are.
-std::optional<Array> elements_in_buffer(PyObject *source) {
+// NumPy's own arrays by their fields: of bfloat16 and its like NumPy's buffers say nothing. Why others are refused, they say.
+std::optional<Array> elements_of_numpy(PyObject *source) {
     try {
-        return import_array(source, {});
+        return numpy_protocol.probe(Py_TYPE(source)) ? numpy_protocol.read(source, {}) : std::nullopt;
     } catch (const Error &) {
         return std::nullopt;
     }
 }
 
-// Its memory is the host's, and needs no driver's word. Elements that asarray does not know are bytes.
+// Its memory is the host's, and needs no driver's word. Elements that no type of ours stands for, as records, are bytes.
 bool fill_from_buffer(PyObject *self, PyObject *source) {
     if (!has_buffer(source))
         return false;
-    if (const std::optional<Array> known = elements_in_buffer(source)) {
+    std::optional<Array> known = elements_of_numpy(source);
+    if (!known)
+        known = elements_in_buffer(source);
+    if (known) {
         fill_from_array(self, *known);
         return true;
     }

@@ -56,6 +56,15 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     return buffer::verify(descriptor, std::move(held.owner), request.queue);
 }
 
+// Exporters that have no words for their elements (NumPy of dates) refuse to give a format, and give the memory without.
+std::optional<HeldBuffer> hold_with_format(PyObject *object) {
+    try {
+        return hold_buffer(buffer::speaker, object, PyBUF_FULL_RO);
+    } catch (const Error &) {
+        return std::nullopt;
+    }
+}
+
 // ------------------------------------------------------------------ export
 
 bool asks(int flags, int what) { return (flags & what) == what; }
@@ -193,6 +202,14 @@ void give(PyObject *self, Py_buffer &view, int flags) {
 }  // namespace
 
 const Protocol buffer_protocol{"buffer", nullptr, probe, read};
+
+std::optional<Array> elements_in_buffer(PyObject *object) {
+    std::optional<HeldBuffer> held = hold_with_format(object);
+    if (!held || !is_format_of_ours(held->view->format))
+        return std::nullopt;
+    const buffer::Descriptor descriptor = describe(*held->view);
+    return buffer::verify(descriptor, std::move(held->owner));
+}
 
 int buffer_export(PyObject *self, Py_buffer *view, int flags) {
     return give_at_once(self, *view, flags) ? 0 : give_or_raise(self, *view, flags);

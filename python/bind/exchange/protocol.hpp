@@ -31,4 +31,8 @@ struct Protocol {
 extern const Protocol usm_memory_protocol, device_array_protocol, c_exchange_api_protocol, numpy_protocol, cupy_protocol,
     suai_protocol, dlpack_protocol, cai_protocol, buffer_protocol, array_struct_protocol, array_interface_protocol;
 
+// buffer.cpp: of an object with a buffer what that says, whatever else the object speaks. Empty where its elements are of no type
+// of ours, as records are; throws Error where they are, and cannot be taken.
+std::optional<Array> elements_in_buffer(PyObject *object);
+
 }  // namespace entrepot::python

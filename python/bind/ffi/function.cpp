@@ -117,8 +117,6 @@ const FormObject *kept_form(PyObject *form) {
 
 // Of the array whose address it is; 0 where nobody knows.
 std::size_t element_size_of(const FormObject &form) {
-    if (form.how != How::address)
-        return 0;
     if (const RecordLayout *const layout = layout_of(form.type))
         return layout->size;
     return static_cast<std::size_t>(size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
@@ -163,10 +161,24 @@ void add_parameter(Plan &plan, PyObject *tuple) {
     if (parameter.bytes_of != nothing && unit != 1)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
                     ": what is returned is made of bytes=\"n\", and of no other");
+    if (parameter.form->how != How::address && (by >= 0 || refusal != Py_None))
+        throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
+                    ": is no address, and bytes=, count= and refusal= are of what is at one, as In[ListOfInt] is");
+    if (parameter.passed == Passed::returned && refusal != Py_None)
+        throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
+                    ": refusal= is asked of what callers give, and this is returned; say In[…], Out[…] or InOut[…]");
     parameter.is_text =
         parameter.bytes_of != nothing && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     add_measured(plan, parameter, by, unit, refusal);
     plan.parameters.push_back(parameter);
+}
+
+// Where nothing is returned, the call has done it; of what is, somebody has to know what it means.
+void check_freeing(const Plan &plan) {
+    if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
+        throw Error(ErrorKind::type, plan.name,
+                    "(): nothing says by which of the values that it returns the memory of a Freed[…] is freed; let it return an "
+                    "enum, and name its success: Library(…, status=(\"result\", \"OK\"))");
 }
 
 // A number that is there before the call.
@@ -236,6 +248,7 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
     plan->signature.emplace(ffi_type_of(*plan->result), types);
     plan->success = success == Py_None ? nullptr : Py_NewRef(success);
     plan->has_status = has_status != 0;
+    check_freeing(*plan);
     lay_out(*plan);
     return plan;
 }
@@ -266,7 +279,8 @@ Integer integer_at(ffi::Kind kind, const std::byte *from) {
     const char *const name = plan.parameters[measured.index].text, *const measure = plan.parameters[measured.by].text;
     const std::string said = (count.is_negative ? "-" : "") + std::to_string(count.is_negative ? 0 - count.bits : count.bits);
     if (count.is_negative)
-        throw Error(ErrorKind::value, Subject{plan.name, measure}, ": ", said, " is no number of elements for '", name, "'");
+        throw Error(ErrorKind::value, Subject{plan.name, measure}, ": ", said, " is no number of ",
+                    measured.is_counted ? "elements" : "bytes", " for '", name, "'");
     const Subject subject{plan.name, name};
     if (bytes < 0)
         throw Error(ErrorKind::value, subject, ": is NULL, and '", measure, "' says ", said, "; pass as many, or 0 for ",
@@ -395,7 +409,7 @@ private:
 
     // NULL is an array of none; where C writes, it may stand for "not wanted".
     void check_length(const Measured &measured, const Integer &count) const {
-        if (count.is_negative && measured.is_counted)
+        if (count.is_negative)
             refuse_length(plan_, measured, count, 0);
         const void *address = nullptr;
         std::memcpy(&address, values_[measured.index], sizeof address);
@@ -405,7 +419,7 @@ private:
             return;
         }
         PyObject *const held = held_[measured.index];
-        if (!held || count.is_negative)
+        if (!held)
             return;
         std::size_t asked = 0;
         if (__builtin_mul_overflow(count.bits, measured.unit, &asked))
@@ -418,6 +432,14 @@ private:
             refuse_length(plan_, measured, count, bytes);
     }
 
+    // How many elements of the adapter's the count says there are; -1: more than an adapter may have.
+    static Py_ssize_t length_of(const FormObject &form, const Measured &measured, const Integer &count) {
+        Py_ssize_t bytes = 0;
+        if (__builtin_mul_overflow(count.bits, measured.unit, &bytes))
+            return -1;
+        return bytes / static_cast<Py_ssize_t>(std::max<std::size_t>(element_size_of(form), 1));
+    }
+
     // What the library would end the process over. Asked of what C will find, whatever the caller gave.
     void ask_for_refusal(const Measured &measured, const std::optional<Integer> &count) const {
         const Parameter &parameter = plan_.parameters[measured.index];
@@ -428,7 +450,7 @@ private:
             PyObject *const held = held_[measured.index];
             target.owner = held ? keep(held) : Owner();
             found = blank(reinterpret_cast<PyTypeObject *>(parameter.form->type));
-            python::set(found.get(), std::move(target), count ? static_cast<Py_ssize_t>(count->bits) : -1);
+            python::set(found.get(), std::move(target), count ? length_of(*parameter.form, measured, *count) : -1);
         }
         const Reference why = checked(PyObject_CallOneArg(measured.refusal, found.get()));
         if (why.get() == Py_None)

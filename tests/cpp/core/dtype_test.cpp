@@ -178,6 +178,13 @@ TEST_CASE("formats are refused with the reason") {
     CHECK_REFUSED(kind, "names no item", dtype_from_format("<", 1));
 }
 
+TEST_CASE("a format is of ours in whatever byte order, and a structure's is not") {
+    for (const char *const format : {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
+        CHECK(is_format_of_ours(format));
+    for (const char *const format : {"", ">", "T{f:x:f:y:}", "(2,3)f", "4i", "x", "s", "<w", "O", "g", "<n"})
+        CHECK_FALSE(is_format_of_ours(format));
+}
+
 TEST_CASE("an itemsize that contradicts its format is refused") {
     CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8",
                   dtype_from_format("f", 8));

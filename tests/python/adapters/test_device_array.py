@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import weakref
+from array import array as array_of_python
 from typing import Any
 
 import pytest
@@ -115,6 +116,55 @@ class TestConstruction:
         assert (array.shape, array.typestr, int(array)) == ((36,), "|u1", records.ctypes.data)
         with pytest.raises(ValueError, match="not C-contiguous; copy it to contiguous memory first"):
             DeviceArray(records[::2])
+
+    @pytest.mark.numpy
+    def test_of_elements_that_numpy_has_no_words_for_there_are_bytes(self):
+        import numpy as np
+
+        for goods in (np.zeros(3, "M8[s]"), np.zeros(3, "U2"), np.zeros(3, "S8")):
+            array = DeviceArray(goods)
+            assert (array.shape, array.typestr, int(array)) == ((goods.nbytes,), "|u1", goods.ctypes.data)
+
+    def test_of_elements_of_a_struct_of_c_there_are_bytes(self):
+        class Pair(ctypes.Structure):
+            _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_double))
+
+        pairs = (Pair * 3)()
+        array = DeviceArray(pairs)
+        assert (array.shape, array.typestr, int(array)) == ((48,), "|u1", ctypes.addressof(pairs))
+
+    def test_the_elements_of_an_array_of_python_s(self):
+        numbers = array_of_python("f", [1, 2, 3])
+        array = DeviceArray(numbers)
+        assert (array.shape, array.typestr, int(array)) == ((3,), "<f4", numbers.buffer_info()[0])
+
+    def test_a_buffer_is_what_pointer_takes_whatever_else_the_object_speaks(self):
+        other = ep.zeros(3, "float32")
+
+        class Spoken(bytearray):
+            def __dlpack__(self, **options):
+                return other.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return other.__dlpack_device__()
+
+        goods = Spoken(b"goods")
+        array = DeviceArray(goods)
+        assert int(array) == int(Pointer(goods)) != other.data_ptr
+        assert (array.shape, array.typestr) == ((5,), "|u1")
+
+    def test_of_a_buffer_elements_in_the_other_byte_order_are_refused(self):
+        with pytest.raises(
+            BufferError, match=r"buffer format '>i' cannot be taken: its bytes are swapped; copy it to the native"
+        ):
+            DeviceArray((ctypes.c_int.__ctype_be__ * 3)())
+
+    @pytest.mark.numpy
+    def test_of_numpy_elements_in_the_other_byte_order_are_refused(self):
+        import numpy as np
+
+        with pytest.raises(BufferError, match=r"'>f' cannot be taken: its bytes are swapped; copy it to the native order first"):
+            DeviceArray(np.zeros(3, ">f4"))
 
     def test_of_a_buffer_there_are_bytes(self):
         goods = bytearray(b"goods")

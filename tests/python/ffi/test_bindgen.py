@@ -352,6 +352,7 @@ NAMED = 'name = "x"\ntitle = "X"\n'
         ('name = "x\n', "x.toml:1"),
         (f'{NAMED}[parameters]\nf = "in"\n', "parameters.f: a table was expected, as in [parameters.f]"),
         (f"{NAMED}[parameters]\nf = {{ a = 1 }}\n", "parameters.f.a: a table was expected"),
+        (f'{NAMED}[parameters]\nf = {{ a = {{ bytes = "n", count = "n" }} }}\n', "f.a: 'bytes' and 'count' say the same thing"),
         (f'{NAMED}choices = "x"\n', "choices: a table was expected"),
         (f'{NAMED}[choices]\nc = "x"\n', "choices.c: a table was expected"),
         (f"{NAMED}[defaults]\nd = 1\n", "defaults.d: a table was expected"),

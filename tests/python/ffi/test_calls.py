@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 
-from entrepot.ffi import ListOfInt, Pointer
+from entrepot.ffi import Freed, Library, ListOfInt, Pointer, c_int
 from ffi import sample
 
 
@@ -96,6 +96,20 @@ class TestOutParameters:
         assert count > 0 and memory.is_freed
         with pytest.raises(ValueError, match="has been freed"):
             sample.free(memory)
+
+    @pytest.mark.parametrize("status", [None, ("status", "SAMPLE_OK")], ids=["no statuses", "another result"])
+    def test_memory_is_not_freed_by_a_number_without_a_meaning(self, status):
+        library = Library("sample", sonames=[sample.PATH], status=status)
+        library.declared(vars(sample))
+
+        @library.function
+        def release(memory: Freed[Pointer]) -> c_int: ...
+
+        _, memory = sample.allocate(40)
+        with pytest.raises(TypeError, match=r"release\(\): nothing says by which of the values .* status=\(\"result\", \"OK\"\)"):
+            release(memory)
+        assert not memory.is_freed
+        assert sample.release(memory) == (0,)
 
     def test_text_of_a_length_that_the_caller_says(self):
         status, name = sample.name_of(16)

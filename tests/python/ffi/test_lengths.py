@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import array
 import ctypes
+import importlib
+import inspect
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,18 @@ from adapters.objects import named
 from entrepot._core import _device_array
 from entrepot.adapters import CStr, DeviceArray, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer
 from ffi import sample
+
+REFUSAL = "refusal='ffi.sample.too_loud'"
+
+
+def declared(text: str) -> types.ModuleType:
+    """A module with that function of the sample's."""
+    module = types.ModuleType("lengths_of_its_own")
+    sys.modules[module.__name__] = module
+    head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"
+    library = f"library = Library('sample', sonames=[{sample.PATH!r}])\n@library.function\n"
+    exec(f"{head}{library}{text}\nlibrary.declared(globals())", vars(module))
+    return module
 
 
 class TestCounts:
@@ -72,6 +87,112 @@ class TestCounts:
             assert sample.total_length(given, 1) == 5
 
 
+class TestRefusals:
+    @pytest.fixture
+    def seen(self, monkeypatch):
+        """What the refusal is asked about."""
+        found = []
+        monkeypatch.setattr(sample, "too_loud", lambda what: found.append(what) or "no")
+        return found
+
+    @pytest.mark.parametrize(
+        ("measure", "count", "values"),
+        [
+            ("bytes='count'", 12, [1, 2, 3]),
+            ("bytes='count'", 14, (ctypes.c_int * 4)(1, 2, 3, 4)),
+            ("bytes='2 * count'", 6, [1, 2, 3]),
+            ("count='count'", 3, [1, 2, 3]),
+        ],
+    )
+    def test_a_list_has_as_many_elements_as_are_counted(self, seen, measure, count, values):
+        module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
+        with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
+            module.total(values, count)
+        assert list(seen[0]) == [1, 2, 3]
+
+    @pytest.mark.parametrize(
+        ("measure", "count"), [("bytes='count'", 2**63), ("count='count'", 2**62), ("count='count'", 2**64 - 1)]
+    )
+    def test_of_more_than_there_can_be_the_length_is_not_known(self, seen, measure, count):
+        module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
+        with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
+            module.total(int(ListOfInt([1])), count)
+        with pytest.raises(TypeError, match="length"):
+            len(seen[0])
+
+    @pytest.mark.parametrize(("measure", "count"), [("count", 12), ("2 * count", 6)])
+    def test_memory_has_as_many_bytes(self, seen, measure, count):
+        module = declared(f"def fill(to: Out[Pointer](bytes='{measure}', {REFUSAL}), byte: c_int, count: c_uint64): ...")
+        with pytest.raises(ValueError, match=r"fill\(\) argument 'to': no"):
+            module.fill(bytearray(16), 0, count)
+        with pytest.raises(ValueError, match="'from_': has 12 bytes, and 'bytes' says 13"):
+            sample.copy(bytearray(13), seen[0], 13)
+
+    @pytest.mark.parametrize(
+        ("declaration", "words"),
+        [
+            (f"def fill(to: Out[Pointer], byte: In[c_int]({REFUSAL}), count: c_uint64): ...", r"fill\(\), byte: is no address"),
+            (
+                "def fill(to: Out[Pointer], byte: In[c_int](bytes='count'), count: c_uint64): ...",
+                r"fill\(\), byte: is no address",
+            ),
+            (
+                f"def divide(a: c_int, b: c_int, quotient: Returned[c_int]({REFUSAL})) -> c_int: ...",
+                r"divide\(\), quotient: is no address",
+            ),
+            (
+                f"def find_door(out: Returned[Pointer]({REFUSAL}), a: c_int, b: c_int) -> c_int: ...",
+                r"find_door\(\), out: refusal= is asked of what callers give, and this is returned",
+            ),
+            (
+                f"def name_of(out: Returned[CStr](bytes='n', {REFUSAL}), n: c_int, b: c_int) -> c_int: ...",
+                r"name_of\(\), out: refusal= is asked of what callers give, and this is returned",
+            ),
+        ],
+        ids=["number", "measured", "returned number", "returned address", "returned text"],
+    )
+    def test_only_addresses_that_callers_give_have_one(self, declaration, words):
+        function = declaration[4 : declaration.index("(")]
+        with pytest.raises(TypeError, match=words):
+            getattr(declared(declaration), function)(0, 0, 0)
+
+    @pytest.mark.parametrize("path", ["ffi.sample.quite_another", "no_such_module.why_not", "why_not"])
+    def test_a_name_of_nothing(self, path):
+        module = declared(f"def length(text: In[CStr](refusal={path!r})) -> c_int: ...")
+        with pytest.raises(
+            TypeError, match=rf"length\(\) argument 'text': refusal='{path}' names no \"package\.module\.function\""
+        ):
+            module.length(b"four")
+
+    def test_errors_of_its_own_name_whom_it_was_asked_for(self, monkeypatch):
+        module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
+        monkeypatch.setattr(sample, "too_loud", lambda what: 1 / 0)
+        with pytest.raises(
+            RuntimeError, match=r"length\(\) argument 'text': ffi\.sample\.too_loud.*ZeroDivisionError"
+        ) as failure:
+            module.length(b"four")
+        assert isinstance(failure.value.__cause__, ZeroDivisionError)
+
+    def test_an_answer_that_is_no_words(self, monkeypatch):
+        module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
+        monkeypatch.setattr(sample, "too_loud", lambda what: False)
+        with pytest.raises(TypeError, match=r"length\(\) argument 'text': ffi\.sample\.too_loud gave False, where words or None"):
+            module.length(b"four")
+
+    @pytest.mark.parametrize("name", ["hip", "hiprtc", "hiprand", "hipsparse"])
+    def test_those_of_bound_modules_are_there(self, name):
+        module = importlib.import_module(f"entrepot.{name}")
+        named = 0
+        for function in list(vars(module).values()):
+            if not isinstance(function, ep.ffi.ForeignFunction) or "refusal=" not in str(function.declaration.__annotations__):
+                continue
+            for parameter in module._library._parameters(function.declaration)[0].values():
+                if refusal := getattr(parameter, "refusal", ""):
+                    assert callable(ep.ffi._refusal_named(refusal, function.__name__))
+                    named += 1
+        assert named == (Path(module.__file__).read_text().count("refusal="))
+
+
 class TestBytes:
     SOURCE = bytes(range(16))
 
@@ -111,6 +232,18 @@ class TestBytes:
             sample.fill_shorts(room, 7, 5)
         with pytest.raises(ValueError, match=r"'to': has 8 bytes, and 'count' says 18446744073709551615 of 2 bytes"):
             sample.fill_shorts(room, 7, 2**64 - 1)
+
+    @pytest.mark.parametrize("memory", [bytearray(8), 0x1000, None], ids=repr)
+    def test_a_negative_number_of_bytes(self, memory):
+        module = declared("def fill(to: Out[Pointer](bytes='count'), byte: c_int, count: c_int64): ...")
+        with pytest.raises(ValueError, match=r"fill\(\) argument 'count': -1 is no number of bytes for 'to'"):
+            module.fill(memory, 0, -1)
+
+    @pytest.mark.parametrize("measure", ["2 * count", "2*count", "count * 2", " count*2 "])
+    def test_a_factor_is_written_as_one_likes(self, measure):
+        module = declared(f"def fill_shorts(to: Out[Pointer](bytes='{measure}'), value: c_int16, count: c_uint64): ...")
+        with pytest.raises(ValueError, match="'to': has 8 bytes, and 'count' says 5 of 2 bytes"):
+            module.fill_shorts(bytearray(8), 7, 5)
 
     def test_text_ends_with_its_nul(self):
         room = bytearray(8)
@@ -201,15 +334,6 @@ class TestStrings:
 
 
 class TestDeclarations:
-    @staticmethod
-    def _declared(text: str) -> types.ModuleType:
-        module = types.ModuleType("lengths_of_its_own")
-        sys.modules[module.__name__] = module
-        head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"
-        library = f"library = Library('sample', sonames=[{sample.PATH!r}])\n@library.function\n"
-        exec(f"{head}{library}{text}\nlibrary.declared(globals())", vars(module))
-        return module
-
     @pytest.mark.parametrize(
         ("declaration", "words"),
         [
@@ -224,7 +348,31 @@ class TestDeclarations:
     )
     def test_what_cannot_be_measured_says_so(self, declaration, words):
         with pytest.raises(TypeError, match=rf"fill\(\), to: {words}"):
-            self._declared(declaration).fill(*[0] * 3)
+            declared(declaration).fill(*[0] * 3)
+
+    @pytest.mark.parametrize(
+        ("measure", "words"),
+        [
+            ("bytes='-4 * count'", "bytes='-4 \\* count': a parameter's name was expected, or so many bytes for each"),
+            ("bytes='0 * count'", "bytes='0 \\* count': a parameter's name was expected"),
+            ("bytes='4 count'", "bytes='4 count': a parameter's name was expected"),
+            ("bytes='2 * 4 * count'", "bytes='2 \\* 4 \\* count': a parameter's name was expected"),
+            ("bytes='byte * count'", "bytes='byte \\* count': a parameter's name was expected"),
+            ("bytes='count *'", "bytes='count \\*': a parameter's name was expected"),
+            ("bytes='99999999999999999999 * count'", "bytes='9+ \\* count': a parameter's name was expected"),
+            ("bytes='4'", "bytes='4': a parameter's name was expected"),
+            ("count='4 * count'", "count='4 \\* count': a parameter's name was expected, as count=\"n\"; factors are of bytes="),
+            ("bytes='count', count='count'", "bytes='count' and count='count' say the same thing; give one of them"),
+            ("bytes='n'", r"fill\(\), to: there is no parameter 'n' that says how much .* there are to, byte, count"),
+            (f"bytes='count')({REFUSAL}", "a parameter has one pair of parentheses"),
+        ],
+    )
+    def test_what_is_no_measure_says_so(self, measure, words):
+        module = declared(f"def fill(to: Out[Pointer]({measure}), byte: c_int, count: c_uint64): ...")
+        with pytest.raises(TypeError, match=words):
+            module.fill(bytearray(8), 0, 8)
+        with pytest.raises(TypeError, match=words):
+            inspect.signature(module.fill)
 
     @pytest.mark.parametrize(
         ("declaration", "words"),
@@ -239,4 +387,4 @@ class TestDeclarations:
     )
     def test_what_is_returned_has_bytes_of_a_number(self, declaration, words):
         with pytest.raises(TypeError, match=rf"allocate\(\), out: .*{words}"):
-            self._declared(declaration).allocate(8)
+            declared(declaration).allocate(8)

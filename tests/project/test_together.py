@@ -1,0 +1,53 @@
+"""cmake/together.cmake: which targets ENTREPOT_TOGETHER has compiled as one, and names of none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROJECT = f"""
+cmake_minimum_required(VERSION 3.25)
+project(two LANGUAGES CXX)
+include("{ROOT}/cmake/together.cmake")
+foreach(name one other)
+    add_library(${{name}} OBJECT source.cpp)
+    entrepot_compile_together(${{name}})
+    get_target_property(is_unity ${{name}} UNITY_BUILD)
+    message(STATUS "${{name}} ${{is_unity}}")
+endforeach()
+entrepot_check_together(absent)
+"""
+
+
+def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
+    (folder / "CMakeLists.txt").write_text(PROJECT)
+    (folder / "source.cpp").write_text("")
+    command = ["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DENTREPOT_TOGETHER={together}"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("together", "ones"),
+    [
+        *((true, {"one", "other"}) for true in ("ON", "on", "TRUE", "1", "YES")),
+        *((false, set()) for false in ("OFF", "0", "no", "")),
+        ("other", {"other"}),
+        ("other;absent", {"other"}),
+        ("one;other", {"one", "other"}),
+    ],
+)
+def test_which_targets_are_compiled_as_one(tmp_path, together, ones):
+    done = configured(tmp_path, together)
+    assert done.returncode == 0, done.stderr
+    assert {name for name in ("one", "other") if f"-- {name} ON" in done.stdout} == ones
+
+
+def test_a_name_of_no_target_says_which_there_are(tmp_path):
+    done = configured(tmp_path, "one;ohter")
+    assert done.returncode != 0
+    assert "no target of this tree is called 'ohter'" in " ".join(done.stderr.split())
+    assert "some of one, other" in " ".join(done.stderr.split())
