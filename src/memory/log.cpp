@@ -14,15 +14,15 @@ void write_to_stderr(std::string_view line) {
     std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
-// The sinks that this thread is in, the innermost first.
+// The sinks that this thread is in, the innermost_run first.
 struct Running {
     const LogResource *log;
     const Running *outer;
 };
-constinit thread_local const Running *innermost = nullptr;
+constinit thread_local const Running *innermost_run = nullptr;
 
 bool is_running(const LogResource *log) noexcept {
-    const Running *each = innermost;
+    const Running *each = innermost_run;
     while (each && each->log != log)
         each = each->outer;
     return each;
@@ -31,8 +31,8 @@ bool is_running(const LogResource *log) noexcept {
 // While it is there, this thread is in the sink.
 class Run {
 public:
-    explicit Run(const LogResource *log) noexcept : running_{log, innermost} { innermost = &running_; }
-    ~Run() { innermost = running_.outer; }
+    explicit Run(const LogResource *log) noexcept : running_{log, innermost_run} { innermost_run = &running_; }
+    ~Run() { innermost_run = running_.outer; }
     Run(const Run &) = delete;
     Run &operator=(const Run &) = delete;
 
