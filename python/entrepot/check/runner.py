@@ -43,10 +43,6 @@ class Request:
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
                 raise TargetError(f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}")
-        try:
-            ep.Device(self.device)
-        except (ValueError, ep.DeviceError) as error:
-            raise TargetError(f"--device: {error}") from None
         names = [clause.id for clause in every_clause()]
         for pattern in (*self.only, *self.skip):
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -169,9 +165,17 @@ def protocols_of(target: Target, request: Request) -> list[str]:
 # ---------------------------------------------------------------- in a process of its own
 
 
+def require_device(selector: str) -> None:
+    try:
+        ep.Device(selector)
+    except (ValueError, ep.DeviceError) as error:
+        raise TargetError(f"--device: {error}") from None
+
+
 def serve(request: Request, done: Mapping[str, str] | None, say: Callable[[dict[str, Any]], None]) -> None:
     """The child's part: says what it is about to ask, and what became of it; or, where nothing is to be asked, what there is."""
     try:
+        require_device(request.device)
         target = resolve(request.target, request.side)
     except TargetError as error:
         say({"error": str(error)})
