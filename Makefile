@@ -178,7 +178,7 @@ sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	echo "import sys; sys.meta_path[:] = [each for each in sys.meta_path if 'ScikitBuild' not in type(each).__name__]" \
 		> build/address/package/sitecustomize.py
 	export PYTHONPATH=build/address/package PYTHONMALLOC=malloc
-	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
+	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1
 	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PYTEST) \
 		tests/contract tests/python/adapters tests/python/ffi tests/python/hip tests/robustness/test_malformed.py

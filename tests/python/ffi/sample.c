@@ -67,6 +67,8 @@ status release(void *memory) {
     return SAMPLE_OK;
 }
 status release_not(void *memory) { return SAMPLE_BAD; }
+void let_go(void *memory) { free(memory); }
+
 void free_and_count(void *memory, int *count) {
     static int freed;
     free(memory);

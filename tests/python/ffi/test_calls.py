@@ -78,7 +78,7 @@ class TestOutParameters:
         [lambda memory: memory, lambda memory: memory.configure(typestr="f4", shape=(2, 5), strides=(4, 8)), Pointer],
         ids=["bytes", "column-major", "by another adapter"],
     )
-    @pytest.mark.parametrize("release", [sample.release, sample.free], ids=["status", "nothing to look at"])
+    @pytest.mark.parametrize("release", [sample.release, sample.let_go], ids=["status", "nothing to look at"])
     def test_memory_is_freed_whatever_its_strides(self, release, array):
         _, memory = sample.allocate(40)
         assert release(array(memory)) == ((0,) if release is sample.release else None)
@@ -95,7 +95,7 @@ class TestOutParameters:
         (count,) = sample.free_and_count(memory)
         assert count > 0 and memory.is_freed
         with pytest.raises(ValueError, match="has been freed"):
-            sample.free(memory)
+            sample.let_go(memory)
 
     @pytest.mark.parametrize("status", [None, ("status", "SAMPLE_OK")], ids=["no statuses", "another result"])
     def test_memory_is_not_freed_by_a_number_without_a_meaning(self, status):
