@@ -170,6 +170,7 @@ sanitize-address sanitize-thread: sanitize-%: $(call group,build)
 # The interpreter is not compiled with the sanitizer, so its library comes first; it keeps objects until it exits, so
 # leaks are left to the C++ tests. An editable install would come before PYTHONPATH: its finder is taken away, from each
 # process that starts. Under the sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is named.
+# LLVM, in HIP's compiler, gives a thread another alternate stack, which the sanitizer would unmap.
 sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	rm -rf build/address/package
 	mkdir build/address/package
