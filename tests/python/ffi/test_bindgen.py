@@ -343,6 +343,14 @@ def test_the_description_alone_writes_the_same(folder):
 NAMED = 'name = "x"\ntitle = "X"\n'
 
 
+def refusal(folder):
+    """What the tool says of x.toml there, which it refuses."""
+    command = [BINDGEN, folder / "x.toml", folder / "x.json", folder / "x.py", f"-I{folder}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    return done.stderr
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -365,10 +373,7 @@ NAMED = 'name = "x"\ntitle = "X"\n'
 )
 def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
     (tmp_path / "x.toml").write_text(settings)
-    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert words in done.stderr
+    assert words in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -382,10 +387,7 @@ def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
 def test_lengths_that_nothing_says(tmp_path, row, words):
     (tmp_path / "x.h").write_text("int f(void *to, int n);\n")
     (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\nfiles = ["/x.h"]\n[parameters]\nf = {{ to = {{ {row} }} }}\n')
-    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert words in done.stderr
+    assert words in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -402,10 +404,7 @@ def test_settings_that_are_for_nothing(tmp_path, settings, words):
     (tmp_path / "x.h").write_text("typedef enum { FINE } answers;\nanswers f(void *to, int n);\n")
     files = "" if "files" in settings else 'files = ["/x.h"]\n'
     (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\n{files}{settings}\n')
-    command = [BINDGEN, tmp_path / "x.toml", tmp_path / "x.json", tmp_path / "x.py", f"-I{tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert words in done.stderr
+    assert words in refusal(tmp_path)
 
 
 def test_a_folder_that_is_no_option_says_so(folder):
