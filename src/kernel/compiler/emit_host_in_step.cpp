@@ -43,12 +43,6 @@ bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &l
     });
 }
 
-bool reads(const ir::Expression &expression, ir::VariableId id) {
-    bool found = false;
-    ir::for_each_within(expression, [&](const ir::Expression &each) { found |= each.op == ir::Op::variable && each.id == id; });
-    return found;
-}
-
 // Whether a round needs a float of the round before.
 bool waits_for_floats(const std::vector<ir::Statement> &body) {
     bool found = false;

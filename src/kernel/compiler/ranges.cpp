@@ -83,12 +83,6 @@ Known constant_range(const Expression &constant) {
     return between(value, value);
 }
 
-bool reads(const Expression &expression, ir::VariableId id) {
-    bool found = false;
-    ir::for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::variable && each.id == id; });
-    return found;
-}
-
 bool is_variable(const Expression &expression, ir::VariableId id) { return expression.op == Op::variable && expression.id == id; }
 
 // `v < end` of a condition that holds only where this does, or `v > end` for the way down.

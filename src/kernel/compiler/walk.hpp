@@ -14,6 +14,12 @@ template <class Tree, class Visit> void for_each_within(Tree &expression, Visit 
         for_each_within(operand, visit);
 }
 
+inline bool reads(const Expression &expression, VariableId id) {
+    bool found = false;
+    for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::variable && each.id == id; });
+    return found;
+}
+
 // `visit` for every statement of a list, those within others included.
 template <class Trees, class Visit> void for_each_statement(Trees &statements, Visit &&visit) {
     for (auto &statement : statements) {
