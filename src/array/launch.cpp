@@ -36,22 +36,34 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
         use.array->memory().keep_for_graph(queue);
 }
 
-}  // namespace
-
-Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation) {
-    for (const ArrayUse &use : uses) {
-        check_reachable(kernel, queue, *use.array, use.position);
-        use.array->memory().before(use.access, queue);
-    }
+// What `submit` hands over comes behind the work on the arrays' memory, and later work on it behind that.
+template <class Submit>
+Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
+    for (const ArrayUse &use : uses)
+        if (!use.array->memory().is_free_for(queue)) [[unlikely]]
+            use.array->memory().before(use.access, queue);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);
-    const Queue::Position position = kernel.launch(queue, range, arguments, cooperation);
+    const Queue::Position position = submit();
     Memory::After after(queue, position, capture);
     for (const ArrayUse &use : uses)
         after.note(use.access, use.array->memory());
     return position;
+}
+
+}  // namespace
+
+Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation) {
+    for (const ArrayUse &use : uses)
+        check_reachable(kernel, queue, *use.array, use.position);
+    return in_order(kernel, queue, uses, [&] { return kernel.launch(queue, range, arguments, cooperation); });
+}
+
+Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                         std::span<const ArrayUse> uses) {
+    return in_order(kernel, queue, uses, [&] { return kernel.relaunch(queue, range, arguments); });
 }
 
 void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,

@@ -63,17 +63,16 @@ const ep_sink sink_into(std::string &log) {
             [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
 }
 
-// Of a range; false where there are 2**64 or more. (An optional is returned through memory, and read again before it is there.)
-[[nodiscard]] bool count_items(const std::uint64_t (&extents)[3], std::uint32_t ndim, std::uint64_t &items) noexcept {
-    items = 0;
-    if (std::find(extents, extents + ndim, 0u) != extents + ndim)
-        return true;
-    items = 1;
-    for (std::uint32_t axis = 0; axis < ndim; ++axis)
-        if (__builtin_mul_overflow(items, extents[axis], &items))
-            return false;
-    return true;
-}
+// Of a range, or a group: its extents multiplied, and whether that is 2**64 or more.
+struct Count {
+    std::uint64_t items = 1;
+    bool overflows = false, is_empty = false;
+
+    void add(std::uint64_t extent) noexcept {
+        overflows |= __builtin_mul_overflow(items, extent == 0 ? 1 : extent, &items);
+        is_empty |= extent == 0;
+    }
+};
 
 std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
     std::string text;
@@ -82,23 +81,33 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
     return text;
 }
 
-void check_group(const Kernel &kernel, const ep_range &range) {
-    std::uint64_t items = 0;
-    const bool is_countable = count_items(range.local, range.ndim, items);
-    if (is_countable && items == 0) {
-        if (std::ranges::any_of(range.local, [](std::uint64_t extent) { return extent != 0; }))
-            throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
-                        " has no work-items; give every extent, or none and the backend chooses");
-        return;
+// Whether the range has work-items. Throws where it has too many, or groups that do not fit it or the kernel.
+bool check_range(const Kernel &kernel, const ep_range &range) {
+    if (range.ndim < 1 || range.ndim > 3) [[unlikely]]
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);
+    Count items, group;
+    bool is_given = false, divides = true;
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis) {
+        const std::uint64_t global = range.global[axis], local = range.local[axis];
+        items.add(global);
+        group.add(local);
+        is_given |= local != 0;
+        divides &= local == 0 || global % local == 0;
     }
-    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
-        if (range.global[axis] % range.local[axis] != 0)
-            throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
-                        " do not divide the ", text_of(range.global, range.ndim), " work-items");
+    if (is_given && group.is_empty) [[unlikely]]
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
+                    " has no work-items; give every extent, or none and the backend chooses");
+    if (!divides) [[unlikely]]
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
+                    " do not divide the ", text_of(range.global, range.ndim), " work-items");
     const std::uint64_t most = kernel.info().max_work_group;
-    if (most && (!is_countable || items > most))
+    if (most && (group.overflows || group.items > most)) [[unlikely]]
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
                     " work-items, the most on ", kernel.program().device(), " is ", most);
+    if (items.overflows && !items.is_empty) [[unlikely]]
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range of ", text_of(range.global, range.ndim),
+                    " has 2**64 work-items or more");
+    return !items.is_empty;
 }
 
 void check_arguments(const Kernel &kernel, std::span<const ep_argument> arguments) {
@@ -179,19 +188,18 @@ const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
 
 Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                                const ep_cooperation *cooperation) const {
-    if (range.ndim < 1 || range.ndim > 3)
-        throw Error(ErrorKind::kernel, "kernel '", name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);
+    const bool has_items = check_range(*this, range);
     if (queue.context() != program().context())
         throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(), ", the queue is in ",
                     queue.context(), ": build the program for the queue's context");
-    check_group(*this, range);
     check_arguments(*this, arguments);
-    std::uint64_t items = 0;
-    if (!count_items(range.global, range.ndim, items))
-        throw Error(ErrorKind::kernel, "kernel '", name(), "': a range of ", text_of(range.global, range.ndim),
-                    " has 2**64 work-items or more");
-    if (items == 0)
+    if (!has_items)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
+    return submit(queue, range, arguments, cooperation);
+}
+
+Queue::Position Kernel::submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                               const ep_cooperation *cooperation) const {
     fork_guard::require_usable(queue.backend());
     queue.submitting();
     const ep_status status = queue.backend().status_of(&ep_backend::kernel_launch, queue.handle(), record_->handle, &range,

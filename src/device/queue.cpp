@@ -1,5 +1,6 @@
 #include <entrepot/device/queue.hpp>
 
+#include "core/thread_blocks.hpp"
 #include "device/live_table.hpp"
 
 #include <algorithm>
@@ -519,7 +520,7 @@ Event Queue::promise() const {
         return record();
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
-    auto promised = std::make_shared<Event::Promised>(*this);
+    auto promised = std::allocate_shared<Event::Promised>(ThreadBlockAllocator<Event::Promised>(), *this);
     Event::Promised *other = nullptr;
     if (!record_->promised.compare_exchange_strong(other, promised.get(), std::memory_order_acq_rel)) [[unlikely]]
         take_place_of_promised(*promised);

@@ -1,4 +1,5 @@
 // DLPack: a tensor's words checked one by one, the runtime asked, and exports in pooled blocks that need nobody to go back.
+#include <core/thread_blocks.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>
@@ -97,47 +98,7 @@ struct Exported {
     explicit Exported(const Array &array) : memory(array.memory()), layout(array.layout()) {}
 };
 
-// Blocks that came back, for the next exports of the thread on which they came back.
-class Pool {
-public:
-    void *take() {
-        if (count_ == 0) [[unlikely]]
-            return ::operator new(sizeof(Exported));
-        return blocks_[--count_];
-    }
-
-    void give(void *block) noexcept {
-        if (count_ == capacity || closed_) [[unlikely]]
-            return ::operator delete(block);
-        if (!will_close_) [[unlikely]]
-            close_with_thread();
-        blocks_[count_++] = block;
-    }
-
-private:
-    // The pool itself is destroyed with its thread but has no destructor, so that deleters that run even later find it closed.
-    void close_with_thread() noexcept {
-        struct Closer {
-            Pool *pool;
-            ~Closer() { pool->close(); }
-        };
-        thread_local Closer closer{this};
-        will_close_ = true;
-    }
-
-    void close() noexcept {
-        closed_ = true;
-        while (count_ != 0)
-            ::operator delete(blocks_[--count_]);
-    }
-
-    static constexpr std::size_t capacity = 64;
-    std::size_t count_ = 0;
-    bool will_close_ = false, closed_ = false;
-    void *blocks_[capacity]{};
-};
-
-constinit thread_local Pool pool;
+constinit thread_local ThreadBlocks<sizeof(Exported)> pool;
 
 template <class Managed> void delete_exported(Managed *self) {
     auto *const exported = static_cast<Exported *>(self->manager_ctx);

@@ -22,14 +22,17 @@ template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entrie
 
 bool is_done(const Memory::Ordering::Entry &entry) noexcept { return is_known_done(entry.queue, entry.position); }
 
-Memory::Ordering *made_ordering(Memory::Record &record) {
-    if (Memory::Ordering *const made = record.ordering.load(std::memory_order_acquire))
-        return made;
+[[gnu::noinline]] Memory::Ordering *make_ordering(Memory::Record &record) {
     auto fresh = std::make_unique<Memory::Ordering>();
     Memory::Ordering *found = nullptr;
     if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
         return fresh.release();
     return found;  // another thread was faster
+}
+
+inline Memory::Ordering *made_ordering(Memory::Record &record) {
+    Memory::Ordering *const made = record.ordering.load(std::memory_order_acquire);
+    return made ? made : make_ordering(record);
 }
 
 // The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
@@ -73,13 +76,16 @@ bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint
     return queue == by && access == Access::read;
 }
 
-bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept {
-    if (entries.empty() || entries.back().queue != queue || entries.back().access != access || entries.back().capture != capture)
+inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position,
+                                     std::uint64_t capture) noexcept {
+    if (entries.empty())
         return false;
-    for (auto entry = entries.begin(); entry != entries.end() - 1; ++entry)
+    Entry &last = entries.back();
+    if (last.queue != queue || last.access != access || last.capture != capture)
+        return false;
+    for (Entry *entry = entries.data(); entry != &last; ++entry)
         if (entry->is_behind(access, queue, capture))
             return false;
-    Entry &last = entries.back();
     last.position = std::max(position, last.position);
     last.waited_by = 0;
     last.is_producers = false;
@@ -176,18 +182,25 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     ordering->mark_waited(uses, queue);
 }
 
+[[gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
+    lock_ = {};  // one at a time
+    lock_ = std::unique_lock<std::mutex>(ordering.mutex);
+}
+
 void Memory::After::note(Access access, const Memory &memory) {
     Record &record = *memory.record();
     Ordering *const ordering = made_ordering(record);
-    if (lock_.mutex() != &ordering->mutex) {
-        lock_ = {};  // one at a time
-        lock_ = std::unique_lock<std::mutex>(ordering->mutex);
-    }
+    if (lock_.mutex() != &ordering->mutex)
+        lock(*ordering);
     if (!record.home && ordering->repeat(access, queue_, position_, capture_)) [[likely]]
         return;
-    ordering->begin(record);
-    ordering->note(access, queue_, position_, capture_, left_);
-    publish(record, *ordering);
+    note_anew(access, record, *ordering);
+}
+
+[[gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
+    ordering.begin(record);
+    ordering.note(access, queue_, position_, capture_, left_);
+    publish(record, ordering);
 }
 
 void Memory::after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const {

@@ -115,6 +115,7 @@ struct World {
 
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
+    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: nobody knows
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
     std::function<void()> queue_begins;             // what another thread does just before the next queue is made
     std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
@@ -674,7 +675,7 @@ inline void enter_programs(ep_backend &table) {
         });
     };
     table.kernel_info = [](ep_kernel, ep_device device, ep_kernel_info *info) {
-        return guarded([&](World &) { *info = {device->info.max_work_group, 8, 1024, 0, 16, 2}; });
+        return guarded([&](World &w) { *info = {device->info.max_work_group, 8, 1024, 0, 16, w.argument_count}; });
     };
     table.kernel_release = [](ep_kernel kernel) {
         quietly([&](World &w) {

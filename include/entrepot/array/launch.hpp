@@ -40,4 +40,8 @@ struct ArrayUse {
 Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                        std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
 
+// The same for what Kernel::relaunch takes, and arrays of the queue's context.
+Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                         std::span<const ArrayUse> uses);
+
 }  // namespace entrepot

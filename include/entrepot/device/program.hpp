@@ -75,10 +75,18 @@ public:
     // device's groups do not work together in that way.
     Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                            const ep_cooperation *cooperation = nullptr) const;
+    // The same for a range with work-items, and arguments of kinds and sizes, that have been launched in the queue's context
+    // before: nothing of that is looked at again.
+    Queue::Position relaunch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const {
+        return submit(queue, range, arguments, nullptr);
+    }
 
 private:
     friend class Program;
     struct Record;
+    Queue::Position submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                           const ep_cooperation *cooperation) const;
+
     std::shared_ptr<const Record> record_;
 };
 

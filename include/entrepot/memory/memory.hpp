@@ -133,6 +133,12 @@ public:
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
 
+    // Whether `before` has nothing to do for the queue: it comes after its own work.
+    bool is_free_for(const Queue &queue) const noexcept {
+        const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
+        return noted == 0 || noted == queue.identity()->number;
+    }
+
     static void wait_here(const std::function<void()> &blocking) { blocking(); }
 
     // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
@@ -201,6 +207,9 @@ public:
     void note(Access access, const Memory &memory);
 
 private:
+    void lock(Ordering &ordering);
+    void note_anew(Access access, Record &record, Ordering &ordering);
+
     const Queue &queue_;
     const Queue::Position position_;
     const std::uint64_t capture_;

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace entrepot::python {
 namespace {
@@ -130,7 +131,7 @@ std::vector<Argument> arguments_of(const Signature &signature) {
         Argument argument(each.dtype, Scalar());
         argument.kind = each.kind;
         argument.ndim = each.ndim;
-        argument.contiguous = each.contiguous || each.kind == Argument::Kind::local;
+        argument.declared_contiguous = each.contiguous || each.kind == Argument::Kind::local;
         argument.apart = each.kind != Argument::Kind::scalar;
         arguments.push_back(argument);
     }
@@ -146,6 +147,16 @@ std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
 
 // -------------------------------------------------------------------- arguments
 
+inline void CallArguments::add_array(const Array &array) {
+    const kernel::Argument &argument = all_.emplace_back(array);
+    if (first_on_device_ && array.device() == first_on_device_->array->device()) [[likely]]
+        return;
+    if (array.device().backend().is_host())
+        has_host_memory_ = true;
+    else if (!first_on_device_)
+        first_on_device_ = &argument;
+}
+
 CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                              std::span<const Signature> signatures)
     : function_(function), all_(given.size()) {
@@ -158,19 +169,10 @@ CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syn
     }
     const Signature *const signature = chosen(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)
-        add(given[i], signature ? &(*signature)[i] : nullptr);
-    kernel::find_overlaps(all_);
-}
-
-void CallArguments::add_array(const Array &array) {
-    const kernel::Argument &argument = all_.emplace_back(array);
-    if (array.device().backend().is_host())
-        has_host_memory_ = true;
-    else if (!first_on_device_)
-        first_on_device_ = &argument;
-    else
-        are_together_ &=
-            array.device() == first_on_device_->array->device() && array.context() == first_on_device_->array->context();
+        if (!signature && is_array(given[i])) [[likely]]
+            add_array(array_of(given[i]));
+        else
+            add(given[i], signature ? &(*signature)[i] : nullptr);
 }
 
 // The first signature whose arrays are those of the call; the first of all, which then says what does not fit, where none is.
@@ -283,25 +285,29 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
 // ------------------------------------------------------------------------ place
 
 Queue CallArguments::queue() const {
-    if (!are_together_) [[unlikely]]
-        refuse_places();
+    if (has_host_memory_)
+        require_one_place();
     return first_on_device_ ? first_on_device_->array->queue() : registry::current_queue();
 }
 
-void CallArguments::refuse_places() const {
+void CallArguments::require_one_place() const {
+    if (!first_on_device_)
+        return;
     const Array &first = *first_on_device_->array;
     const auto is_elsewhere = [&](const Argument &each) {
         return each.kind == Argument::Kind::array && !each.array->device().backend().is_host() &&
                (each.array->device() != first.device() || each.array->context() != first.context());
     };
+    const Argument *const elsewhere = std::ranges::find_if(all_, is_elsewhere);
+    if (elsewhere == all_.end()) [[likely]]
+        return;
     const auto shown = [&](const Argument &each) {
         const auto position = static_cast<std::size_t>(&each - all_.data());
         return sentence_of("argument ", position, " (", function_.parameters[position].name, ") is in ", each.array->context(),
                            " on ", each.array->device());
     };
     throw Error(
-        ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_), ", and ",
-        shown(*std::ranges::find_if(all_, is_elsewhere)),
+        ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_), ", and ", shown(*elsewhere),
         ": compute follows data, so all arrays have to be on one device; move one with .to(device), or name the queue with "
         "queue=");
 }
@@ -313,11 +319,14 @@ void CallArguments::bring_to(const Queue &queue) {
                 argument = narrowed(argument);
     if (!has_host_memory_) [[likely]]
         return;
+    bool knows_overlaps = false;
     for (std::size_t i = 0; i < all_.size(); ++i) {
         Argument &argument = all_[i];
         if (argument.kind != Argument::Kind::array || !argument.array->device().backend().is_host() ||
             argument.array->size() == 0 || reaches(queue, *argument.array)) [[likely]]
             continue;
+        if (!std::exchange(knows_overlaps, true))
+            kernel::find_overlaps(all_);
         const Array &host = *argument.array;
         if (!argument.apart && bring_with_another(argument))
             continue;
@@ -336,7 +345,6 @@ bool CallArguments::bring_with_another(Argument &argument) {
     for (const Copy &each : copies_) {
         if (each.host->data() == host.data() && each.host->layout() == host.layout() && each.host->dtype() == host.dtype()) {
             argument.array = each.there.get();
-            argument.contiguous = true;
             return true;
         }
     }

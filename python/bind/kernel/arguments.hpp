@@ -47,12 +47,19 @@ public:
     CallArguments &operator=(const CallArguments &) = delete;
 
     std::span<const kernel::Argument> all() const noexcept { return all_; }
+    // The same, each with what it says of the others: whether it is apart from them.
+    std::span<const kernel::Argument> with_overlaps() noexcept {
+        kernel::find_overlaps(all_);
+        return all_;
+    }
     // Whether the caller may look at memory of an argument without asking us whether it is done.
     bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
 
-    // Where it runs: on the device of the arrays, and if there is none, on the current one. Throws KernelError where they are on
-    // several.
+    // Where it runs: on the device of the first array that is on one, and if there is none, on the current one. Host memory is
+    // brought there, so that they have to be on one if there is any.
     Queue queue() const;
+    // Throws KernelError where the arrays are on several devices.
+    void require_one_place() const;
     // Copies what lies in the host's memory, and the queue's device does not read, to memory of its own. Blocks.
     void bring_to(const Queue &queue);
     // Copies back what the kernel has written of it.
@@ -65,7 +72,6 @@ private:
     void add_number(PyObject *object, Dtype dtype);
     Array imported(PyObject *object) const;
     bool bring_with_another(kernel::Argument &argument);
-    [[noreturn]] void refuse_places() const;
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
 
@@ -78,7 +84,7 @@ private:
     const kernel::syntax::Function &function_;
     SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
-    bool are_together_ = true, has_host_memory_ = false;  // those on devices, on one; any that a device may not reach
+    bool has_host_memory_ = false;  // which a device may not reach
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Copy> copies_;
     bool watched_ = false, has_floats_ = false;

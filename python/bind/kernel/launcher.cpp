@@ -60,14 +60,23 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     const kernel::syntax::Function &function = *version->code->function();
     const auto [queue_given, depends_on, wait] = options_from(function, given.data() + given.size(), kwnames);
     CallArguments arguments(given, function, kernel->signatures);
-    const Queue queue = unless_none(queue_given) ? queue_from(queue_given) : arguments.queue();
+    const bool follows_data = unless_none(queue_given) == nullptr;
+    const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
     arguments.bring_to(queue);
-    const kernel::Specialisation &made = specialisation_for(*version, arguments.all(), launcher.range, queue);
+    kernel::Plans &plans = version->code->plans();
+    const kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());  // whose arrays are on one device
+    if (!plan && follows_data)
+        arguments.require_one_place();
+    const kernel::Specialisation &made =
+        plan ? plan->made() : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // on the host, the kernel may run at once
-    kernel::launch(made, function, queue, launcher.range, arguments.all());
+    if (plan)
+        plan->launch(queue, arguments.all());
+    else
+        kernel::launch(made, function, queue, launcher.range, arguments.all(), &plans);
     arguments.bring_back(made.compiled, queue);
     if (!waits)
         return queue.promise();

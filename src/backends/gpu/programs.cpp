@@ -247,21 +247,15 @@ void choose_blocks(const Kernel &kernel, const ep_range &range, std::uint64_t *l
     }
 }
 
-Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
-    constexpr std::uint64_t most_blocks[] = {(std::uint64_t{1} << 31) - 1, 65535, 65535};
-    if (range.ndim < 1 || range.ndim > 3)
-        refuse(EP_INVALID, "a launch of kernel \"", kernel.name, "\" in ", range.ndim,
-               " dimensions was asked for: it has 1, 2 or 3");
-    std::uint64_t local[3];
-    std::copy_n(range.local, 3, local);
-    if (std::all_of(local, local + range.ndim, [](std::uint64_t items) { return items == 0; }))
-        choose_blocks(kernel, range, local);
+// The most blocks of a grid, in x, y and z.
+constexpr std::uint64_t most_blocks[] = {(std::uint64_t{1} << 31) - 1, 65535, 65535};
 
-    Geometry geometry;
+// Says which rule a range of 1 to 3 dimensions breaks.
+[[noreturn]] void refuse_range(const Kernel &kernel, const ep_range &range, const std::uint64_t (&local)[3]) {
     const ep_device_info &device = kernel.program->context->device.info;
     std::uint64_t group = 1;
     for (std::uint32_t i = 0; i < range.ndim; ++i) {
-        const std::uint32_t axis = range.ndim - 1 - i;  // x, y, z
+        const std::uint32_t axis = range.ndim - 1 - i;
         const std::uint64_t most = device.max_work_items[3 - range.ndim + i];
         if (local[i] == 0)
             refuse(EP_INVALID, "dimension ", i, " of the work-group is 0 and another is not: give all of them, or none");
@@ -273,14 +267,36 @@ Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
         if (range.global[i] / local[i] > most_blocks[axis])
             refuse(EP_INVALID, "dimension ", i, " has ", range.global[i] / local[i], " work-groups, and ", maker_api, " allows ",
                    most_blocks[axis], " there: larger groups, or more of them in the last dimension");
-        geometry.grid[axis] = static_cast<unsigned>(range.global[i] / local[i]);
-        geometry.block[axis] = static_cast<unsigned>(local[i]);
-        geometry.is_empty |= range.global[i] == 0;
         group *= local[i];
     }
-    if (group > kernel.info.max_work_group)
-        refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"", kernel.name, "\" allows ",
-               kernel.info.max_work_group);
+    refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"", kernel.name, "\" allows ",
+           kernel.info.max_work_group);
+}
+
+Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
+    if (range.ndim < 1 || range.ndim > 3) [[unlikely]]
+        refuse(EP_INVALID, "a launch of kernel \"", kernel.name, "\" in ", range.ndim,
+               " dimensions was asked for: it has 1, 2 or 3");
+    std::uint64_t local[3];
+    std::copy_n(range.local, 3, local);
+    if (std::all_of(local, local + range.ndim, [](std::uint64_t items) { return items == 0; }))
+        choose_blocks(kernel, range, local);
+
+    Geometry geometry;
+    const std::uint64_t *const most_items = kernel.program->context->device.info.max_work_items + 3 - range.ndim;
+    std::uint64_t group = 1;
+    bool is_possible = true;
+    for (std::uint32_t i = 0; i < range.ndim && is_possible; ++i) {
+        const std::uint32_t axis = range.ndim - 1 - i;  // x, y, z
+        const std::uint64_t global = range.global[i], own = local[i];
+        is_possible = own != 0 && own <= most_items[i] && global % own == 0 && global / own <= most_blocks[axis];
+        geometry.grid[axis] = static_cast<unsigned>(global / std::max<std::uint64_t>(own, 1));
+        geometry.block[axis] = static_cast<unsigned>(own);
+        geometry.is_empty |= global == 0;
+        group *= own;
+    }
+    if (!is_possible || group > kernel.info.max_work_group) [[unlikely]]
+        refuse_range(kernel, range, local);
     return geometry;
 }
 
@@ -288,6 +304,8 @@ Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
 class Parameters {
 public:
     Parameters(const Kernel &kernel, std::span<const ep_argument> given) {
+        if (take(kernel, given)) [[likely]]
+            return;
         for (const ep_argument &argument : given) {
             switch (argument.kind) {
             case EP_ARG_POINTER:
@@ -313,6 +331,24 @@ public:
     std::size_t dynamic_bytes() const noexcept { return dynamic_bytes_; }
 
 private:
+    // Of the usual launch all at once: few parameters of known sizes, and none of them shared memory. False, and nothing is
+    // taken, of any other.
+    bool take(const Kernel &kernel, std::span<const ep_argument> given) noexcept {
+        if (given.size() != kernel.parameters.size() || given.size() > std::size(few_))
+            return false;
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            const ep_argument &argument = given[i];
+            const bool is_pointer = argument.kind == EP_ARG_POINTER;
+            if (!is_pointer && argument.kind != EP_ARG_BYTES)
+                return false;
+            const void *const value = is_pointer ? &argument.value : argument.value;
+            if (value == nullptr || (is_pointer ? sizeof argument.value : argument.size) != kernel.parameters[i])
+                return false;
+            few_[i] = const_cast<void *>(value);
+        }
+        count_ = given.size();
+        return true;
+    }
     void add(const Kernel &kernel, const void *value, std::size_t bytes) {
         if (kernel.knows_parameters && count_ < kernel.parameters.size() && kernel.parameters[count_] != bytes)
             refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" has ", kernel.parameters[count_],

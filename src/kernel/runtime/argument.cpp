@@ -27,7 +27,7 @@ Argument Argument::local(Dtype dtype, Extents shape) {
                     max_local_ndim);
     Argument argument(dtype, {});
     argument.kind = Kind::local;
-    argument.contiguous = argument.apart = true;
+    argument.declared_contiguous = argument.apart = true;
     argument.ndim = static_cast<std::uint32_t>(shape.size());
     std::int64_t bytes = dtype.itemsize();
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -48,7 +48,7 @@ ArgumentType Argument::type() const {
     type.dtype = dtype;
     type.space = kind == Kind::local ? Space::local : Space::global;
     type.ndim = ndim;
-    type.contiguous = contiguous;
+    type.contiguous = is_contiguous();
     type.read_only = read_only;
     return {std::move(type), apart};
 }

@@ -1,12 +1,11 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
+#include <kernel/runtime/parameters.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -39,11 +38,6 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
         range.local[axis] = largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
         most /= range.local[axis];
     }
-}
-
-// Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
-std::uint64_t group_of(const ep_range &range) noexcept {
-    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
 }
 
 // The work-items of a group where the kernel does not care: a few warps of neighbours.
@@ -128,37 +122,6 @@ public:
     std::span<const ArrayUse> uses() const noexcept { return uses_; }
 
 private:
-    static ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
-                                std::uint64_t group, void *report) {
-        using What = CompiledParameter::What;
-        if (parameter.what == What::global_size)
-            return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
-        if (parameter.what == What::scratch)
-            return {EP_ARG_LOCAL, parameter.dimension * group, nullptr};
-        if (parameter.what == What::arrays)
-            return {EP_ARG_LOCAL, parameter.dimension, nullptr};
-        if (parameter.what == What::report)
-            return {EP_ARG_POINTER, sizeof(void *), report};
-        const Argument &argument = arguments[parameter.argument];
-        const bool is_array = argument.kind == Argument::Kind::array;
-        switch (parameter.what) {
-        case What::pointer:
-            if (is_array)
-                return {EP_ARG_POINTER, sizeof(void *), argument.array->data()};
-            [[fallthrough]];
-        case What::local:
-            return {EP_ARG_LOCAL, argument.local_bytes(), nullptr};
-        case What::extent: {
-            const std::int64_t *extents = is_array ? argument.array->shape().data() : argument.extents;
-            return {EP_ARG_BYTES, sizeof(std::int64_t), extents + parameter.dimension};
-        }
-        case What::stride:
-            return {EP_ARG_BYTES, sizeof(std::int64_t), argument.array->strides().data() + parameter.dimension};
-        default:
-            return {EP_ARG_BYTES, argument.scalar.size, argument.scalar.bytes.data()};
-        }
-    }
-
     SmallVector<ep_argument, 24> given_;
     SmallVector<ArrayUse, 8> uses_;
 };
@@ -183,12 +146,15 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 }
 
 Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
-                       std::span<const Argument> arguments) {
+                       std::span<const Argument> arguments, Plans *plans) {
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
-        return launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+        const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+        if (plans)
+            plans->keep(made, queue, range, chosen, arguments);
+        return position;
     }
     const Report report(queue);
     const Parameters parameters(made, arguments, range, group, report.data());

@@ -130,6 +130,61 @@ def test_vectorized_functions_read_before_they_write():
     assert values.tolist() == [2] + [4] * 9_999
 
 
+@dppy.kernel
+def add_to(out, other, number):
+    i = dppy.get_global_id(0)
+    out[i] = other[i] + number
+
+
+def test_launches_that_are_alike_have_their_own_arrays_and_numbers():
+    arrays = [np.full(8, value, "f4") for value in range(5)]
+    out = np.zeros(8, "f4")
+    for number, array in enumerate(arrays):
+        add_to[8](out, array, number)
+        assert out.tolist() == [2 * number] * 8
+    for number, array in enumerate(arrays):
+        out = np.zeros(8, "f4")
+        add_to[8](out, array, float(number))
+        assert out.tolist() == [2 * number] * 8
+
+
+def test_a_launch_that_overlaps_after_others_that_do_not():
+    fresh = dppy.kernel(add_to.function)
+    for _ in range(3):
+        fresh[8](np.zeros(8), np.ones(8), 1.0)
+    assert fresh.specialisations == 1
+    whole = np.ones(16)
+    fresh[8](whole[:8], whole[4:12], 1.0)  # compiled for arrays that share elements
+    assert fresh.specialisations == 2
+    read_only = np.ones(8)
+    read_only.flags.writeable = False
+    with pytest.raises(ep.KernelError, match="read-only"):
+        fresh[8](read_only, np.ones(8), 1.0)
+    with pytest.raises(TypeError, match="takes 3 arguments"):
+        fresh[8](np.zeros(8), np.ones(8))
+    fresh[8](whole[:8], np.ones(8), 1.0)
+    assert whole[:8].tolist() == [2] * 8
+
+
+def test_threads_launch_what_is_alike():
+    fresh = dppy.kernel(add_to.function)
+    wrong = []
+
+    def launch(number):
+        other, out = np.full(64, number, "f8"), np.zeros(64)
+        for turn in range(300):
+            fresh[64](out, other, float(turn))
+            if out[0] != number + turn or out[63] != number + turn:
+                wrong.append((number, turn, out[0], out[63]))
+
+    threads = [threading.Thread(target=launch, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
 table = np.zeros(1)
 
 

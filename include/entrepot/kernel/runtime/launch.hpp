@@ -14,8 +14,9 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 
 // Hands the kernel to the queue and returns the position there. Arrays that the kernel does not write count as read. A kernel
 // with debug checks is waited for, and what it reports is thrown: IndexError with the line, the index and the work-item. Throws
-// KernelError as Kernel::launch does, and where an array cannot be reached by the queue's device.
+// KernelError as Kernel::launch does, and where an array cannot be reached by the queue's device. `plans` may keep what the next
+// launches of the kind need not find out again.
 Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
-                       std::span<const Argument> arguments);
+                       std::span<const Argument> arguments, Plans *plans = nullptr);
 
 }  // namespace entrepot::kernel

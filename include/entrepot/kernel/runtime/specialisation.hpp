@@ -2,6 +2,7 @@
 #pragma once
 #include <entrepot/device/program.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
+#include <entrepot/kernel/runtime/plan.hpp>
 
 #include <array>
 #include <atomic>
@@ -83,6 +84,7 @@ public:
 
     const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
     const Options &options() const noexcept { return options_; }
+    Plans &plans() noexcept { return plans_; }  // of launches of these
 
     // The code for a launch of that range; nullptr where there is none yet.
     const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
@@ -107,6 +109,7 @@ private:
     Options options_;
     std::atomic<Node *> first_{nullptr};
     std::recursive_mutex making_;  // so that threads that need the same code compile it once
+    Plans plans_;
 };
 
 }  // namespace entrepot::kernel

@@ -1,0 +1,64 @@
+// ThreadBlocks: blocks of one size that came back, for the next ones of the thread on which they came back.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace entrepot {
+
+// A `constinit thread_local` one. It is destroyed with its thread but has no destructor, so that what comes back even later finds
+// it closed.
+template <std::size_t size> class ThreadBlocks {
+public:
+    void *take() {
+        if (count_ == 0) [[unlikely]]
+            return ::operator new(size);
+        return blocks_[--count_];
+    }
+
+    void give(void *block) noexcept {
+        if (count_ == capacity || closed_) [[unlikely]]
+            return ::operator delete(block);
+        if (!will_close_) [[unlikely]]
+            close_with_thread();
+        blocks_[count_++] = block;
+    }
+
+private:
+    void close_with_thread() noexcept {
+        struct Closer {
+            ThreadBlocks *blocks;
+            ~Closer() { blocks->close(); }
+        };
+        thread_local Closer closer{this};
+        will_close_ = true;
+    }
+
+    void close() noexcept {
+        closed_ = true;
+        while (count_ != 0)
+            ::operator delete(blocks_[--count_]);
+    }
+
+    static constexpr std::size_t capacity = 64;
+    std::size_t count_ = 0;
+    bool will_close_ = false, closed_ = false;
+    void *blocks_[capacity]{};
+};
+
+// For std::allocate_shared, of objects that come and go one by one.
+template <class T> struct ThreadBlockAllocator {
+    using value_type = T;
+
+    ThreadBlockAllocator() noexcept = default;
+    template <class Other> ThreadBlockAllocator(const ThreadBlockAllocator<Other> &) noexcept {}
+
+    T *allocate(std::size_t) { return static_cast<T *>(blocks.take()); }
+    void deallocate(T *block, std::size_t) noexcept { blocks.give(block); }
+    bool operator==(const ThreadBlockAllocator &) const noexcept = default;
+
+private:
+    static constinit inline thread_local ThreadBlocks<sizeof(T)> blocks;
+};
+
+}  // namespace entrepot

@@ -1,0 +1,49 @@
+// The parameters of a compiled function, in the backend's form.
+#pragma once
+#include <entrepot/kernel/runtime/specialisation.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <span>
+
+namespace entrepot::kernel {
+
+// Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
+inline std::uint64_t group_of(const ep_range &range) noexcept {
+    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
+}
+
+// Of a launch of the range `asked` in groups of `group`. What it points to is the argument's, its array's or the range's.
+inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
+                            std::uint64_t group, void *report) {
+    using What = CompiledParameter::What;
+    if (parameter.what == What::global_size)
+        return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
+    if (parameter.what == What::scratch)
+        return {EP_ARG_LOCAL, parameter.dimension * group, nullptr};
+    if (parameter.what == What::arrays)
+        return {EP_ARG_LOCAL, parameter.dimension, nullptr};
+    if (parameter.what == What::report)
+        return {EP_ARG_POINTER, sizeof(void *), report};
+    const Argument &argument = arguments[parameter.argument];
+    const bool is_array = argument.kind == Argument::Kind::array;
+    switch (parameter.what) {
+    case What::pointer:
+        if (is_array)
+            return {EP_ARG_POINTER, sizeof(void *), argument.array->data()};
+        [[fallthrough]];
+    case What::local:
+        return {EP_ARG_LOCAL, argument.local_bytes(), nullptr};
+    case What::extent: {
+        const std::int64_t *extents = is_array ? argument.array->shape().data() : argument.extents;
+        return {EP_ARG_BYTES, sizeof(std::int64_t), extents + parameter.dimension};
+    }
+    case What::stride:
+        return {EP_ARG_BYTES, sizeof(std::int64_t), argument.array->strides().data() + parameter.dimension};
+    default:
+        return {EP_ARG_BYTES, argument.scalar.size, argument.scalar.bytes.data()};
+    }
+}
+
+}  // namespace entrepot::kernel

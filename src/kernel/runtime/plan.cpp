@@ -1,0 +1,158 @@
+#include <entrepot/core/small_vector.hpp>
+#include <entrepot/kernel/runtime/plan.hpp>
+#include <kernel/runtime/parameters.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace entrepot::kernel {
+namespace {
+
+using What = CompiledParameter::What;
+using Kind = Argument::Kind;
+
+// Whether launches like it can be told by their arguments alone: arrays of the queue's context, no two of which have an element
+// in common, and work-items to do. A debug build's launches each have a report of their own.
+bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
+                    std::span<const Argument> arguments) noexcept {
+    const auto is_plain = [&](const Argument &each) {
+        return each.kind != Kind::array || (each.apart && each.array->context() == queue.context());
+    };
+    return !made.reports && std::ranges::all_of(arguments, is_plain) &&
+           std::find(range.global, range.global + range.ndim, 0u) == range.global + range.ndim;
+}
+
+bool is_same(const ep_range &one, const ep_range &other) noexcept {
+    return one.ndim == other.ndim && std::ranges::equal(one.global, other.global) && std::ranges::equal(one.local, other.local);
+}
+
+Layout layout_of(const Argument &argument) {
+    switch (argument.kind) {
+    case Kind::array:
+        return argument.array->layout();
+    case Kind::local:
+        return Layout(Extents(argument.extents, argument.ndim));
+    default:
+        return Layout();
+    }
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------- plan
+
+Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
+           std::span<const Argument> arguments)
+    : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked), chosen_(chosen) {
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) {
+        const Argument &each = arguments[i];
+        const bool is_array = each.kind == Kind::array;
+        const ByteRange bytes = is_array ? each.array->layout().byte_range(each.dtype.itemsize()) : ByteRange{};
+        alike_.push_back({each.kind, each.read_only, each.dtype, layout_of(each), bytes});
+        if (is_array)
+            uses_.push_back({nullptr, made.accesses[i], i});
+    }
+    for (const CompiledParameter &parameter : made.compiled.parameters) {
+        ep_argument value = value_of(parameter, arguments, asked_, group_of(chosen), nullptr);
+        if (parameter.what == What::extent)
+            value.value = alike_[parameter.argument].layout.shape().data() + parameter.dimension;
+        else if (parameter.what == What::stride)
+            value.value = alike_[parameter.argument].layout.strides().data() + parameter.dimension;
+        else if (value.kind == EP_ARG_POINTER || parameter.what == What::value)
+            given_.push_back({static_cast<std::uint32_t>(parameters_.size()), parameter.argument});
+        parameters_.push_back(value);
+    }
+}
+
+bool Plan::is_alike(const Alike &expected, const Argument &argument, const Context &context) noexcept {
+    if (argument.kind != expected.kind || argument.dtype != expected.dtype)
+        return false;
+    if (argument.kind == Kind::array) [[likely]]
+        return argument.read_only == expected.read_only && argument.array->layout() == expected.layout &&
+               argument.array->context() == context;
+    return argument.kind == Kind::scalar || std::ranges::equal(Extents(argument.extents, argument.ndim), expected.layout.shape());
+}
+
+bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
+    struct Bytes {
+        const std::byte *begin, *end;
+    };
+    SmallVector<Bytes, 16> seen(uses_.size());
+    for (const ArrayUse &use : uses_) {
+        const auto *const first = static_cast<const std::byte *>(arguments[use.position].array->data());
+        const ByteRange &reach = alike_[use.position].bytes;
+        const Bytes own{first + reach.begin, first + reach.end};
+        for (const Bytes &other : seen)
+            if (own.begin < other.end && other.begin < own.end)
+                return false;
+        seen.emplace_back(own);
+    }
+    return true;
+}
+
+// Whether the arrays begin where those of the last launch began.
+bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept {
+    for (const Given &each : given_)
+        if (arguments[each.argument].kind == Kind::array &&
+            arguments[each.argument].array->data() != parameters_[each.parameter].value)
+            return false;
+    return true;
+}
+
+bool Plan::serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept {
+    if (arguments.size() != alike_.size() || queue.context() != context_ || queue.device() != device_ || !is_same(asked, asked_))
+        return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (!is_alike(alike_[i], arguments[i], context_))
+            return false;
+    return are_those_of_last(arguments) || are_apart(arguments);
+}
+
+Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
+    for (const Given &each : given_) {
+        const Argument &argument = arguments[each.argument];
+        parameters_[each.parameter].value = argument.kind == Kind::array ? argument.array->data() : argument.scalar.bytes.data();
+    }
+    for (ArrayUse &each : uses_)
+        each.array = arguments[each.position].array;
+    return relaunch(made_.kernel, queue, chosen_, parameters_, uses_);
+}
+
+// ------------------------------------------------------------------------ plans
+
+// The one place of all that launches like this one would be found in; nullptr while another thread has it.
+Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> arguments) noexcept {
+    std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];
+    for (const Argument &each : arguments)
+        mixed = 5 * mixed + each.dtype.bits + (each.kind == Kind::array ? static_cast<std::uint64_t>(each.array->size()) : 0);
+    constexpr std::uint64_t golden =
+        0x9E37'79B9'7F4A'7C15;  // 2**64 over the golden ratio: its products differ in their high bits
+    Slot &slot = slots_[(mixed * golden) >> 61];
+    return slot.is_taken.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
+}
+
+Plans::Use Plans::find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept {
+    Use use(take(asked, arguments));
+    if (!use.slot_ || !use.slot_->plan || !use.slot_->plan->serves(queue, asked, arguments))
+        return Use(nullptr);
+    use.slot_->launches_without = 0;
+    return use;
+}
+
+void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
+                 std::span<const Argument> arguments) noexcept {
+    constexpr std::uint8_t most_without = 2;  // as many in a row and a plan goes, for another one that may be used
+    if (!can_be_planned(made, queue, chosen, arguments))
+        return;
+    const Use use(take(asked, arguments));
+    if (!use.slot_ || (use.slot_->plan && ++use.slot_->launches_without < most_without))
+        return;
+    try {
+        use.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);
+        use.slot_->launches_without = 0;
+    } catch (...) {
+        // The launch has been made, and the next one finds out for itself what it needs.
+    }
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,173 @@
+// Plans: which launches are like one that was made, and that each of them says its arrays and numbers anew.
+#include <entrepot/kernel/runtime/launch.hpp>
+#include <entrepot/kernel/runtime/plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "fake_backend.hpp"
+
+namespace entrepot::kernel {
+namespace {
+
+using What = CompiledParameter::What;
+
+constexpr Dtype signed32{TypeCode::integer, 32};
+
+// A kernel of two arrays, a number and local memory, which is told an extent and a stride, on a device of the fake backend.
+struct Launches {
+    Device device = fake::device();
+    Queue queue = Queue::create(device);
+    Array first = on_device(8), second = on_device(8);
+    double number = 1;
+    std::int64_t local_extent = 4;
+    ep_range range{1, {8, 1, 1}, {0, 0, 0}};
+    Specialisation made;
+    Plans plans;
+    std::vector<const void *> pointers;  // of the last launch that ran
+    std::vector<double> numbers;
+    std::vector<std::int64_t> extents;
+    std::size_t local_bytes = 0;
+
+    Launches() {
+        fake::world().argument_count = -1;
+        made.kernel = Program("scale", device).kernel("scale");
+        made.compiled.parameters = {{What::pointer, 0, 0, {}}, {What::pointer, 1, 0, {}}, {What::value, 2, 0, dtypes::float64},
+                                    {What::local, 3, 0, {}},   {What::extent, 0, 0, {}},  {What::stride, 1, 0, {}}};
+        made.accesses.assign(4, Access::write);
+        fake::world().kernel = [this](const ep_range &, const ep_argument *given, std::size_t) {
+            pointers = {given[0].value, given[1].value};
+            numbers.resize(1);
+            std::memcpy(numbers.data(), given[2].value, sizeof(double));
+            local_bytes = given[3].size;
+            extents.resize(2);
+            std::memcpy(&extents[0], given[4].value, sizeof(std::int64_t));
+            std::memcpy(&extents[1], given[5].value, sizeof(std::int64_t));
+        };
+    }
+    ~Launches() {
+        fake::world().kernel = nullptr;
+        fake::world().argument_count = 2;
+    }
+    Launches(const Launches &) = delete;
+    Launches &operator=(const Launches &) = delete;
+
+    Array on_device(std::int64_t extent, Dtype dtype = dtypes::float32) const {
+        return Array::empty(std::array{extent}, dtype, UsmKind::device, queue);
+    }
+
+    std::vector<Argument> arguments() const {
+        Scalar scalar;
+        std::memcpy(scalar.bytes.data(), &number, sizeof number);
+        scalar.size = sizeof number;
+        std::vector<Argument> all{Argument(first), Argument(second), Argument(dtypes::float64, scalar),
+                                  Argument::local(dtypes::float32, std::array{local_extent})};
+        find_overlaps(all);
+        return all;
+    }
+
+    bool is_planned() { return static_cast<bool>(plans.find(queue, range, arguments())); }
+
+    // As a launch from Python goes. Whether there was a plan for it.
+    bool launch() {
+        const std::vector<Argument> all = arguments();
+        const Plans::Use plan = plans.find(queue, range, all);
+        if (plan)
+            plan->launch(queue, all);
+        else
+            kernel::launch(made, syntax::Function(), queue, range, all, &plans);
+        queue.wait();
+        return static_cast<bool>(plan);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a launch that is like another one needs nothing found out, and has its own arrays and numbers") {
+    Launches launches;
+    CHECK_FALSE(launches.launch());
+    for (int turn = 0; turn < 2; ++turn) {
+        launches.number += 1.5;
+        launches.first = launches.on_device(8);
+        CHECK(launches.launch());
+        CHECK(launches.pointers == std::vector<const void *>{launches.first.data(), launches.second.data()});
+        CHECK(launches.numbers.front() == launches.number);
+        CHECK(launches.extents == std::vector<std::int64_t>{8, 1});
+        CHECK(launches.local_bytes == 16);
+    }
+    std::swap(launches.first, launches.second);
+    CHECK(launches.launch());
+    CHECK(launches.pointers == std::vector<const void *>{launches.first.data(), launches.second.data()});
+}
+
+TEST_CASE("a launch is not like another one that differs in what is found out") {
+    Launches launches;
+    launches.launch();
+    REQUIRE(launches.is_planned());
+    SUBCASE("type") { launches.second = launches.on_device(8, signed32); }
+    SUBCASE("extent") { launches.second = launches.on_device(9); }
+    SUBCASE("dimensions") { launches.second = launches.second.reshaped(std::array<std::int64_t, 2>{2, 4}); }
+    SUBCASE("stride") {
+        const Array twice = launches.on_device(16);
+        launches.second = twice.select(std::array{IndexEntry{IndexEntry::Kind::slice, 0, 16, 2}});
+        REQUIRE(launches.second.size() == 8);
+    }
+    SUBCASE("read-only") { launches.second = launches.second.as_read_only(); }
+    SUBCASE("range") { launches.range.global[0] = 4; }
+    SUBCASE("local range") { launches.range.local[0] = 4; }
+    SUBCASE("local memory") { launches.local_extent = 5; }
+    SUBCASE("elements in common") {
+        const Array whole = launches.on_device(12);
+        const auto part = [&](std::int64_t start) {
+            return whole.select(std::array{IndexEntry{IndexEntry::Kind::slice, start, start + 8, 1}});
+        };
+        launches.first = part(0);
+        launches.second = part(4);
+    }
+    SUBCASE("context") { launches.queue = Queue::create(Context::create(std::array{launches.device}), launches.device, {}); }
+    CHECK_FALSE(launches.is_planned());
+}
+
+TEST_CASE("nothing is kept of launches that cannot be told by their arguments") {
+    Launches launches;
+    SUBCASE("arrays that overlap") { launches.second = launches.first; }
+    SUBCASE("no work-items") { launches.range.global[0] = 0; }
+    SUBCASE("memory of elsewhere") {
+        const Context other = Context::create(std::array{launches.device});
+        const Array elsewhere = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host,
+                                             Queue::create(other, launches.device, {}));
+        launches.second = elsewhere.host();
+    }
+    try {
+        launches.launch();
+    } catch (const Error &) {
+        // The device need not reach it.
+    }
+    CHECK_FALSE(launches.is_planned());
+}
+
+TEST_CASE("a plan serves one at a time, and one that is not used makes room for another") {
+    Launches launches;
+    launches.launch();
+    {
+        const Plans::Use used = launches.plans.find(launches.queue, launches.range, launches.arguments());
+        REQUIRE(used);
+        CHECK_FALSE(launches.is_planned());
+        CHECK_FALSE(launches.launch());  // does without
+        CHECK(launches.pointers.size() == 2);
+    }
+    REQUIRE(launches.is_planned());
+
+    // Of a type with as many bits, it has the same place.
+    launches.first = launches.on_device(8, signed32);
+    CHECK_FALSE(launches.launch());
+    CHECK_FALSE(launches.launch());
+    CHECK(launches.launch());
+    launches.first = launches.on_device(8);
+    CHECK_FALSE(launches.is_planned());
+}
+
+}  // namespace entrepot::kernel
