@@ -17,7 +17,6 @@
 #include "array/create.hpp"
 
 #include <entrepot/array/launch.hpp>
-#include <entrepot/core/small_vector.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -77,7 +76,7 @@ class Arguments {
 public:
     explicit Arguments(std::span<PyObject *const> objects) : given_(objects.size()) {
         for (PyObject *const object : objects)
-            add(object, given_.size());
+            add(object);
     }
     ~Arguments() {
         for (Py_buffer &view : structs_)
@@ -86,31 +85,32 @@ public:
     Arguments(const Arguments &) = delete;
     Arguments &operator=(const Arguments &) = delete;
 
-    std::span<const LaunchArgument> given() const { return given_; }
+    std::span<const ep_argument> given() const noexcept { return given_.given(); }
+    std::span<const ArrayUse> uses() const noexcept { return given_.uses(); }
 
     // Whether one is memory that the host sees and that was given as itself: whoever gave it looks at it without asking us.
     bool is_watched() const noexcept { return is_watched_; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {
-        for (const LaunchArgument &argument : given_)
-            if (const auto *array = std::get_if<const Array *>(&argument); array && !(*array)->device().backend().is_host())
-                return (*array)->queue();
+        for (const ArrayUse &use : uses())
+            if (!use.array->device().backend().is_host())
+                return use.array->queue();
         return {};
     }
 
 private:
-    void add(PyObject *argument, std::size_t position) {
+    void add(PyObject *argument) {
         if (is_array(argument))
-            given_.emplace_back(&array_of(argument));
+            given_.add(array_of(argument));
         else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
-            given_.emplace_back(number->scalar);
+            given_.add(number->scalar);
         else if (const auto *const local = ours<LocalMemory>(argument))
-            given_.emplace_back(*local);
+            given_.add(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
-            add_imported(argument, position);
+            add_imported(argument);
     }
 
     // ctypes instances are sent by value, as C passes them.
@@ -127,19 +127,19 @@ private:
         if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
             throw PythonError{};
         structs_.push_back(view);
-        given_.emplace_back(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+        given_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
     }
 
-    void add_imported(PyObject *argument, std::size_t position) {
+    void add_imported(PyObject *argument) {
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
-            throw Error(ErrorKind::type, "launch: argument ", position, " is a Python ", Py_TYPE(argument)->tp_name,
+            throw Error(ErrorKind::type, "launch: argument ", given().size(), " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
         is_watched_ |= imported_.back()->is_host_accessible();
-        given_.emplace_back(imported_.back().get());
+        given_.add(*imported_.back());
     }
 
-    SmallVector<LaunchArgument, 16> given_;
+    LaunchArguments given_;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
     bool is_watched_ = false;
@@ -179,7 +179,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     const std::optional<ep_cooperation> cooperation =
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run at once
-    launch(kernel, where, launcher.range, arguments.given(), cooperation ? &*cooperation : nullptr);
+    launch(kernel, where, launcher.range, arguments.given(), arguments.uses(), cooperation ? &*cooperation : nullptr);
     Event event = where.promise();
     if (arguments.is_watched() && where.capture() == 0) [[unlikely]]
         event.wait();

@@ -1,6 +1,5 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
-#include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/release.hpp>
 
 #include <cstddef>
@@ -15,15 +14,6 @@ void check_reachable(const Kernel &kernel, const Queue &queue, const Array &arra
                     array.context(), ", and the queue is of ", queue.context(),
                     "; compute follows data: launch on the array's own queue, or move it with .to(device)");
 }
-
-Access access_of(const Array &array) { return array.read_only() ? Access::read : Access::write; }
-
-struct ToBackend {
-    ep_argument operator()(const Array *array) const { return {EP_ARG_POINTER, sizeof(void *), array->data()}; }
-    ep_argument operator()(const Scalar &scalar) const { return {EP_ARG_BYTES, scalar.size, scalar.bytes.data()}; }
-    ep_argument operator()(const LocalMemory &local) const { return {EP_ARG_LOCAL, local.bytes, nullptr}; }
-    ep_argument operator()(std::span<const std::byte> bytes) const { return {EP_ARG_BYTES, bytes.size(), bytes.data()}; }
-};
 
 void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
 
@@ -64,18 +54,6 @@ Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range 
 Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                          std::span<const ArrayUse> uses) {
     return in_order(kernel, queue, uses, [&] { return kernel.relaunch(queue, range, arguments); });
-}
-
-void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
-            const ep_cooperation *cooperation) {
-    SmallVector<ep_argument, 16> given(arguments.size());
-    SmallVector<ArrayUse, 16> uses(arguments.size());
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        given.emplace_back(std::visit(ToBackend{}, arguments[i]));
-        if (const auto *array = std::get_if<const Array *>(&arguments[i]))
-            uses.emplace_back(*array, access_of(**array), i);
-    }
-    launch(kernel, queue, range, given, uses, cooperation);
 }
 
 }  // namespace entrepot

@@ -1,11 +1,12 @@
 // Launch: a kernel run on arrays, in the right order with everything else that uses their memory.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/device/program.hpp>
 
 #include <array>
+#include <cstddef>
 #include <span>
-#include <variant>
 
 namespace entrepot {
 
@@ -20,14 +21,6 @@ struct LocalMemory {
     std::size_t bytes = 0;
 };
 
-using LaunchArgument = std::variant<const Array *, Scalar, LocalMemory, std::span<const std::byte>>;
-
-// Arrays that are not read-only count as written. Every array must be reachable by the queue's device: memory of the queue's
-// context, host-accessible memory where the device reads it, or memory of a peer that it reaches. Throws KernelError where one is
-// not ("compute follows data").
-void launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const LaunchArgument> arguments,
-            const ep_cooperation *cooperation = nullptr);
-
 // An array of a launch, what the kernel does with it, and at which place of the call it was given.
 struct ArrayUse {
     const Array *array = nullptr;
@@ -35,8 +28,36 @@ struct ArrayUse {
     std::size_t position = 0;
 };
 
-// The same for who knows what the kernel does with its arrays: the arguments in the backend's form, and the arrays that their
-// pointers are of. The launch's position in the queue.
+// The arguments in the backend's form, as many as are announced, put together one by one.
+class LaunchArguments {
+public:
+    explicit LaunchArguments(std::size_t count) : given_(count), uses_(count), scalars_(count) {}
+
+    // The caller keeps it. Where nobody says what a kernel does with its arrays, those that are not read-only count as written.
+    void add(const Array &array) {
+        uses_.emplace_back(&array, array.read_only() ? Access::read : Access::write, given_.size());
+        given_.emplace_back(EP_ARG_POINTER, sizeof(void *), array.data());
+    }
+    void add(const Scalar &scalar) {
+        const Scalar &kept = scalars_.emplace_back(scalar);
+        given_.emplace_back(EP_ARG_BYTES, kept.size, kept.bytes.data());
+    }
+    void add(const LocalMemory &local) { given_.emplace_back(EP_ARG_LOCAL, local.bytes, nullptr); }
+    // By value; the caller keeps them.
+    void add(std::span<const std::byte> bytes) { given_.emplace_back(EP_ARG_BYTES, bytes.size(), bytes.data()); }
+
+    std::span<const ep_argument> given() const noexcept { return given_; }
+    std::span<const ArrayUse> uses() const noexcept { return uses_; }
+
+private:
+    SmallVector<ep_argument, 16> given_;
+    SmallVector<ArrayUse, 16> uses_;
+    SmallVector<Scalar, 16> scalars_;
+};
+
+// Every array must be reachable by the queue's device: memory of the queue's context, host-accessible memory where the device
+// reads it, or memory of a peer that it reaches. Throws KernelError where one is not ("compute follows data"). Returns the
+// launch's position in the queue.
 Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                        std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
 

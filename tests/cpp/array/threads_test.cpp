@@ -129,9 +129,10 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
             const UseResource scope(&resource);
             const Queue queues[] = {Queue::create(registry::host()), Queue::create(registry::host())};
             const Array mine = make(number, queues[0]);
-            const LaunchArgument arguments[] = {&mine};
+            LaunchArguments arguments(1);
+            arguments.add(mine);
             for (int round = 0; round < rounds; ++round)
-                launch(kernel, queues[round % 2], {1, {items}, {}}, arguments);
+                launch(kernel, queues[round % 2], {1, {items}, {}}, arguments.given(), arguments.uses());
             wrong += !holds(mine, number + rounds);
         });
         CHECK(wrong == 0);
