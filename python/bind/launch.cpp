@@ -74,7 +74,7 @@ ep_range range_of_index(nb::handle index) {
 // The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no memory.
 class Arguments {
 public:
-    explicit Arguments(std::span<PyObject *const> objects) : given_(objects.size()) {
+    explicit Arguments(std::span<PyObject *const> objects) : all_(objects.size()) {
         for (PyObject *const object : objects)
             add(object);
     }
@@ -85,15 +85,14 @@ public:
     Arguments(const Arguments &) = delete;
     Arguments &operator=(const Arguments &) = delete;
 
-    std::span<const ep_argument> given() const noexcept { return given_.given(); }
-    std::span<const ArrayUse> uses() const noexcept { return given_.uses(); }
+    const LaunchArguments &all() const noexcept { return all_; }
 
     // Whether one is memory that the host sees and that was given as itself: whoever gave it looks at it without asking us.
     bool is_watched() const noexcept { return is_watched_; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {
-        for (const ArrayUse &use : uses())
+        for (const ArrayUse &use : all_.uses())
             if (!use.array->device().backend().is_host())
                 return use.array->queue();
         return {};
@@ -102,11 +101,11 @@ public:
 private:
     void add(PyObject *argument) {
         if (is_array(argument))
-            given_.add(array_of(argument));
+            all_.add(array_of(argument));
         else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
-            given_.add(number->scalar);
+            all_.add(number->scalar);
         else if (const auto *const local = ours<LocalMemory>(argument))
-            given_.add(*local);
+            all_.add(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);
         else
@@ -127,19 +126,19 @@ private:
         if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
             throw PythonError{};
         structs_.push_back(view);
-        given_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+        all_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
     }
 
     void add_imported(PyObject *argument) {
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
-            throw Error(ErrorKind::type, "launch: argument ", given().size(), " is a Python ", Py_TYPE(argument)->tp_name,
+            throw Error(ErrorKind::type, "launch: argument ", all_.given().size(), " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
         is_watched_ |= imported_.back()->is_host_accessible();
-        given_.add(*imported_.back());
+        all_.add(*imported_.back());
     }
 
-    LaunchArguments given_;
+    LaunchArguments all_;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Py_buffer> structs_;
     bool is_watched_ = false;
@@ -179,7 +178,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     const std::optional<ep_cooperation> cooperation =
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run at once
-    launch(kernel, where, launcher.range, arguments.given(), arguments.uses(), cooperation ? &*cooperation : nullptr);
+    launch(kernel, where, launcher.range, arguments.all(), cooperation ? &*cooperation : nullptr);
     Event event = where.promise();
     if (arguments.is_watched() && where.capture() == 0) [[unlikely]]
         event.wait();

@@ -1,18 +1,21 @@
-// ThreadBlocks: blocks of one size that came back, for the next ones of the thread on which they came back.
+// ThreadBlocks: blocks of one type that came back, for the next ones of the thread on which they came back.
 #pragma once
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <new>
 
 namespace entrepot {
 
-// A `constinit thread_local` one. It is destroyed with its thread but has no destructor, so that what comes back even later finds
-// it closed.
-template <std::size_t size> class ThreadBlocks {
+// For a T each; a `constinit thread_local` one, the only one of its type in a thread. It is destroyed with its thread but has no
+// destructor, so that what comes back even later finds it closed.
+template <class T> class ThreadBlocks {
+    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
 public:
     void *take() {
         if (count_ == 0) [[unlikely]]
-            return ::operator new(size);
+            return ::operator new(sizeof(T));
         return blocks_[--count_];
     }
 
@@ -53,12 +56,15 @@ template <class T> struct ThreadBlockAllocator {
     ThreadBlockAllocator() noexcept = default;
     template <class Other> ThreadBlockAllocator(const ThreadBlockAllocator<Other> &) noexcept {}
 
-    T *allocate(std::size_t) { return static_cast<T *>(blocks.take()); }
+    T *allocate([[maybe_unused]] std::size_t count) {
+        assert(count == 1);
+        return static_cast<T *>(blocks.take());
+    }
     void deallocate(T *block, std::size_t) noexcept { blocks.give(block); }
     bool operator==(const ThreadBlockAllocator &) const noexcept = default;
 
 private:
-    static constinit inline thread_local ThreadBlocks<sizeof(T)> blocks;
+    static constinit inline thread_local ThreadBlocks<T> blocks;
 };
 
 }  // namespace entrepot

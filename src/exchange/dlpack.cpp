@@ -98,7 +98,7 @@ struct Exported {
     explicit Exported(const Array &array) : memory(array.memory()), layout(array.layout()) {}
 };
 
-constinit thread_local ThreadBlocks<sizeof(Exported)> pool;
+constinit thread_local ThreadBlocks<Exported> pool;
 
 template <class Managed> void delete_exported(Managed *self) {
     auto *const exported = static_cast<Exported *>(self->manager_ctx);

@@ -140,12 +140,11 @@ std::vector<Use> Memory::Ordering::take_all() {
 }
 
 void Memory::before(Access access, const Queue &queue, Wait wait) const {
-    const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
-    if (noted == 0)
+    if (is_quiet())
         return;
     fork_guard::require_usable(queue.backend());
-    if (noted == queue.identity()->number)
-        return;  // it comes after its own work
+    if (is_free_for(queue))
+        return;
     Ordering *const ordering = made_ordering(*record_);
     std::vector<Ordering::Blocker> uses;
     {

@@ -38,6 +38,7 @@ public:
         uses_.emplace_back(&array, array.read_only() ? Access::read : Access::write, given_.size());
         given_.emplace_back(EP_ARG_POINTER, sizeof(void *), array.data());
     }
+    void add(const Array &&) = delete;
     void add(const Scalar &scalar) {
         const Scalar &kept = scalars_.emplace_back(scalar);
         given_.emplace_back(EP_ARG_BYTES, kept.size, kept.bytes.data());
@@ -60,6 +61,10 @@ private:
 // launch's position in the queue.
 Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                        std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
+inline Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, const LaunchArguments &arguments,
+                              const ep_cooperation *cooperation = nullptr) {
+    return launch(kernel, queue, range, arguments.given(), arguments.uses(), cooperation);
+}
 
 // The same for what Kernel::relaunch takes, and arrays of the queue's context.
 Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,

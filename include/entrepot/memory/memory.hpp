@@ -133,7 +133,7 @@ public:
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
 
-    // Whether `before` has nothing to do for the queue: it comes after its own work.
+    // Whether `before` has nothing to do for the queue: nothing is noted, or nothing but the queue's own work.
     bool is_free_for(const Queue &queue) const noexcept {
         const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
         return noted == 0 || noted == queue.identity()->number;

@@ -155,6 +155,8 @@ inline void CallArguments::add_array(const Array &array) {
         has_host_memory_ = true;
     else if (!first_on_device_)
         first_on_device_ = &argument;
+    else
+        has_other_devices_ = true;
 }
 
 CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
@@ -285,7 +287,7 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
 // ------------------------------------------------------------------------ place
 
 Queue CallArguments::queue() const {
-    if (has_host_memory_)
+    if (has_host_memory_ || has_other_devices_)
         require_one_place();
     return first_on_device_ ? first_on_device_->array->queue() : registry::current_queue();
 }

@@ -55,10 +55,10 @@ public:
     // Whether the caller may look at memory of an argument without asking us whether it is done.
     bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
 
-    // Where it runs: on the device of the first array that is on one, and if there is none, on the current one. Host memory is
-    // brought there, so that they have to be on one if there is any.
+    // Where it runs: on the device of the arrays, and if there is none, on the current one. Throws KernelError where they are on
+    // several, or, before host memory is copied there, in several contexts; other contexts are left to require_one_place.
     Queue queue() const;
-    // Throws KernelError where the arrays are on several devices.
+    // Throws KernelError where the arrays are on several devices, or in several contexts.
     void require_one_place() const;
     // Copies what lies in the host's memory, and the queue's device does not read, to memory of its own. Blocks.
     void bring_to(const Queue &queue);
@@ -85,6 +85,7 @@ private:
     SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
     bool has_host_memory_ = false;  // which a device may not reach
+    bool has_other_devices_ = false;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Copy> copies_;
     bool watched_ = false, has_floats_ = false;

@@ -63,20 +63,22 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
     arguments.bring_to(queue);
+    if (unless_none(depends_on))
+        wait_for_events(queue, depends_on);
     kernel::Plans &plans = version->code->plans();
-    const kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());  // whose arrays are on one device
+    kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());  // whose arrays are on one device
     if (!plan && follows_data)
         arguments.require_one_place();
     const kernel::Specialisation &made =
         plan ? plan->made() : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
-    if (unless_none(depends_on))
-        wait_for_events(queue, depends_on);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // on the host, the kernel may run at once
-    if (plan)
+    if (plan) {
         plan->launch(queue, arguments.all());
-    else
+        plan.release();
+    } else {
         kernel::launch(made, function, queue, launcher.range, arguments.all(), &plans);
+    }
     arguments.bring_back(made.compiled, queue);
     if (!waits)
         return queue.promise();

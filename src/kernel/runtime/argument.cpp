@@ -1,25 +1,11 @@
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
+#include <kernel/runtime/bytes.hpp>
 
 #include <algorithm>
 #include <cstddef>
 
 namespace entrepot::kernel {
-namespace {
-
-struct Bytes {
-    const std::byte *begin, *end;
-};
-
-// Where the elements lie. An array whose reach does not fit 64 bits was never made.
-Bytes bytes_of(const Array &array) {
-    const auto *first = static_cast<const std::byte *>(array.data());
-    const ByteRange range = array.layout().byte_range(array.itemsize());
-    return {first + range.begin, first + range.end};
-}
-
-bool meet(const Bytes &one, const Bytes &other) noexcept { return one.begin < other.end && other.begin < one.end; }
-
-}  // namespace
 
 Argument Argument::local(Dtype dtype, Extents shape) {
     if (shape.size() > max_local_ndim)
@@ -60,25 +46,25 @@ std::size_t Argument::local_bytes() const noexcept {
     return static_cast<std::size_t>(std::max<std::int64_t>(elements, 1) * dtype.itemsize());
 }
 
-bool overlap(const Array &one, const Array &other) { return meet(bytes_of(one), bytes_of(other)); }
+bool overlap(const Array &one, const Array &other) { return Bytes(one).meet(Bytes(other)); }
 
 void find_overlaps(std::span<Argument> arguments) noexcept {
     constexpr std::size_t most = 16;  // launches of more arrays have their code without what this tells
     Argument *arrays[most];
-    Bytes bytes[most];
+    SmallVector<Bytes, most> bytes(most);
     std::size_t count = 0;
     for (Argument &argument : arguments) {
         if (argument.kind != Argument::Kind::array)
             continue;
         if (count == most)
             return;
-        arrays[count] = &argument;
-        bytes[count++] = bytes_of(*argument.array);
+        arrays[count++] = &argument;
+        bytes.emplace_back(*argument.array);
     }
     for (std::size_t i = 0; i < count; ++i) {
         arrays[i]->apart = true;
         for (std::size_t j = 0; j < i; ++j)
-            if (meet(bytes[i], bytes[j])) [[unlikely]]
+            if (bytes[i].meet(bytes[j])) [[unlikely]]
                 arrays[i]->apart = arrays[j]->apart = false;
     }
 }

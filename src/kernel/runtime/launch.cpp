@@ -1,6 +1,6 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
-#include <kernel/runtime/parameters.hpp>
+#include <kernel/runtime/value_of.hpp>
 
 #include <algorithm>
 #include <array>

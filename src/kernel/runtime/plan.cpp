@@ -1,6 +1,7 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
-#include <kernel/runtime/parameters.hpp>
+#include <kernel/runtime/bytes.hpp>
+#include <kernel/runtime/value_of.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -74,16 +75,11 @@ bool Plan::is_alike(const Alike &expected, const Argument &argument, const Conte
 }
 
 bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
-    struct Bytes {
-        const std::byte *begin, *end;
-    };
     SmallVector<Bytes, 16> seen(uses_.size());
     for (const ArrayUse &use : uses_) {
-        const auto *const first = static_cast<const std::byte *>(arguments[use.position].array->data());
-        const ByteRange &reach = alike_[use.position].bytes;
-        const Bytes own{first + reach.begin, first + reach.end};
+        const Bytes own(*arguments[use.position].array, alike_[use.position].bytes);
         for (const Bytes &other : seen)
-            if (own.begin < other.end && other.begin < own.end)
+            if (own.meet(other))
                 return false;
         seen.emplace_back(own);
     }
@@ -127,7 +123,7 @@ Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> argume
         mixed = 5 * mixed + each.dtype.bits + (each.kind == Kind::array ? static_cast<std::uint64_t>(each.array->size()) : 0);
     constexpr std::uint64_t golden =
         0x9E37'79B9'7F4A'7C15;  // 2**64 over the golden ratio: its products differ in their high bits
-    Slot &slot = slots_[(mixed * golden) >> 61];
+    Slot &slot = slots_[(mixed * golden) >> (64 - slot_bits)];
     return slot.is_taken.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
 }
 
@@ -145,7 +141,11 @@ void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range 
     if (!can_be_planned(made, queue, chosen, arguments))
         return;
     const Use use(take(asked, arguments));
-    if (!use.slot_ || (use.slot_->plan && ++use.slot_->launches_without < most_without))
+    if (!use.slot_)
+        return;
+    const bool is_in_use = use.slot_->plan && (use.slot_->plan->serves(queue, asked, arguments) ||  // another thread had it
+                                               ++use.slot_->launches_without < most_without);
+    if (is_in_use)
         return;
     try {
         use.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);

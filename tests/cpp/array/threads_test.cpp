@@ -132,7 +132,7 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
             LaunchArguments arguments(1);
             arguments.add(mine);
             for (int round = 0; round < rounds; ++round)
-                launch(kernel, queues[round % 2], {1, {items}, {}}, arguments.given(), arguments.uses());
+                launch(kernel, queues[round % 2], {1, {items}, {}}, arguments);
             wrong += !holds(mine, number + rounds);
         });
         CHECK(wrong == 0);

@@ -166,6 +166,26 @@ def test_a_launch_that_overlaps_after_others_that_do_not():
     assert whole[:8].tolist() == [2] * 8
 
 
+@pytest.mark.sycl
+def test_arrays_on_two_devices_are_refused_whatever_was_launched_before():
+    device = ep.device("opencl:cpu")
+    if device.max_compute_units < 2:
+        pytest.skip("sub-devices take two compute units")
+    parts = device.create_sub_devices(partition=device.max_compute_units // 2)[:2]
+    context = ep.Context(parts)
+    here, there = (ep.Queue(part, context=context) for part in parts)
+    first, second, elsewhere = (ep.zeros(8, "float32", queue=queue) for queue in (here, here, there))
+    fresh = dppy.kernel(add_to.function)
+    for _ in range(2):
+        with pytest.raises(ep.KernelError, match="compute follows data"):
+            fresh[8](first, elsewhere, 1.0)
+        fresh[8](first, second, 1.0).wait()
+    fresh[8](first, elsewhere, 1.0, queue=here).wait()  # where it is said
+    with pytest.raises(ep.KernelError, match="compute follows data"):
+        fresh[8](first, elsewhere, 1.0)
+    assert first.copy_to_host().numpy().tolist() == [1] * 8
+
+
 def test_threads_launch_what_is_alike():
     fresh = dppy.kernel(add_to.function)
     wrong = []

@@ -61,7 +61,7 @@ private:
 
 // A few plans of one function's launches. One thread has a plan at a time; another one that would use it does without.
 class Plans {
-    struct Slot {
+    struct alignas(64) Slot {  // a cache line each, for threads that launch different things
         std::atomic<bool> is_taken{false};
         std::uint8_t launches_without = 0;  // that came here since the plan was used
         std::unique_ptr<Plan> plan;
@@ -73,9 +73,11 @@ public:
     public:
         Use(Use &&other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
         Use &operator=(Use &&) = delete;
-        ~Use() {
+        ~Use() { release(); }
+
+        void release() noexcept {
             if (slot_)
-                slot_->is_taken.store(false, std::memory_order_release);
+                std::exchange(slot_, nullptr)->is_taken.store(false, std::memory_order_release);
         }
 
         explicit operator bool() const noexcept { return slot_ != nullptr; }
@@ -96,7 +98,8 @@ public:
 private:
     Slot *take(const ep_range &asked, std::span<const Argument> arguments) noexcept;
 
-    std::array<Slot, 8> slots_;
+    static constexpr unsigned slot_bits = 3;
+    std::array<Slot, 1u << slot_bits> slots_;
 };
 
 }  // namespace entrepot::kernel

@@ -1,4 +1,4 @@
-// The parameters of a compiled function, in the backend's form.
+// value_of: a parameter of a compiled function in the backend's form.
 #pragma once
 #include <entrepot/kernel/runtime/specialisation.hpp>
 

@@ -1,0 +1,20 @@
+// Bytes: where the elements of an array lie, and whether two arrays may have one in common.
+#pragma once
+#include <entrepot/array/array.hpp>
+
+#include <cstddef>
+
+namespace entrepot::kernel {
+
+struct Bytes {
+    const std::byte *begin, *end;
+
+    // `range` is the layout's; of an array whose reach does not fit 64 bits there is none.
+    Bytes(const Array &array, const ByteRange &range) noexcept
+        : begin(static_cast<const std::byte *>(array.data()) + range.begin), end(begin + range.size()) {}
+    explicit Bytes(const Array &array) : Bytes(array, array.layout().byte_range(array.itemsize())) {}
+
+    bool meet(const Bytes &other) const noexcept { return begin < other.end && other.begin < end; }
+};
+
+}  // namespace entrepot::kernel
