@@ -31,7 +31,7 @@ FreeList free_list;  // of events
 
 Event &held(PyObject *self) noexcept { return reinterpret_cast<EventObject *>(self)->event(); }
 
-void dealloc(PyObject *self) {
+[[gnu::hot]] void dealloc(PyObject *self) {
     PyTypeObject *const type = Py_TYPE(self);
     if (reinterpret_cast<EventObject *>(self)->weak_references)
         PyObject_ClearWeakRefs(self);
@@ -114,7 +114,7 @@ PyType_Spec spec = {"entrepot.Event", sizeof(EventObject), 0,
 
 const Event *event_of(PyObject *object) noexcept { return Py_IS_TYPE(object, event_type) ? &held(object) : nullptr; }
 
-PyObject *wrap_event(Event &&event) {
+[[gnu::hot]] PyObject *wrap_event(Event &&event) {
     PyObject *self = free_list.take();
     if (self) [[likely]]
         PyObject_Init(self, event_type);

@@ -170,7 +170,7 @@ std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool coope
 
 const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
 
-Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
+[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
     const auto [queue, cooperative, cluster] = of_call.read(given.data() + given.size(), 0, kwnames);
     const Kernel &kernel = *nb::inst_ptr<Kernel>(launcher.kernel);
     const Arguments arguments(given);
@@ -185,7 +185,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     return event;
 }
 
-PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
         return wrap_event(submit(launcher_of(self), {args, count}, kwnames));

@@ -191,7 +191,7 @@ bool is_numpy_scalar(PyObject *object) {
     return false;
 }
 
-std::optional<TypedScalar> typed_scalar_from(PyObject *value) {
+[[gnu::hot]] std::optional<TypedScalar> typed_scalar_from(PyObject *value) {
     if (const auto *const typed = ours<TypedScalar>(value))
         return *typed;
     if (!is_numpy_scalar(value))

@@ -44,15 +44,16 @@ Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<con
 
 }  // namespace
 
-Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation) {
+[[gnu::hot]] Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range,
+                                    std::span<const ep_argument> arguments, std::span<const ArrayUse> uses,
+                                    const ep_cooperation *cooperation) {
     for (const ArrayUse &use : uses)
         check_reachable(kernel, queue, *use.array, use.position);
     return in_order(kernel, queue, uses, [&] { return kernel.launch(queue, range, arguments, cooperation); });
 }
 
-Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                         std::span<const ArrayUse> uses) {
+[[gnu::hot]] Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range,
+                                      std::span<const ep_argument> arguments, std::span<const ArrayUse> uses) {
     return in_order(kernel, queue, uses, [&] { return kernel.relaunch(queue, range, arguments); });
 }
 

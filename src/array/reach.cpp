@@ -11,7 +11,7 @@ bool are_peers(const Queue &queue, const Array &array) {
 
 }  // namespace
 
-bool reaches(const Queue &queue, const Array &array) {
+[[gnu::hot]] bool reaches(const Queue &queue, const Array &array) {
     if (array.context() == queue.context() || (array.is_host_accessible() && queue.device().has(EP_READS_HOST_MEMORY)))
         return true;
     if (!are_peers(queue, array))

@@ -186,8 +186,8 @@ const std::string &Kernel::name() const noexcept { return record_->name; }
 const Program &Kernel::program() const noexcept { return record_->program; }
 const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
 
-Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                               const ep_cooperation *cooperation) const {
+[[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                                            const ep_cooperation *cooperation) const {
     const bool has_items = check_range(*this, range);
     if (queue.context() != program().context())
         throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(), ", the queue is in ",
@@ -198,8 +198,8 @@ Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::s
     return submit(queue, range, arguments, cooperation);
 }
 
-Queue::Position Kernel::submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                               const ep_cooperation *cooperation) const {
+[[gnu::hot]] Queue::Position Kernel::submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+                                            const ep_cooperation *cooperation) const {
     fork_guard::require_usable(queue.backend());
     queue.submitting();
     const ep_status status = queue.backend().status_of(&ep_backend::kernel_launch, queue.handle(), record_->handle, &range,

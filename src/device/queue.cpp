@@ -108,7 +108,7 @@ private:
 // Whoever keeps a promise of the queue's takes it out of its place first: one that is still there is nobody else's, and most go
 // so, unasked for. One that has been taken is kept, with the lock held; in the child of a fork nobody does that any more, and the
 // lock may be another thread's for ever.
-Event::Promised::~Promised() {
+[[gnu::hot]] Event::Promised::~Promised() {
     if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
         return;
     const std::unique_lock locked(queue_.record_->mutex);
@@ -515,7 +515,7 @@ std::optional<Event> Queue::try_record() const {
 }
 
 // Of a queue that others submit to as well, or that measures time, it has to be this very moment.
-Event Queue::promise() const {
+[[gnu::hot]] Event Queue::promise() const {
     if (is_foreign() || is_profiling())
         return record();
     if (position() <= record_->completed.load(std::memory_order_acquire))

@@ -186,7 +186,7 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     lock_ = std::unique_lock<std::mutex>(ordering.mutex);
 }
 
-void Memory::After::note(Access access, const Memory &memory) {
+[[gnu::hot]] void Memory::After::note(Access access, const Memory &memory) {
     Record &record = *memory.record();
     Ordering *const ordering = made_ordering(record);
     if (lock_.mutex() != &ordering->mutex)

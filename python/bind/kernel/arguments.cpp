@@ -159,8 +159,8 @@ inline void CallArguments::add_array(const Array &array) {
         has_other_devices_ = true;
 }
 
-CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
-                             std::span<const Signature> signatures)
+[[gnu::hot]] CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
+                                          std::span<const Signature> signatures)
     : function_(function), all_(given.size()) {
     if (given.size() != function.parameters.size()) [[unlikely]] {
         std::string names;
@@ -286,7 +286,7 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
 
 // ------------------------------------------------------------------------ place
 
-Queue CallArguments::queue() const {
+[[gnu::hot]] Queue CallArguments::queue() const {
     if (has_host_memory_ || has_other_devices_)
         require_one_place();
     return first_on_device_ ? first_on_device_->array->queue() : registry::current_queue();
@@ -314,7 +314,7 @@ void CallArguments::require_one_place() const {
         "queue=");
 }
 
-void CallArguments::bring_to(const Queue &queue) {
+[[gnu::hot]] void CallArguments::bring_to(const Queue &queue) {
     if (has_floats_ && !queue.device().has(EP_FP64)) [[unlikely]]
         for (Argument &argument : all_)
             if (argument.kind == Argument::Kind::scalar && (argument.dtype == dtypes::float64 || argument.dtype == complex128))
@@ -358,7 +358,7 @@ bool CallArguments::bring_with_another(Argument &argument) {
     return false;
 }
 
-void CallArguments::bring_back(const kernel::Compiled &compiled, const Queue &queue) const {
+[[gnu::hot]] void CallArguments::bring_back(const kernel::Compiled &compiled, const Queue &queue) const {
     for (const Copy &each : copies_)
         if (compiled.written[each.position])
             copy(*each.host, *each.there, queue);

@@ -33,7 +33,7 @@ void Guards::add(Kind kind, PyObject *where, PyObject *name, PyObject *found) {
         guards_.push_back({kind, Reference::borrow(where), Reference::borrow(name), Reference::borrow(found)});
 }
 
-bool Guards::holds(const Guard &guard) {
+[[gnu::hot]] bool Guards::holds(const Guard &guard) {
     switch (guard.kind) {
     case Kind::name: {
         const Reference now = item_of(guard.where.get(), guard.name.get());

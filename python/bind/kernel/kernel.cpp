@@ -36,7 +36,7 @@ PyTypeObject *python_kernel_type = nullptr;
 // Of values that were captured: who launches with ever new ones has them compiled ever again, and not all of it is kept.
 constexpr std::size_t most_versions = 64;
 
-VersionPtr current_version(PythonKernel *kernel) {
+[[gnu::hot]] VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
     std::vector<VersionPtr> &versions = kernel->versions;
     if (VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]

@@ -54,7 +54,7 @@ void wait_for_events(const Queue &queue, PyObject *events) {
 }
 
 // Waits if it is to: where the caller says nothing, after work on memory that he may look at behind our back.
-Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
+[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher.kernel);
     const VersionPtr version = current_version(kernel);
     const kernel::syntax::Function &function = *version->code->function();
@@ -87,7 +87,7 @@ Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObjec
     return {};
 }
 
-PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
         return wrap_event(submit(launcher_of(self), {args, count}, kwnames));

@@ -540,8 +540,8 @@ ep_status kernel_info(ep_kernel kernel, ep_device, ep_kernel_info *info) {
 
 void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
-                        const ep_argument *arguments, std::size_t count) {
+[[gnu::hot]] ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
+                                     const ep_argument *arguments, std::size_t count) {
     return guarded([&] {
         Kernel &launched = object(kernel);
         require_place(object(queue), launched);

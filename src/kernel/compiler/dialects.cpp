@@ -340,21 +340,23 @@ constexpr std::string_view reserved[] = {
     "vec_step",
     "barrier",
     "mem_fence",
-    "as_int",
-    "as_uint",
-    "as_long",
-    "as_ulong",
-    "as_float",
-    "as_double",
-    "as_short",
-    "as_ushort",
-    "as_half",
+    "rsqrt",
+    "exp10",
+    "sinpi",
+    "cospi",
+    "tanpi",
+    "asinpi",
+    "acospi",
+    "atanpi",
+    "atan2pi",
+    "isnormal",
     "INFINITY",
     "NAN",
     "MAXFLOAT",
     "NULL",
     "EOF",
-    // SYCL, CUDA, HIP
+    // C++, SYCL, CUDA, HIP
+    "std",
     "sycl",
     "threadIdx",
     "blockIdx",
@@ -546,9 +548,26 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
     return std::string(dialect.math_prefix) + std::string(word) + (is_single && !is_predicate && !dialect.overloads ? "f" : "");
 }
 
+namespace {
+
+// float4 and its like, which OpenCL C, CUDA and HIP have.
+bool is_vector_type(std::string_view name) {
+    constexpr std::string_view elements[] = {"char",  "uchar",  "short", "ushort", "int",  "uint",     "long",     "ulong",
+                                             "float", "double", "half",  "bool",   "quad", "longlong", "ulonglong"};
+    const std::size_t digits = name.find_first_of("0123456789");
+    constexpr std::string_view counts[] = {"1", "2", "3", "4", "8", "16"};
+    return digits != name.npos && std::ranges::find(elements, name.substr(0, digits)) != std::end(elements) &&
+           std::ranges::find(counts, name.substr(digits)) != std::end(counts);
+}
+
+}  // namespace
+
 bool is_reserved(std::string_view name) {
-    constexpr std::string_view beginnings[] = {"__",         "get_",        "atomic_",    "global_id", "local_id",  "group_id",
-                                               "num_groups", "global_size", "local_size", "sub_group", "work_group"};
+    constexpr std::string_view beginnings[] = {"__",         "get_",       "atomic_",     "global_id",  "local_id",
+                                               "group_id",   "num_groups", "global_size", "local_size", "sub_group",
+                                               "work_group", "as_",        "cl_",         "convert_"};
+    if (is_vector_type(name))
+        return true;
     if (std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); }))
         return true;
     if (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z')

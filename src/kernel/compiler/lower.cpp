@@ -152,7 +152,11 @@ bool Lowering::settled() {
     const bool agree = std::ranges::equal(
         known_, found_, [](const auto &a, const auto &b) { return a.first == b.first && a.second.agrees_with(b.second); });
     known_ = found_;
-    return agree;
+    if (!agree || !has_varying_ || tells_varying_)
+        return agree;
+    tells_varying_ = true;
+    walk_ = 0;
+    return false;
 }
 
 void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {

@@ -36,6 +36,7 @@ struct Value {
     Position at;
     ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
     Weak weak = Weak::none;
+    bool varies = false;      // as a Scalar does
     bool is_natural = false;  // passed to a device function: known to be at least 0
     bool has_effect = false;  // must become a statement before anything behind it is evaluated
     std::shared_ptr<const View> view;
@@ -44,7 +45,7 @@ struct Value {
     Dtype dtype{};
     std::shared_ptr<const syntax::Function> callee;
 
-    Scalar scalar() const { return {expression.type.dtype, weak}; }
+    Scalar scalar() const { return {expression.type.dtype, weak, varies}; }
     bool is_scalar() const { return kind == Kind::scalar; }
     bool is_constant() const { return is_scalar() && expression.op == ir::Op::constant; }
     bool is_literal() const { return is_constant() && weak != Weak::none; }
@@ -202,6 +203,7 @@ private:
     Value denied(const Value &truth) const;
     Value as(const Value &value, Dtype dtype) const;  // converted; a literal must fit
     Value made(ir::Expression expression, Weak weak = Weak::none) const;
+    bool is_varying(const Value &value) const;
     Value integer(std::int64_t value, Position at) const { return made(build::integer(value, at)); }
 
     // lower_arithmetic.cpp
@@ -352,6 +354,8 @@ private:
     bool changes_memory_ = false;
     std::uint32_t places_ = 0;  // parameters so far
     int walk_ = 0;
+    mutable bool has_varying_ = false;  // integers of literals that are none
+    bool tells_varying_ = false;        // once it is known which variables have a type by what they are assigned
     struct Loop {
         std::vector<Flow> breaks, continues;
     };

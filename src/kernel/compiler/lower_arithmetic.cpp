@@ -96,7 +96,10 @@ Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
 
 std::pair<Value, Value> Lowering::unified_values(const Value &a, const Value &b, Scalar type) const {
     std::pair<Value, Value> values{as(a, type.dtype), as(b, type.dtype)};
-    values.first.weak = values.second.weak = type.weak;
+    for (Value *const value : {&values.first, &values.second}) {
+        value->weak = type.weak;
+        value->varies = is_varying(*value);
+    }
     return values;
 }
 

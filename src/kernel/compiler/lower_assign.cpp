@@ -204,16 +204,17 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
 // What a scalar has been assigned so far, and this too.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     const auto bound = at_least(value.expression);
+    const Scalar given{value.expression.type.dtype, value.weak};
     found.natural_bits = ++found.assignments == 1 ? natural_bits(value.expression) : std::nullopt;
     if (found.scalar.dtype.bits == 0) {
-        found.scalar = value.scalar();
+        found.scalar = given;
         found.at_least = bound;
         return;
     }
-    if (const auto both = joined(found.scalar, value.scalar()))
+    if (const auto both = joined(found.scalar, given))
         found.scalar = *both;
     else if (!found.conflict)
-        found.conflict = {at, value.scalar()};
+        found.conflict = {at, given};
     found.at_least = found.at_least && bound ? std::optional(std::min(*found.at_least, *bound)) : std::nullopt;
 }
 
@@ -228,7 +229,9 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
     function_.variables[id].type = scalar_type(dtype);
     lower_bounds_[id] = counts.at_least;
     natural_bits_[id] = known ? known->natural_bits : std::nullopt;
-    const Value ready = value.has_effect && value.scalar() != counts.scalar ? settled_value(value) : value;
+    const Value ready = value.has_effect && (value.weak != counts.scalar.weak || value.expression.type.dtype != dtype)
+                            ? settled_value(value)
+                            : value;
     emit(ir::Act::assign, at, {as(ready, dtype).expression}, id);
     flow_.at_least.erase(id);
 }

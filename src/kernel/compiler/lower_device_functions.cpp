@@ -275,6 +275,7 @@ void Lowering::set_result_type(Value &result, Position at) {
         result.kind = Value::Kind::scalar;
         result.weak = slot.scalar.weak;
         result.expression.type = scalar_type(slot.scalar.dtype);
+        result.varies = result.weak == Weak::integer;
         return;
     }
     result.kind = Value::Kind::tuple;
@@ -283,6 +284,7 @@ void Lowering::set_result_type(Value &result, Position at) {
         Value value;
         value.kind = Value::Kind::scalar;
         value.weak = item.scalar.weak;
+        value.varies = value.weak == Weak::integer;
         value.expression.type = scalar_type(item.scalar.dtype);
         result.expression.type.items.push_back(value.expression.type);
         result.items.push_back(std::move(value));

@@ -13,7 +13,15 @@ Value Lowering::made(ir::Expression expression, Weak weak) const {
     value.at = expression.at;
     value.expression = std::move(expression);
     value.weak = weak;
+    value.varies = is_varying(value);
     return value;
+}
+
+// While it is not known yet which variables are typed, nothing varies: `total = 0` before `total += a[i]` is what `a` has.
+bool Lowering::is_varying(const Value &value) const {
+    const bool could_be = value.weak == Weak::integer && !value.is_constant();
+    has_varying_ |= could_be;
+    return could_be && tells_varying_;
 }
 
 Value Lowering::evaluate(const Node &node) {

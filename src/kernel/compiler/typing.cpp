@@ -160,7 +160,9 @@ Scalar unified(Scalar a, Scalar b, const Target &target) {
         return {promoted(a.dtype, b.dtype)};
     if (a.weak != Weak::none && b.weak != Weak::none)
         return weak_scalar(std::max(a.weak, b.weak), target);
-    return a.weak == Weak::none ? met(a.dtype, b.weak, target) : met(b.dtype, a.weak, target);
+    const Scalar &typed = a.weak == Weak::none ? a : b, &weak = a.weak == Weak::none ? b : a;
+    return weak.varies && is_integer(typed.dtype) ? Scalar{promoted(typed.dtype, weak.dtype)}
+                                                  : met(typed.dtype, weak.weak, target);
 }
 
 Scalar as_float(Scalar scalar, const Target &target) {

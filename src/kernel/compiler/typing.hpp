@@ -18,6 +18,9 @@ enum class Weak : std::uint8_t { none, boolean, integer, floating, complex };
 struct Scalar {
     Dtype dtype{};
     Weak weak = Weak::none;
+    // An integer of literals that is none, such as a counter: nobody knows whether a narrower type would hold it, so that it
+    // meets typed integers as int64.
+    bool varies = false;
 
     bool operator==(const Scalar &) const = default;
 };

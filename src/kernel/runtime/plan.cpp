@@ -95,7 +95,7 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
     return true;
 }
 
-bool Plan::serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept {
+[[gnu::hot]] bool Plan::serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept {
     if (arguments.size() != alike_.size() || queue.context() != context_ || queue.device() != device_ || !is_same(asked, asked_))
         return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -104,7 +104,7 @@ bool Plan::serves(const Queue &queue, const ep_range &asked, std::span<const Arg
     return are_those_of_last(arguments) || are_apart(arguments);
 }
 
-Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
+[[gnu::hot]] Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
     for (const Given &each : given_) {
         const Argument &argument = arguments[each.argument];
         parameters_[each.parameter].value = argument.kind == Kind::array ? argument.array->data() : argument.scalar.bytes.data();
@@ -127,7 +127,7 @@ Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> argume
     return slot.is_taken.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
 }
 
-Plans::Use Plans::find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept {
+[[gnu::hot]] Plans::Use Plans::find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept {
     Use use(take(asked, arguments));
     if (!use.slot_ || !use.slot_->plan || !use.slot_->plan->serves(queue, asked, arguments))
         return Use(nullptr);

@@ -10,7 +10,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_dialect
+from kernel.backends import every_backend, every_compiled_dialect, every_dialect
 from robustness.processes import run_script
 
 pytestmark = pytest.mark.numpy
@@ -506,3 +506,45 @@ def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
     """-1 is greater than 5 there, and still the last element's index."""
     (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
     assert out.tolist() == [19, 16, 0]
+
+
+@dppy.func
+def given_back(value):
+    return value
+
+
+@dppy.kernel
+def meets_integers_of_literals(out, u8, u32):
+    limit = 300
+    out[0] = u8[0] + limit
+    out[1] = min(u8[0], limit)
+    out[2] = u8[0] < limit
+    out[3] = u8[0] * (2 if u8[0] < 128 else 256)
+    out[4] = u8[0] + given_back(300)
+    out[5] = divmod(limit, 254)[1]
+    big = 2**40
+    out[6] = u32[0] + big
+    less = -1
+    out[7] = u32[0] > less
+    count = 0
+    for _ in range(500):
+        count += 1
+    out[8] = u8[0] * count
+    total = 0
+    total += u8[0]
+    total += u8[0]
+    out[9] = total
+    part = 0.5
+    part = count
+    out[10] = part
+
+
+@every_compiled_dialect
+def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
+    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500]
+
+
+def test_the_simulator_refuses_what_it_cannot_tell_from_a_literal():
+    with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
+        meets_integers_of_literals.simulate[1](np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))

@@ -384,6 +384,26 @@ def names_of_dialects(a):
     a[global_id0] = items
 
 
+NAMES_OF_DIALECTS = (
+    "rsqrt", "exp10", "sinpi", "isnormal", "convert_int", "convert_uchar_sat", "as_float4", "float4", "int2", "half2", "uchar16",
+    "cl_mem_fence_flags", "std",
+)  # fmt: skip
+
+
+@every_dialect
+@pytest.mark.parametrize("name", NAMES_OF_DIALECTS)
+def test_functions_may_have_names_that_dialects_use(backend, name, tmp_path):
+    path = tmp_path / "named.py"
+    path.write_text(
+        f"import entrepot.kernel as dppy\n\n@dppy.func\ndef {name}(v):\n    return v + 1\n\n"
+        f"@dppy.kernel\ndef launched(a):\n    a[dppy.get_global_id(0)] = {name}(a[0])\n"
+    )
+    named: dict[str, object] = {"__name__": "named"}
+    exec(compile(path.read_text(), str(path), "exec"), named)
+    (a,) = backend.run(named["launched"], 1, None, np.array([2.5]))
+    assert a.tolist() == [3.5]
+
+
 @every_dialect
 def test_variables_may_have_names_that_dialects_use(backend):
     (a,) = backend.run(names_of_dialects, 4, None, np.arange(4, dtype="f8"))
