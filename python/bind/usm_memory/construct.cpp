@@ -184,7 +184,7 @@ UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options
 
 [[noreturn]] void refuse_object(PyObject *object, const char *also) {
     throw Error(ErrorKind::value, "a ", Py_TYPE(object)->tp_name, " has no __sycl_usm_array_interface__ and is no Array", also,
-                "; entrepot.asarray takes more protocols, and MemoryUSM…(array, copy=True) copies any Array");
+                "; entrepot.asarray takes more protocols, and MemoryUSM…(entrepot.asarray(object), copy=True) copies what it takes");
 }
 
 UsmMemory made(const UsmClass &row, const Options &options) {
@@ -192,8 +192,13 @@ UsmMemory made(const UsmClass &row, const Options &options) {
         return new_memory(row.kind, count_from(options.source), options);
     if (std::optional<UsmMemory> memory = find_usm_memory(options.source))
         return is_true(options.copy) ? copied(row, *std::move(memory), options) : viewed(row, *std::move(memory), options);
-    if (PyIndex_Check(options.source))  // NumPy's integers; after the interfaces, which 0-d arrays of integers have too
-        return new_memory(row.kind, count_from(options.source), options);
+    if (PyIndex_Check(options.source)) {  // NumPy's integers; after the interfaces, which 0-d arrays of integers have too
+        if (const Reference count{PyNumber_Index(options.source)})
+            return new_memory(row.kind, count_from(count.get()), options);
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))  // its other arrays look like numbers too
+            throw PythonError{};
+        PyErr_Clear();
+    }
     refuse_object(options.source, ", nor a number of bytes");
 }
 

@@ -120,6 +120,16 @@ class TestAllocation:
             cls(64, queue=7)
 
     @pytest.mark.numpy
+    def test_says_how_the_memory_of_an_array_of_numpys_is_copied(self, cls: type[Memory]) -> None:
+        import numpy as np
+
+        values = np.arange(10.0)
+        for keywords in ({}, {"copy": True}):
+            with pytest.raises(ValueError, match=r"copy=True\) copies what it takes"):
+                cls(values, **keywords)
+        assert cls(ep.asarray(values), copy=True).copy_to_host().tobytes() == values.tobytes()
+
+    @pytest.mark.numpy
     def test_takes_numpy_integers(self, cls: type[Memory]) -> None:
         import numpy as np
 
