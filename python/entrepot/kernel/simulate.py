@@ -49,7 +49,8 @@ class SimulatedLaunch:
         values = self._kernel._arguments(self._kernel.function.__name__, names, arguments)
         run = Run(self._global, self._local)
         finish: list[_Finish] = []
-        makers = [_argument(run, name, value, finish) for name, value in zip(names, values, strict=True)]
+        arrays = _host_arrays([value for value in values if isinstance(value, ep.Array)], finish)
+        makers = [_argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)]
         with np.errstate(all="ignore"):
             _run(run, code, makers)
         for each in finish:
@@ -82,14 +83,14 @@ def _ranges(global_range: tuple[int, ...], local_range: tuple[int, ...]) -> tupl
     return global_range, tuple(max(each, 1) for each in local_range or global_range)
 
 
-def _argument(run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, finish: list[_Finish]) -> Callable[[], Any]:
-    """What gives each work-item the argument; what has to be copied back afterwards is added to ``finish``."""
+def _argument(run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, arrays: dict[int, Any]) -> Callable[[], Any]:
+    """What gives each work-item the argument; of an Array, the one of ``arrays`` by its id."""
     if isinstance(value, ep.Scalar):
         scalar = ep.full(1, value, value.dtype, device="host").numpy()[0]
         return lambda: scalar
     if isinstance(value, LocalAccessor):
         return lambda: _local_argument(run, name, value)
-    view = View(run, name, _host_array(value, finish), "global")
+    view = View(run, name, arrays[id(value)], "global")
     return lambda: view
 
 
@@ -100,14 +101,59 @@ def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
     return arrays[name]
 
 
-def _host_array(array: ep.Array, finish: list[_Finish]) -> Any:
-    """A NumPy array of the memory itself where the host reaches it, else of a copy that goes back at the end."""
-    try:
-        return array.numpy()
-    except ep.ExchangeError:
-        copied = array.copy_to_host().numpy()
-    if array.read_only:
-        copied.flags.writeable = False
-    else:
-        finish.append(lambda: ep.copy(array, copied).wait())
-    return copied
+def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any]:
+    """NumPy arrays of the memory itself where the host reaches it, else of copies that go back at the end; by the Arrays' ids.
+
+    Arrays that share memory share their copy.
+    """
+    found: dict[int, Any] = {}
+    copied: list[tuple[int, int, ep.Array]] = []
+    for array in arrays:
+        try:
+            found[id(array)] = array.numpy()
+        except ep.ExchangeError:
+            if array.size == 0:
+                found[id(array)] = np.empty(array.shape, dtype_of(array.dtype))
+            else:
+                copied.append((*_reach(array), array))
+    for together in _overlapping(copied):
+        found.update(_copies(together, finish))
+    return found
+
+
+def _reach(array: ep.Array) -> tuple[int, int]:
+    """The addresses of the first byte of an array's elements and of the one behind their last."""
+    spans = [stride * (extent - 1) * array.itemsize for stride, extent in zip(array.strides, array.shape, strict=True)]
+    below, above = sum(span for span in spans if span < 0), sum(span for span in spans if span > 0)
+    return array.data_ptr + below, array.data_ptr + above + array.itemsize
+
+
+def _overlapping(reaches: list[tuple[int, int, ep.Array]]) -> list[list[tuple[int, int, ep.Array]]]:
+    """Those whose bytes have some in common, directly or by others, stand together."""
+    groups: list[list[tuple[int, int, ep.Array]]] = []
+    end = 0
+    for each in sorted(reaches, key=lambda reach: reach[:2]):
+        if not groups or each[0] >= end:
+            groups.append([])
+        groups[-1].append(each)
+        end = max(end, each[1])
+    return groups
+
+
+def _copies(together: list[tuple[int, int, ep.Array]], finish: list[_Finish]) -> dict[int, Any]:
+    """NumPy arrays of one copy of the bytes that the arrays reach."""
+    begin, end = min(reach[0] for reach in together), max(reach[1] for reach in together)
+    arrays = [array for _, _, array in together]
+    for array in arrays:
+        array.queue.wait()
+    whole = ep.from_address(begin, end - begin, "uint8", queue=arrays[0].queue, owner=arrays)
+    copied = whole.copy_to_host().numpy()
+    if not all(array.read_only for array in arrays):
+        finish.append(lambda: ep.copy(whole, copied).wait())
+    found = {}
+    for array in arrays:
+        strides = tuple(stride * array.itemsize for stride in array.strides)
+        view = np.ndarray(array.shape, dtype_of(array.dtype), copied, array.data_ptr - begin, strides)
+        view.flags.writeable = not array.read_only
+        found[id(array)] = view
+    return found

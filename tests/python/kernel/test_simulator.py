@@ -247,6 +247,41 @@ def test_arrays_of_devices_are_copied_in_and_out():
     assert a.copy_to_host().numpy().tolist() == [1, 2, 3, 4]
 
 
+@dppy.kernel
+def writes_through_both(a, b):
+    i = dppy.get_global_id(0)
+    b[i] = 7
+    dppy.barrier(dppy.CLK_GLOBAL_MEM_FENCE)
+    a[i] += b[i]
+
+
+@dppy.kernel
+def one_after_the_other(a, b):
+    for i in range(a.shape[0]):
+        b[i] = a[i] + 1
+
+
+@pytest.mark.sycl
+def test_arrays_of_devices_that_share_memory_share_their_copy():
+    both, row = (ep.zeros(8, "int32", device="opencl:cpu") for _ in range(2))
+    matrix = ep.zeros((4, 8), "int32", device="opencl:cpu")
+    writes_through_both.simulate[8, 8](both, both)
+    assert both.copy_to_host().numpy().tolist() == [14] * 8
+    one_after_the_other.simulate[1](row[:-1], row[1:])
+    assert row.copy_to_host().numpy().tolist() == list(range(8))
+    one_after_the_other.simulate[1](matrix[::-1, 3], matrix.T[3, ::-1])  # the same column, downwards twice
+    assert matrix.copy_to_host().numpy()[:, 3].tolist() == [1] * 4
+    one_after_the_other.simulate[1](row[:0], row[1:])
+    races = dppy.kernel(one_apart)
+    with pytest.raises(ep.KernelError, match="race"):
+        races.simulate[7, 7](row[:-1], row[1:])
+
+
+def one_apart(a, b):
+    i = dppy.get_global_id(0)
+    b[i] = a[i] + 1
+
+
 def test_the_environment_simulates_every_launch(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
