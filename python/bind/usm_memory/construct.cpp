@@ -183,8 +183,9 @@ UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options
 }
 
 [[noreturn]] void refuse_object(PyObject *object, const char *also) {
-    throw Error(ErrorKind::value, "a ", Py_TYPE(object)->tp_name, " has no __sycl_usm_array_interface__ and is no Array", also,
-                "; entrepot.asarray takes more protocols, and MemoryUSM…(entrepot.asarray(object), copy=True) copies what it takes");
+    throw Error(
+        ErrorKind::value, "a ", Py_TYPE(object)->tp_name, " has no __sycl_usm_array_interface__ and is no Array", also,
+        "; entrepot.asarray takes more protocols, and MemoryUSM…(entrepot.asarray(object), copy=True) copies what it takes");
 }
 
 UsmMemory made(const UsmClass &row, const Options &options) {

@@ -37,8 +37,8 @@ template <class Test> void for_every_resource_and_kind(Test &&test) {
     });
 }
 
-// Whether every byte of the block, of which there is one or more, has that value. (In one call: a sanitizer takes a minute to look
-// at each byte by itself.)
+// Whether every byte of the block, of which there is one or more, has that value. (In one call: a sanitizer takes a minute to
+// look at each byte by itself.)
 bool is_filled(const Block &block, unsigned char value) {
     const auto *const bytes = static_cast<unsigned char *>(block.data);
     return bytes[0] == value && std::memcmp(bytes, bytes + 1, block.bytes - 1) == 0;
