@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace entrepot::python {
 namespace {
@@ -23,17 +24,52 @@ bool is_same(PyObject *now, PyObject *then) {
     return equal == 1;
 }
 
-}  // namespace
-
-void Guards::add(Kind kind, PyObject *where, PyObject *name, PyObject *found) {
-    const auto is_known = [&](const Guard &guard) {
-        return guard.kind == kind && guard.where.get() == where && guard.name.get() == name;
-    };
-    if (std::ranges::none_of(guards_, is_known))
-        guards_.push_back({kind, Reference::borrow(where), Reference::borrow(name), Reference::borrow(found)});
+// A number that every change of the dict changes; 0 where the interpreter counts none, as CPython from 3.13 on.
+std::uint64_t version_of(PyObject *dict) noexcept {
+#if PY_VERSION_HEX < 0x030D0000
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return reinterpret_cast<PyDictObject *>(dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+#else
+    (void)dict;
+    return 0;
+#endif
 }
 
-[[gnu::hot]] bool Guards::holds(const Guard &guard) {
+}  // namespace
+
+void Guards::name(PyObject *dict, PyObject *name, PyObject *found) {
+    add(names_, {Kind::name, dict, name, found});
+    if (std::ranges::find(dicts_, dict, &Dict::dict) == dicts_.end())
+        dicts_.push_back({dict});
+}
+
+void Guards::add(std::vector<Guard> &guards, Guard guard) {
+    const auto is_the_same = [&](const Guard &other) {
+        return other.kind == guard.kind && other.where.get() == guard.where.get() && other.name.get() == guard.name.get();
+    };
+    if (std::ranges::none_of(guards, is_the_same))
+        guards.push_back(std::move(guard));
+}
+
+[[gnu::hot]] bool Guards::names_hold() const {
+    const auto is_unchanged = [](const Dict &each) { return each.version != 0 && version_of(each.dict) == each.version; };
+    return std::ranges::all_of(dicts_, is_unchanged) || look_up();
+}
+
+// A dict that changes meanwhile is looked at again.
+[[gnu::noinline]] bool Guards::look_up() const {
+    for (const Dict &each : dicts_)
+        each.asked = version_of(each.dict);
+    if (!all_hold(names_))
+        return false;
+    for (const Dict &each : dicts_)
+        each.version = each.asked;
+    return true;
+}
+
+bool Guards::holds(const Guard &guard) {
     switch (guard.kind) {
     case Kind::name: {
         const Reference now = item_of(guard.where.get(), guard.name.get());
@@ -55,10 +91,12 @@ void Guards::add(Kind kind, PyObject *where, PyObject *name, PyObject *found) {
 }
 
 int Guards::traverse(visitproc visit, void *arg) const {
-    for (const Guard &guard : guards_) {
-        Py_VISIT(guard.where.get());
-        Py_VISIT(guard.name.get());
-        Py_VISIT(guard.found.get());
+    for (const std::vector<Guard> *guards : {&names_, &others_}) {
+        for (const Guard &guard : *guards) {
+            Py_VISIT(guard.where.get());
+            Py_VISIT(guard.name.get());
+            Py_VISIT(guard.found.get());
+        }
     }
     return 0;
 }

@@ -4,8 +4,8 @@
 
 #include "../reference.hpp"
 
-#include <string>
-#include <string_view>
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace entrepot::python {
@@ -13,31 +13,39 @@ namespace entrepot::python {
 class Guards {
 public:
     // The name was looked up in the dict and found to be `found`; nullptr: it was not there.
-    void name(PyObject *dict, PyObject *name, PyObject *found) { add(Kind::name, dict, name, found); }
-    void cell(PyObject *cell, PyObject *found) { add(Kind::cell, cell, nullptr, found); }
-    void attribute(PyObject *object, PyObject *name, PyObject *found) { add(Kind::attribute, object, name, found); }
+    void name(PyObject *dict, PyObject *name, PyObject *found);
+    void cell(PyObject *cell, PyObject *found) { add(others_, {Kind::cell, cell, nullptr, found}); }
+    void attribute(PyObject *object, PyObject *name, PyObject *found) { add(others_, {Kind::attribute, object, name, found}); }
 
     // Whether everything is as it was found. Runs Python code only where attributes of the program's own objects were captured.
-    bool hold() const {
-        for (const Guard &guard : guards_)
-            if (!holds(guard)) [[unlikely]]
-                return false;
-        return true;
-    }
+    // One thread at a time.
+    bool hold() const { return names_hold() && (others_.empty() || all_hold(others_)); }
 
     int traverse(visitproc visit, void *arg) const;
-    void clear() { guards_.clear(); }
 
 private:
     enum class Kind : unsigned char { name, cell, attribute };
     struct Guard {
         Kind kind;
         Reference where, name, found;
-    };
-    void add(Kind kind, PyObject *where, PyObject *name, PyObject *found);
-    static bool holds(const Guard &guard);
 
-    std::vector<Guard> guards_;
+        Guard(Kind of, PyObject *in, PyObject *called, PyObject *was)
+            : kind(of), where(Reference::borrow(in)), name(Reference::borrow(called)), found(Reference::borrow(was)) {}
+    };
+    // A dict that `names_` were looked up in, and its version when all of them were last found to hold.
+    struct Dict {
+        PyObject *dict;
+        mutable std::uint64_t version = 0, asked = 0;
+    };
+
+    static void add(std::vector<Guard> &guards, Guard guard);
+    static bool holds(const Guard &guard);
+    static bool all_hold(const std::vector<Guard> &guards) { return std::ranges::all_of(guards, holds); }
+    bool names_hold() const;
+    bool look_up() const;
+
+    std::vector<Guard> names_, others_;
+    std::vector<Dict> dicts_;
 };
 
 }  // namespace entrepot::python

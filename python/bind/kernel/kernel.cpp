@@ -39,15 +39,16 @@ constexpr std::size_t most_versions = 64;
 [[gnu::hot]] VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
     std::vector<VersionPtr> &versions = kernel->versions;
-    if (VersionPtr last = versions.empty() ? nullptr : versions.back(); last && last->guards.hold()) [[likely]]
-        return last;
+    if (!versions.empty()) [[likely]]
+        if (VersionPtr last = versions.back(); last->guards.hold()) [[likely]]
+            return last;
     if (!kernel->function)  // the collector has been here, and others of its garbage still launch
         throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
     Translated read = translate(kernel->function);
     const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
     auto code = known != versions.end() ? (*known)->code
                                         : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
-    auto current = std::make_shared<const Version>(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
+    VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
     VersionPtr dropped;  // let go of when the list is whole again
     if (known != versions.end() || versions.size() == most_versions) {
         const auto place = known != versions.end() ? known : versions.begin();

@@ -2,12 +2,18 @@
 #pragma once
 #include <Python.h>
 
+#include "../gil.hpp"
 #include "arguments.hpp"
 #include "walker.hpp"
 
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace entrepot::python {
@@ -18,7 +24,37 @@ struct Version {
     std::string captured;
     std::shared_ptr<kernel::Specialisations> code;
 };
-using VersionPtr = std::shared_ptr<const Version>;
+
+// A version that several have. The GIL guards their number, for each launch is one of them.
+class VersionPtr {
+public:
+    VersionPtr() noexcept = default;
+    explicit VersionPtr(Version &&made) : shared_(new Shared{std::move(made)}) {}
+    VersionPtr(const VersionPtr &other) noexcept : shared_(other.shared_) {
+        if (shared_)
+            ++shared_->holders;
+    }
+    VersionPtr(VersionPtr &&other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+    VersionPtr &operator=(VersionPtr other) noexcept {
+        std::swap(shared_, other.shared_);
+        return *this;
+    }
+    ~VersionPtr() {
+        if (shared_ && --shared_->holders == 0) [[unlikely]]
+            delete shared_;
+    }
+
+    const Version &operator*() const noexcept { return shared_->version; }
+    const Version *operator->() const noexcept { return &shared_->version; }
+
+private:
+    struct Shared {
+        const Version version;
+        std::conditional_t<has_gil, std::size_t, std::atomic<std::size_t>> holders{1};
+    };
+
+    Shared *shared_ = nullptr;
+};
 
 struct PythonKernel {
     PyObject_HEAD PyObject *function;

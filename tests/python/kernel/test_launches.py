@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 import gc
 import importlib.util
@@ -90,6 +91,28 @@ def test_ever_new_values_are_not_all_kept(monkeypatch):
         fresh[1](out)
         assert out[0] == value
     assert fresh.specialisations == 2
+
+
+def test_any_change_of_the_module_has_its_names_looked_up_again(monkeypatch):
+    fresh, out = dppy.kernel(store_zero.function), np.zeros(1)
+
+    def launched():
+        for _ in range(3):
+            fresh[1](out)
+        return out[0], fresh.specialisations
+
+    assert launched() == (0, 1)
+    monkeypatch.setitem(globals(), "something_else", 1)
+    assert launched() == (0, 1)
+    monkeypatch.setitem(globals(), "zero", 0.0 * len(fresh.__name__))  # the same number, another object
+    assert launched() == (0, 1)
+    monkeypatch.setitem(globals(), "zero", 3.0)
+    assert launched() == (3, 2)
+    monkeypatch.delitem(globals(), "zero")
+    monkeypatch.setattr(builtins, "zero", 5.0, raising=False)
+    assert launched() == (5, 3)
+    monkeypatch.setattr(builtins, "zero", 7.0)
+    assert launched() == (7, 4)
 
 
 def test_numbers_of_derived_classes_are_numbers():
