@@ -85,10 +85,14 @@ inline constexpr std::array<DtypeRow, 27> dtype_table{{
 }};
 
 namespace dtypes {
-inline constexpr Dtype uint8{TypeCode::unsigned_integer, 8};
-inline constexpr Dtype int64{TypeCode::integer, 64};
-inline constexpr Dtype float32{TypeCode::floating, 32};
-inline constexpr Dtype float64{TypeCode::floating, 64};
+inline constexpr Dtype boolean{TypeCode::boolean, 8};
+inline constexpr Dtype int8{TypeCode::integer, 8}, int16{TypeCode::integer, 16}, int32{TypeCode::integer, 32},
+    int64{TypeCode::integer, 64};
+inline constexpr Dtype uint8{TypeCode::unsigned_integer, 8}, uint16{TypeCode::unsigned_integer, 16},
+    uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64};
+inline constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floating, 32}, float64{TypeCode::floating, 64},
+    bfloat16{TypeCode::bfloat, 16};
+inline constexpr Dtype complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
 }  // namespace dtypes
 
 // The place in dtype_table of each code and size in whole bytes; the table's size where there is no such type.

@@ -25,8 +25,6 @@ namespace {
 
 using kernel::Argument;
 
-constexpr Dtype bool_dtype{TypeCode::boolean, 8}, complex128{TypeCode::complex, 128}, complex64{TypeCode::complex, 64};
-
 struct KindRow {
     std::string_view name;
     Argument::Kind kind;
@@ -42,9 +40,9 @@ std::optional<Dtype> dtype_of_number(PyObject *object) {
     if (PyFloat_CheckExact(object))
         return dtypes::float64;
     if (PyBool_Check(object))
-        return bool_dtype;
+        return dtypes::boolean;
     if (PyComplex_CheckExact(object))
-        return complex128;
+        return dtypes::complex128;
     return std::nullopt;
 }
 
@@ -54,7 +52,7 @@ std::optional<Dtype> dtype_of_derived(PyObject *object) {
         return dtypes::int64;
     if (PyFloat_Check(object))
         return dtypes::float64;
-    return PyComplex_Check(object) ? std::optional(complex128) : std::nullopt;
+    return PyComplex_Check(object) ? std::optional(dtypes::complex128) : std::nullopt;
 }
 
 template <class T> T value_in(const Scalar &scalar) {
@@ -75,7 +73,7 @@ Argument narrowed(const Argument &wide) {
     if (wide.dtype == dtypes::float64)
         return Argument(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
     const auto parts = value_in<std::array<double, 2>>(wide.scalar);
-    return Argument(complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
+    return Argument(dtypes::complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
 }
 
 bool fits(const DeclaredParameter &declared, const Array &array) {
@@ -249,7 +247,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
         throw Error(ErrorKind::overflow, "kernel '", function_.name, "': argument ", all_.size(), " (",
                     function_.parameters[all_.size()].name,
                     ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
-    has_floats_ |= dtype == dtypes::float64 || dtype == complex128;
+    has_floats_ |= dtype == dtypes::float64 || dtype == dtypes::complex128;
     all_.emplace_back(dtype, scalar_from(object, dtype));
 }
 
@@ -317,7 +315,8 @@ void CallArguments::require_one_place() const {
 [[gnu::hot]] void CallArguments::bring_to(const Queue &queue) {
     if (has_floats_ && !queue.device().has(EP_FP64)) [[unlikely]]
         for (Argument &argument : all_)
-            if (argument.kind == Argument::Kind::scalar && (argument.dtype == dtypes::float64 || argument.dtype == complex128))
+            if (argument.kind == Argument::Kind::scalar &&
+                (argument.dtype == dtypes::float64 || argument.dtype == dtypes::complex128))
                 argument = narrowed(argument);
     if (!has_host_memory_) [[likely]]
         return;

@@ -45,7 +45,7 @@ Expression integer(std::int64_t value, Position at) {
 
 Expression boolean(bool value, Position at) {
     Expression made;
-    made.type = scalar_type({TypeCode::boolean, 8});
+    made.type = scalar_type(dtypes::boolean);
     made.at = at;
     made.value = value;
     return made;

@@ -8,14 +8,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-constexpr Dtype boolean{TypeCode::boolean, 8};
-constexpr Dtype int8{TypeCode::integer, 8}, int16{TypeCode::integer, 16}, int32{TypeCode::integer, 32},
-    int64{TypeCode::integer, 64};
-constexpr Dtype uint8{TypeCode::unsigned_integer, 8}, uint16{TypeCode::unsigned_integer, 16},
-    uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64};
-constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floating, 32}, float64{TypeCode::floating, 64},
-    bfloat16{TypeCode::bfloat, 16};
-constexpr Dtype complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
+using namespace dtypes;
 
 constexpr TypeWords opencl_types[] = {
     {boolean, "bool", "uchar", ""},

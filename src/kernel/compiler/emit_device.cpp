@@ -10,8 +10,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-constexpr Dtype uint32{TypeCode::unsigned_integer, 32};
-
 // What a kernel of CUDA may declare of shared memory; only a launch can give it more.
 constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
 
@@ -436,7 +434,7 @@ void DeviceEmitter::write(const ir::Statement &statement) {
 std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std::string &at,
                                      const std::vector<std::string> &values) {
     const ir::Root &root = function_->roots[expression.id];
-    const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : uint32;
+    const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : dtypes::uint32;
     const std::string &name = expression.text;
     const std::string space(is(Dialect::opencl_c) ? dialect_.spaces[static_cast<std::size_t>(root.type.space)] : "");
     const std::string word = space.empty() ? "" : "_" + space.substr(0, space.size() - 1);

@@ -122,7 +122,7 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
 bool Emitter::needs_unsigned(Dtype dtype, bool multiplies) const {
     if (dialect_.wraps)
         return false;
-    return (is_signed(dtype) && dtype.bits >= 32) || (dtype == Dtype{TypeCode::unsigned_integer, 16} && multiplies);
+    return (is_signed(dtype) && dtype.bits >= 32) || (dtype == dtypes::uint16 && multiplies);
 }
 
 std::string Emitter::unsigned_cast(Dtype dtype) const {

@@ -325,8 +325,8 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call, const std::v
             pragmas_.insert("cl_khr_subgroups");
             return "sub_group_" + name + "(" + values[0] + ") != 0";
         }
-        constexpr Dtype int32{TypeCode::integer, 32};
-        return carry_scratch_function("reduce", name == "any" ? "or" : "and", int32, false) + "(" + values[0] + ", scratch) != 0";
+        return carry_scratch_function("reduce", name == "any" ? "or" : "and", dtypes::int32, false) + "(" + values[0] +
+               ", scratch) != 0";
     }
     const bool native = in_sub_group && dtype.bits >= 32 && !words(dtype).carried() &&
                         (name == "broadcast" || call.operation == "add" || call.operation == "min" || call.operation == "max") &&

@@ -71,7 +71,7 @@ Value Lowering::split_float(const Value &x, Position at) {
 
 // The mantissa, in [0.5, 1), and the exponent.
 Value Lowering::taken_apart(const Value &x, Position at) {
-    const Type int32 = scalar_type({TypeCode::integer, 32});
+    const Type int32 = scalar_type(dtypes::int32);
     const Value exponent = used_often(made(build::math("exponent", int32, at, {x.expression})));
     const ir::Expression back = build::of(ir::Op::negate, int32, at, {exponent.expression});
     return pair_of(made(build::math("ldexp", x.expression.type, at, {x.expression, back}), x.weak),
@@ -85,8 +85,7 @@ Value Lowering::scaled(const FunctionRow &row, const Value &x, const Value &expo
     constexpr std::int64_t furthest = 5000;
     const ir::Expression within = build::smaller(
         build::greater(as(exponent, dtypes::int64).expression, build::integer(-furthest, at)), build::integer(furthest, at));
-    return made(build::math("ldexp", x.expression.type, at, {x.expression, build::converted(within, {TypeCode::integer, 32})}),
-                x.weak);
+    return made(build::math("ldexp", x.expression.type, at, {x.expression, build::converted(within, dtypes::int32)}), x.weak);
 }
 
 // How far the next float is, away from 0 unless there is none.

@@ -21,8 +21,6 @@ using ir::Op;
 using ir::Statement;
 using Variables = std::set<ir::VariableId>;
 
-constexpr Dtype int32{TypeCode::integer, 32};
-
 // Which expressions lead to elements: offsets of loads, stores and atomics, the sums and products that they are, and variables
 // that nothing else reads. An offset that has wrapped is outside of any array.
 class Offsets {
@@ -115,12 +113,12 @@ bool wraps(const Expression &expression) {
     return calculates && expression.type.kind == Type::Kind::scalar && all_of(expression.type.dtype);
 }
 
-bool is_narrow(const std::optional<Range> &range) { return range && range->is_within(*all_of(int32)); }
+bool is_narrow(const std::optional<Range> &range) { return range && range->is_within(*all_of(dtypes::int32)); }
 
 // What costs nothing to have in 32 bits.
 bool is_short(const Expression &expression) {
     const auto value = build::constant_of(expression);
-    return value ? is_narrow(Range{*value, *value}) : build::without_widening(expression).type == scalar_type(int32);
+    return value ? is_narrow(Range{*value, *value}) : build::without_widening(expression).type == scalar_type(dtypes::int32);
 }
 
 class Narrowing {
@@ -143,7 +141,7 @@ public:
                     expression = narrowed(expression);
         });
         for (const ir::VariableId id : narrow_)
-            function_.variables[id].type = scalar_type(int32);
+            function_.variables[id].type = scalar_type(dtypes::int32);
     }
 
 private:
@@ -183,7 +181,7 @@ private:
             widen_reads(operand);
         const auto &operands = expression.operands;
         if (expression.op == Op::variable && narrow_.contains(expression.id)) {
-            expression.type = scalar_type(int32);
+            expression.type = scalar_type(dtypes::int32);
             expression = build::converted(expression, dtypes::int64);
         } else if (expression.op == Op::convert && reads_narrow(operands[0])) {
             expression = build::converted(build::without_widening(operands[0]), expression.type.dtype);
@@ -203,9 +201,9 @@ private:
                 operand = narrowed(operand);
             result.fits = true;
         } else if (expression.op != Op::constant) {
-            return build::converted(build::without_widening(expression), int32);
+            return build::converted(build::without_widening(expression), dtypes::int32);
         }
-        result.type = scalar_type(int32);
+        result.type = scalar_type(dtypes::int32);
         return result;
     }
 

@@ -25,19 +25,6 @@ struct Scalar {
     bool operator==(const Scalar &) const = default;
 };
 
-namespace dtypes {
-using entrepot::dtypes::float32;
-using entrepot::dtypes::float64;
-using entrepot::dtypes::int64;
-using entrepot::dtypes::uint8;
-inline constexpr Dtype boolean{TypeCode::boolean, 8};
-inline constexpr Dtype uint64{TypeCode::unsigned_integer, 64};
-inline constexpr Dtype float16{TypeCode::floating, 16};
-inline constexpr Dtype bfloat16{TypeCode::bfloat, 16};
-inline constexpr Dtype complex64{TypeCode::complex, 64};
-inline constexpr Dtype complex128{TypeCode::complex, 128};
-}  // namespace dtypes
-
 constexpr bool is_boolean(Dtype dtype) { return dtype.code == TypeCode::boolean; }
 constexpr bool is_signed(Dtype dtype) { return dtype.code == TypeCode::integer; }
 constexpr bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigned_integer; }

@@ -10,8 +10,6 @@ namespace entrepot::kernel::ir {
 
 namespace {
 
-constexpr Dtype boolean{TypeCode::boolean, 8};
-
 class Verifier {
 public:
     Verifier(const Module &module, const Function &function)
@@ -69,7 +67,7 @@ private:
             break;
         case Act::if_:
         case Act::while_:
-            expect(expressions.size() == 1 && expressions[0].type.dtype == boolean, at, "a condition is one bool");
+            expect(expressions.size() == 1 && expressions[0].type.dtype == dtypes::boolean, at, "a condition is one bool");
             break;
         case Act::for_:
             expect(expressions.size() == 3, at, "a loop has start, stop and step");
@@ -144,7 +142,7 @@ private:
             expect(root(expression.id, at).type.dtype == expression.type.dtype, at, "a load converts nothing");
             break;
         case Op::select:
-            expect(operands.size() == 3 && operands[0].type.dtype == boolean, at, "a select has a bool and two values");
+            expect(operands.size() == 3 && operands[0].type.dtype == dtypes::boolean, at, "a select has a bool and two values");
             expect(operands[1].type == expression.type && operands[2].type == expression.type, at, "a select converts nothing");
             break;
         case Op::convert:
@@ -179,7 +177,7 @@ private:
         const auto &operands = expression.operands;
         expect(operands.size() == 2 && operands[0].type == operands[1].type, expression.at, "operands have two types");
         const bool compares = expression.op >= Op::less && expression.op <= Op::not_equal;
-        const bool is_right = compares ? expression.type.dtype == boolean : expression.type == operands[0].type;
+        const bool is_right = compares ? expression.type.dtype == dtypes::boolean : expression.type == operands[0].type;
         expect(is_right, expression.at, "a result has another type than its operands");
     }
 

@@ -28,7 +28,7 @@ constexpr std::int64_t items = 3000;
 
 Array make(std::int32_t value, const Queue &queue) {
     const std::int64_t shape[] = {items};
-    Array array = Array::empty(shape, Dtype{TypeCode::integer, 32}, UsmKind::host, queue);
+    Array array = Array::empty(shape, dtypes::int32, UsmKind::host, queue);
     fill(array, std::as_bytes(std::span(&value, 1)), queue);
     return array;
 }

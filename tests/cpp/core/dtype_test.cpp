@@ -13,14 +13,7 @@
 #include "refusal.hpp"
 
 using namespace entrepot;
-
-namespace {
-
-constexpr Dtype boolean{TypeCode::boolean, 8}, int8{TypeCode::integer, 8}, int32{TypeCode::integer, 32},
-    uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64}, complex64{TypeCode::complex, 64},
-    complex128{TypeCode::complex, 128};
-
-}  // namespace
+using namespace entrepot::dtypes;
 
 TEST_CASE("a Dtype is a DLDataType") {
     CHECK(sizeof(Dtype) == 4);

@@ -8,9 +8,7 @@
 
 namespace entrepot::kernel::ir {
 
-inline constexpr Dtype boolean{TypeCode::boolean, 8}, int32{TypeCode::integer, 32}, int64{TypeCode::integer, 64},
-    uint8{TypeCode::unsigned_integer, 8}, float32{TypeCode::floating, 32}, float64{TypeCode::floating, 64},
-    float16{TypeCode::floating, 16}, bfloat16{TypeCode::bfloat, 16}, complex64{TypeCode::complex, 64};
+using namespace dtypes;
 
 inline Type scalar(Dtype dtype) {
     Type type;

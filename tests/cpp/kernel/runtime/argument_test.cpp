@@ -10,8 +10,6 @@
 namespace entrepot::kernel {
 namespace {
 
-constexpr Dtype int32{TypeCode::integer, 32};
-
 // An array of the host's memory, from the element of that number on.
 Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent, std::int64_t stride = 1) {
     const std::int64_t shape[] = {extent}, strides[] = {stride};
@@ -28,7 +26,7 @@ TEST_CASE("arguments that other code serves have other keys") {
     CHECK(key == Argument(floats(memory, 4, 3)).key());
     CHECK(key != Argument(gaps).key());
     CHECK(key != Argument(whole.as_read_only()).key());
-    CHECK(key != Argument(whole.viewed_as(int32)).key());
+    CHECK(key != Argument(whole.viewed_as(dtypes::int32)).key());
     CHECK(key != Argument(dtypes::float32, Scalar()).key());
     CHECK(key != Argument::local(dtypes::float32, std::array<std::int64_t, 1>{8}).key());
 }

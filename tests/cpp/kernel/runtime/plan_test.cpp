@@ -17,8 +17,6 @@ namespace {
 
 using What = CompiledParameter::What;
 
-constexpr Dtype signed32{TypeCode::integer, 32};
-
 // A kernel of two arrays, a number and local memory, which is told an extent and a stride, on a device of the fake backend.
 struct Launches {
     Device device = fake::device();
@@ -112,7 +110,7 @@ TEST_CASE("a launch is not like another one that differs in what is found out") 
     Launches launches;
     launches.launch();
     REQUIRE(launches.is_planned());
-    SUBCASE("type") { launches.second = launches.on_device(8, signed32); }
+    SUBCASE("type") { launches.second = launches.on_device(8, dtypes::int32); }
     SUBCASE("extent") { launches.second = launches.on_device(9); }
     SUBCASE("dimensions") { launches.second = launches.second.reshaped(std::array<std::int64_t, 2>{2, 4}); }
     SUBCASE("stride") {
@@ -186,7 +184,7 @@ TEST_CASE("a plan serves one at a time, and one that is not used makes room for 
     REQUIRE(launches.is_planned());
 
     // Of a type with as many bits, it has the same place.
-    launches.first = launches.on_device(8, signed32);
+    launches.first = launches.on_device(8, dtypes::int32);
     CHECK_FALSE(launches.launch());
     CHECK_FALSE(launches.launch());
     CHECK(launches.launch());
