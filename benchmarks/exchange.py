@@ -39,10 +39,12 @@ def suai_pairs() -> list[Pair]:
     names = {
         "ep": ep, "dpnp": dpnp, "ours_as": entrepot.memory.as_usm_memory, "peer_as": dpctl.memory.as_usm_memory,
         "raw": raw, "array": array, "stored": stored, "ours": ours, "nothing": callable,
+        "plain": StoredInterface({**raw.__sycl_usm_array_interface__}),
     }  # fmt: skip
     return [
         Pair("as_usm_memory(dpctl memory), against dpctl with ours", "ours_as(raw)", "peer_as(ours)", 8, names),
-        Pair("as_usm_memory(stored SUAI of an array), against dpctl", "ours_as(stored)", "peer_as(stored)", 3, names),
+        Pair("as_usm_memory(stored SUAI of memory), against dpctl", "ours_as(plain)", "peer_as(plain)", 8, names),
+        Pair("as_usm_memory(stored SUAI of an array), against dpctl", "ours_as(stored)", "peer_as(stored)", 8, names),
         Pair("asarray(stored SUAI), against dpnp.asarray, which copies", "ep.asarray(stored)", "dpnp.asarray(stored)", 50, names),
         Pair("asarray(stored SUAI), against dpctl's as_usm_memory", "ep.asarray(stored)", "peer_as(stored)", 3, names),
         Pair("asarray(stored SUAI), in empty calls", "ep.asarray(stored)", "nothing(stored)", 1 / 30, names),

@@ -189,6 +189,17 @@ class TestExport:
         else:
             self.assert_tells(protocol.consume(array), array)
 
+    def test_any_layout(self, protocol: Protocol, place: Place) -> None:
+        base = numbers(place)
+
+        @settings(max_examples=25)
+        @given(index=hnp.basic_indices((4, 6), allow_newaxis=True), transposed=st.booleans())
+        def check(index: object, transposed: bool) -> None:
+            array = base[index].T if transposed else base[index]
+            self.assert_tells(protocol.consume(array), array)
+
+        check()
+
     def test_every_dtype(self, protocol: Protocol, place: Place) -> None:
         for dtype in protocol.dtypes:
             array = numbers(place, dtype)

@@ -79,12 +79,20 @@ test_pair = matrix(WAYS)
 
 
 @every_host_accessible_place
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split(),
+)
 def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
     sent, received = place.empty((4, 6), dtype), place.empty((4, 6), dtype)
     ep.copy(sent, numbers().astype(dtype)).wait()
     MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
     assert values_of(received).tolist() == numbers().astype(dtype).tolist()
+
+
+def test_types_that_mpi_has_not_are_refused_by_it() -> None:
+    with pytest.raises((KeyError, ValueError, MPI.Exception)):
+        MPI.COMM_SELF.Sendrecv(ep.zeros(4, "float16"), 0, recvbuf=ep.zeros(4, "float16"))
 
 
 def test_a_message_into_read_only_memory_is_refused() -> None:

@@ -46,6 +46,53 @@ def test_rows_of_absent_peers_are_named() -> None:
     assert left_out(()) == left_out(PEERS, "memory") == [""]
 
 
+RUN_ONCE = """
+import importlib, sys
+
+topic = importlib.import_module(f"benchmarks.{sys.argv[1]}")
+if hasattr(topic, "SIZES"):
+    topic.SIZES = dict([*topic.SIZES.items()][:1])
+for pair in topic.pairs():
+    for side in (pair.ours, pair.peer):
+        exec(side, dict(pair.names))
+    print(pair.at_least, pair.what)
+"""
+
+#: By a part of the row's words: how many times faster than the peer it has to be.
+PROMISED = {
+    "memory": {"queue in order": 6, "queue out of order": 1},
+    "exchange": {
+        "as_usm_memory(": 8,
+        "against dpnp.asarray, which copies": 50,
+        "asarray(stored SUAI), against dpctl": 3,
+        "__dlpack__ with all keywords": 60,
+        "against np.from_dlpack": 3,
+        "asarray(NumPy), against memoryview": 1,
+        "np.from_dlpack(shared USM": 1 / 1.2,
+        "of a memoryview": 1 / 1.2,
+        "asarray(torch CPU)": 6,
+    },
+    "launches": {"submit, against dpctl": 1, "host submit and wait": 4},
+    "copies": {"against dpctl": 1},
+}
+
+
+@pytest.mark.numpy
+@pytest.mark.sycl
+@pytest.mark.dpctl
+@pytest.mark.dpnp
+@pytest.mark.parametrize("topic", PROMISED)
+def test_both_sides_of_every_row_run_and_the_bounds_are_those_that_were_promised(topic: str) -> None:
+    command = [sys.executable, "-c", RUN_ONCE, topic]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    for part, at_least in PROMISED[topic].items():
+        bounds = [float(bound) for bound, what in rows if part in what]
+        assert all(bound >= at_least for bound in bounds), part
+        assert bounds or "torch" in part, part  # a row that is there where PyTorch is
+
+
 #: Of what was in use at most, what our pool may have taken from the driver: little more than docs/concepts/memory.md says.
 RESERVED_AT_MOST = {"training": 1.08, "mixed": 1.3, "growing": 1.01}
 

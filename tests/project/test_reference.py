@@ -89,6 +89,13 @@ def test_quoted_refusals_stand_in_the_sources(page, words):
         assert piece in sources, f"docs/exchange/{page} quotes {words!r}, but no message has {piece!r}"
 
 
+@pytest.mark.parametrize("page", [page for page in EXCHANGE_PAGES if page.name != "index.md"], ids=lambda page: page.name)
+def test_every_page_of_a_protocol_has_the_same_parts(page):
+    parts = re.findall(r"^## (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [part for part in parts if part != "Devices"][:-1] == ["In", "Out", "Order", "Lifetime", "Refusals"]
+    assert parts[-1] in ("What others do", "Who has it")
+
+
 def test_there_are_refusals_on_every_page_of_a_protocol():
     silent = [page.name for page in EXCHANGE_PAGES if page.name not in ("index.md", "c_exchange_api.md")]
     assert set(silent) <= {page for page, _ in CASES}

@@ -36,11 +36,22 @@ class TestBetweenDevices:
         ep.copy(source, expected).wait()
         ep.copy(target, source).wait()
         np.testing.assert_array_equal(values(target), expected)
+        ep.fill(target, 0).wait()
+        ep.copy(target[::-2, 1:], source[1::2, :0:-1]).wait()
+        strided = np.zeros_like(expected)
+        strided[::-2, 1:] = expected[1::2, :0:-1]
+        np.testing.assert_array_equal(values(target), strided)
 
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("place", SYCL, ids=str)
 class TestQueues:
+    def test_overlap(self, place: Place) -> None:
+        part = place.device.sub_devices(equally=1)[0]
+        array = ep.empty(10, "int32", kind=place.kind, queue=ep.Queue(part, context=ep.Context([part])))
+        with pytest.raises(ValueError, match="overlap"):
+            ep.copy(array[1:], array[:-1])
+
     def test_the_memory_of_a_context_without_a_queue_is_copied_in_that_context(self, place: Place) -> None:
         part = place.device.sub_devices(equally=1)[0]
         context = ep.Context([part])

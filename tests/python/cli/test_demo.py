@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import importlib.util
+import re
 import subprocess
 import sys
 
@@ -11,12 +13,26 @@ import pytest
 import entrepot as ep
 from entrepot import demo
 
+MODULES = {"jnp": "jax"}  # of the demo's short names
+
 
 def test_nothing_is_copied_and_it_says_so():
     done = subprocess.run([sys.executable, "-m", "entrepot", "demo"], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith("none of them a copy")
     assert "≠" not in done.stdout and "  NO  " not in done.stdout
+
+
+ROW = re.compile(r"(?P<what>\S.*?)  +\S.*?  +(?P<address>[0-9a-f]{6,})  +(yes|-)  +(?P<takes>[\d.]+ [nµm]?s)  +\S")
+
+
+def test_every_library_that_is_there_gives_and_takes(capsys):
+    assert demo.main() == 0
+    rows = {row["what"] for row in map(ROW.match, capsys.readouterr().out.splitlines()) if row}
+    there = [name for module, name in demo.LIBRARY_NAMES.items() if importlib.util.find_spec(MODULES.get(module, module))]
+    expected = {f"{party.name} → Entrepot" for party in demo.BUILT_IN} | {"Entrepot → memoryview"}
+    expected |= {f"{name} → Entrepot" for name in there} | {f"Entrepot → {name}" for name in there}
+    assert expected <= rows
 
 
 def test_it_runs_where_no_library_is_installed(monkeypatch, capsys):

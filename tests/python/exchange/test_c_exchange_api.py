@@ -12,6 +12,7 @@ import pytest
 
 import entrepot as ep
 from places import SYCL, Place
+from robustness.kernels import launch
 from tables import Table, publish, table_of
 from tensors import CPU, ONE_API, READ_ONLY, Deleter, DLDataType, DLDevice, DLTensor, Producer, Versioned, new_capsule
 
@@ -317,3 +318,32 @@ class TestOurTableOnSycl:
         ours.to_object(out, back)
         view = owned(back)
         assert (view.kind, str(view.device)) == ("device", "opencl:cpu:0")
+
+
+@pytest.mark.sycl
+@pytest.mark.alone
+def test_our_work_comes_behind_the_producers_current_queue() -> None:
+    far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
+    memory = ep.zeros(16, "int32", kind="device", queue=far)
+    far.wait()
+    given = [memory]
+
+    def make() -> Producer:
+        announced = given[0].__dlpack_device__()
+        return Producer(given[0].data_ptr, given[0], shape=(16,), strides=(1,), dtype=(0, 32, 1), device=announced)
+
+    kind, table = publish(make)
+
+    def current_stream(kind: int, number: int, out: object) -> int:
+        assert (kind, number) == memory.__dlpack_device__()
+        out[0] = far.addressof_ref()
+        return 0
+
+    table.current_stream = keep = table.CurrentStream(current_stream)
+    done = launch("slow", memory, queue=far)
+    copied = ep.zeros(16, "int32", kind="device", queue=near)
+    ep.copy(copied, ep.asarray(kind()), queue=near)
+    assert not done.done, "somebody waited"
+    assert memoryview(copied.copy_to_host())[0] == 42
+    del keep
+    given.clear()  # the type stays, as types with a table do

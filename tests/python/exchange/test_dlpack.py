@@ -18,6 +18,7 @@ import pytest
 
 import entrepot as ep
 from places import SYCL, Place, every_host_accessible_place
+from robustness.kernels import launch
 from tensors import CPU, CUDA, IS_COPIED, ONE_API, PADDED, READ_ONLY, Legacy, Producer, Versioned, content, name_of, new_capsule
 
 pytestmark = pytest.mark.host
@@ -566,6 +567,33 @@ class TestOneAPI:
         view = take(Xpu(memory.data_ptr, memory, shape=(3,), strides=(1,), byte_offset=8, device=memory.__dlpack_device__()))
         assert view.data_ptr == memory.data_ptr + 8
         assert view.device == memory.device
+
+    @pytest.mark.alone
+    def test_producers_that_are_told_the_queue_order_themselves(self) -> None:
+        """As torch's xpu: the queue is the integer that stands for it."""
+        far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
+        memory, asked = ep.zeros(16, "int32", kind="device", queue=far), []
+        far.wait()
+
+        class Xpu(Producer):
+            def __dlpack__(
+                self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
+            ) -> object:
+                if stream is not None and type(stream) is not int:
+                    raise TypeError("stream must be int or None")
+                asked.append(stream)
+                if stream == near.addressof_ref():
+                    near.wait_for(far)
+                return self.capsule()
+
+        producer = Xpu(memory.data_ptr, memory, shape=(16,), strides=(1,), dtype=(0, 32, 1), device=memory.__dlpack_device__())
+        done = launch("slow", memory, queue=far)
+        view = ep.asarray(producer, queue=near)
+        copied = ep.zeros(16, "int32", kind="device", queue=ep.Queue("opencl:cpu"))
+        ep.copy(copied, view)
+        assert asked == [near.addressof_ref()]
+        assert not done.done, "somebody waited"
+        assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_producers_like_tensorflow(self) -> None:
         """Legacy capsules only, no keywords, NULL strides."""

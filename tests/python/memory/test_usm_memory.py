@@ -847,6 +847,23 @@ class TestWithDpctl:
         assert cls(memory, queue=other, copy=True).sycl_queue is other
 
     @every_class
+    def test_its_device_is_one(self, cls: type[Memory]) -> None:
+        import dpctl
+
+        device = dpctl.SyclDevice("opencl:cpu")
+        assert cls(64, queue=device).sycl_device == device
+        assert ep.empty(4, "int8", device=device).device == ep.device("opencl:cpu")
+        before, mine = ep.memory.get_resource(device), ep.memory.statistics(ep.memory.direct())
+        try:
+            ep.memory.set_resource(device, mine)
+            assert ep.memory.get_resource("opencl:cpu") == mine
+            kept = cls(64, queue=device)
+            assert mine.current_bytes >= 64
+            del kept
+        finally:
+            ep.memory.set_resource(device, before)
+
+    @every_class
     def test_its_memory_is_taken_and_ours_given(self, cls: type[Memory]) -> None:
         import dpctl.memory
 
