@@ -123,7 +123,8 @@ constexpr double quick_ns = 20'000;
 // ---------------------------------------------------------------- building
 
 // The options of every build. Code for this very processor, since it never leaves it; no interposition, so that a kernel named
-// like a function of the process is still itself; no errno, so that square roots become instructions.
+// like a function of the process is still itself; no errno, so that square roots become instructions. Arrays of two types may
+// be the same memory; which ones are not, kernels say themselves.
 const Words &fixed_options() {
     static const Words options{"-x",
                                "c++",
@@ -135,6 +136,7 @@ const Words &fixed_options() {
                                "-fno-exceptions",
                                "-fno-rtti",
                                "-fno-math-errno",
+                               "-fno-strict-aliasing",
                                "-fno-semantic-interposition",
                                "-Wl,-Bsymbolic"};
     return options;

@@ -288,7 +288,20 @@ FUNCTION int exponent_NAME(T x) {
     return x != 0 && {isfinite}(x) ? {ilogb}(x) + 1 : 0;
 })",
       ""}},
-    // ------------------------------------------------------------ floats of 16 bits that are carried in 32
+    // ------------------------------------------------------------ floats of 16 bits
+    // To a float whose last bit says that something was left out, so that it is rounded to 16 bits as the double would be.
+    {For::floating,
+     everywhere,
+     {"to_odd", R"(
+FUNCTION float to_odd_NAME(T x) {
+    float y = (float)x;
+    UINT bits = BITCAST(UINT, y);
+    if ((T)y != x && x == x)
+        bits = (bits - (((T)y > x) == (x > 0) ? 1u : 0u)) | 1u;
+    return BITCAST(float, bits);
+})",
+      ""}},
+    // ------------------------------------------------------------ the same, where they are carried in 32
     {For::floating,
      everywhere,
      {"load_bfloat16", R"(

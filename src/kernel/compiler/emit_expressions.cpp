@@ -195,11 +195,14 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
                               make + "((" + part + ")z.x, (" + part + ")z.y);\n}");
         return {name + "(" + text(operand) + ")"};
     }
-    if (words(to).carried()) {
-        const bool is_float = words(from).value == "float";
-        return {helper("round_" + name_of(to), to) + "(" + (is_float ? text(operand) : "(float)" + text(operand, binds_unary)) +
-                ")"};
-    }
+    const bool is_twice_narrower = from == dtypes::float64 && is_float(to) && to.bits == 16;
+    const std::string in_32_bits = is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
+                                   : words(from).value == "float" ? text(operand)
+                                                                  : "(float)" + text(operand, binds_unary);
+    if (words(to).carried())
+        return {helper("round_" + name_of(to), to) + "(" + in_32_bits + ")"};
+    if (is_twice_narrower)
+        return {"(" + std::string(words(to).value) + ")" + in_32_bits, binds_unary};
     if (words(from).carried() && to.bits == 32 && to.code == TypeCode::floating)
         return spell(operand);
     return {"(" + std::string(words(to).value) + ")" + text(operand, binds_unary), binds_unary};

@@ -111,6 +111,14 @@ std::optional<std::uint64_t> natural_of(const Number &number) {
     return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
 }
 
+std::optional<std::uint64_t> power(std::uint64_t base, std::uint64_t exponent) {
+    std::uint64_t result = 1;
+    for (; exponent > 0 && result != 0; --exponent)
+        if (__builtin_mul_overflow(result, base, &result))
+            return std::nullopt;
+    return result;
+}
+
 Number smallest(std::uint64_t value) {
     return value <= std::uint64_t{INT64_MAX} ? Number(static_cast<std::int64_t>(value)) : Number(value);
 }
@@ -124,6 +132,9 @@ std::optional<Number> naturals(std::string_view sign, std::uint64_t a, std::uint
         return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(smallest(result));
     if (sign == "-" && a >= b)
         return smallest(a - b);
+    if (sign == "**" && a > 1)
+        if (const auto raised = power(a, b))
+            return smallest(*raised);
     if (sign == "/" && b != 0)
         return static_cast<double>(a) / static_cast<double>(b);
     if ((sign == "//" || sign == "%") && b != 0)
@@ -182,8 +193,10 @@ std::optional<Number> folded(std::string_view sign, const Number &a) {
     if (sign == "-" && a == Number(std::uint64_t{1} << 63))  // Python's -9223372036854775808 is two tokens
         return INT64_MIN;
     const auto value = integer_of(a);
-    if (!value || (sign == "-" && *value == INT64_MIN))
+    if (!value)
         return std::nullopt;
+    if (sign == "-" && *value == INT64_MIN)
+        return std::uint64_t{1} << 63;
     return sign == "-" ? -*value : sign == "~" ? ~*value : *value;
 }
 

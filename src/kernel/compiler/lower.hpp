@@ -219,6 +219,7 @@ private:
     Value bit_operation(const std::string &sign, Value a, Value b, Position at);
     Value shift(const std::string &sign, Value a, Value b, Position at);
     Value compared(const std::string &sign, const Value &a, const Value &b, Position at);
+    Value compared_to_natural(ir::Op op, const Value &with_sign, const Value &natural, Position at);
     Value operation(ir::Op op, Value a, Value b, Scalar type, Position at) const;
     std::pair<Value, Value> unified_values(const Value &a, const Value &b, Scalar type) const;
 

@@ -12,10 +12,11 @@ using ir::Op;
 const Type boolean_type = scalar_type(dtypes::boolean);
 
 Weak weak_of(const Number &number) {
-    return std::holds_alternative<bool>(number)           ? Weak::boolean
-           : std::holds_alternative<std::int64_t>(number) ? Weak::integer
-           : std::holds_alternative<double>(number)       ? Weak::floating
-                                                          : Weak::complex;
+    const bool is_whole = std::holds_alternative<std::int64_t>(number) || std::holds_alternative<std::uint64_t>(number);
+    return std::holds_alternative<bool>(number)     ? Weak::boolean
+           : is_whole                               ? Weak::integer
+           : std::holds_alternative<double>(number) ? Weak::floating
+                                                    : Weak::complex;
 }
 
 struct Comparison {
@@ -24,6 +25,11 @@ struct Comparison {
 };
 constexpr Comparison comparisons[] = {{"<", Op::less},           {"<=", Op::less_equal}, {">", Op::greater},
                                       {">=", Op::greater_equal}, {"==", Op::equal},      {"!=", Op::not_equal}};
+
+// Whether some integer type holds all values of both, or one of them is none.
+bool have_common_integers(Dtype a, Dtype b) {
+    return (a != dtypes::uint64 || !is_signed(b)) && (b != dtypes::uint64 || !is_signed(a));
+}
 
 }  // namespace
 
@@ -34,7 +40,8 @@ Value Lowering::value_of_unary(const Node &node) {
     if (value.is_literal()) {
         const auto number = folded(node.text, value.expression.value);
         if (!number)
-            refuse(node.at, "`" + node.text + value.type_name() + "` has no value that fits int64 or float64");
+            refuse(node.at, "`" + node.text + value.type_name() +
+                                "` has no value that fits int64, uint64 or float64; write the number itself");
         return literal(*number, node.at);
     }
     const Dtype dtype = value.expression.type.dtype;
@@ -79,7 +86,8 @@ Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
         if (divides && folded("==", b.expression.value, std::int64_t{0}) == Number(true))
             refuse(at, "a division by the literal 0 is an error in Python; write another divisor");
         if (a.weak != Weak::complex && b.weak != Weak::complex)
-            refuse(at, "`" + a.type_name() + " " + sign + " " + b.type_name() + "` has no value that fits int64 or float64");
+            refuse(at, "`" + a.type_name() + " " + sign + " " + b.type_name() +
+                           "` has no value that fits int64, uint64 or float64; write the number itself");
     }
     if (sign == "+" || sign == "-" || sign == "*")
         return arithmetic(sign, std::move(a), std::move(b), at);
@@ -184,12 +192,28 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
     if (a.is_literal() && b.is_literal())
         if (const auto truth = folded(sign, a.expression.value, b.expression.value))
             return made(build::boolean(std::get<bool>(*truth), at));
+    const auto *const row = std::ranges::find(comparisons, sign, &Comparison::sign);
+    if (!a.is_literal() && !b.is_literal() && !have_common_integers(a.expression.type.dtype, b.expression.type.dtype)) {
+        const bool is_first = is_signed(a.expression.type.dtype);
+        return compared_to_natural(is_first ? row->op : build::mirrored(row->op), is_first ? a : b, is_first ? b : a, at);
+    }
     const Scalar type = unified(a.scalar(), b.scalar(), target_);
     if (is_complex(type.dtype) && sign != "==" && sign != "!=")
         refuse(at, "complex numbers have no order; compare .real or abs(...)");
     const auto [left, right] = unified_values(a, b, type);
-    const auto *const row = std::ranges::find(comparisons, sign, &Comparison::sign);
     return made(build::of(row->op, boolean_type, at, {left.expression, right.expression}));
+}
+
+// As Python does it: what is negative is less than any uint64.
+Value Lowering::compared_to_natural(Op op, const Value &with_sign, const Value &natural, Position at) {
+    const Value value = used_often(made(as(with_sign, dtypes::int64).expression));
+    const ir::Expression is_negative = build::of(Op::less, boolean_type, at, {value.expression, build::integer(0, at)});
+    const ir::Expression otherwise =
+        build::of(op, boolean_type, at, {build::converted(value.expression, dtypes::uint64), natural.expression});
+    if (op == Op::less || op == Op::less_equal || op == Op::not_equal)
+        return made(build::of(Op::logic_or, boolean_type, at, {is_negative, otherwise}));
+    const ir::Expression is_natural = build::of(Op::logic_not, boolean_type, at, {is_negative});
+    return made(build::of(Op::logic_and, boolean_type, at, {is_natural, otherwise}));
 }
 
 }  // namespace entrepot::kernel

@@ -66,6 +66,8 @@ Weak weak_of(Dtype dtype) {
 double largest_of(Dtype dtype) {
     if (dtype == dtypes::float16)
         return 65504;
+    if (dtype == dtypes::bfloat16)
+        return 0x1.FEp127;
     return dtype.bits == 64 ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
 }
 
@@ -89,10 +91,24 @@ bool holds(Dtype integer, std::uint64_t value) {
     return integer == dtypes::uint64;
 }
 
+// The type's nearest number, of two the even one. Dialects round what they write as a float32 or float64 themselves; what they
+// have no literals of is rounded here, once.
+double nearest(double value, Dtype dtype) {
+    if (dtype.bits != 16 || value == 0 || !std::isfinite(value))
+        return value;
+    const bool is_half = dtype == dtypes::float16;
+    const int digits = is_half ? 11 : 8, least_exponent = is_half ? -24 : -133;
+    int exponent = 0;
+    (void)std::frexp(value, &exponent);
+    const int last_digit = std::max(exponent - digits, least_exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(value, -last_digit)), last_digit);
+}
+
 std::optional<ir::Expression> as_real(ir::Expression made, double value, Dtype dtype) {
-    if (std::isfinite(value) && std::abs(value) > largest_of(dtype) * (1 + 0x1p-13))
+    const double rounded = nearest(value, dtype), slack = dtype.bits == 16 ? 1 : 1 + 0x1p-25;
+    if (std::isfinite(value) && std::abs(rounded) > largest_of(dtype) * slack)
         return std::nullopt;
-    made.value = value;
+    made.value = rounded;
     return made;
 }
 
