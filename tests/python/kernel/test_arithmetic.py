@@ -548,3 +548,57 @@ def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
 def test_the_simulator_refuses_what_it_cannot_tell_from_a_literal():
     with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
         meets_integers_of_literals.simulate[1](np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+
+
+@dppy.func
+def added(total, value):
+    total = total + value
+    return total
+
+
+@dppy.func
+def more_of(value, limit):
+    if value > 100:
+        return value + limit
+    return limit
+
+
+@dppy.kernel
+def variables_of_integers(out, u8, u64):
+    n = 300
+    wide = n
+    wide = wide + u8[0]
+    out[0] = wide
+    total = 0 if u8[0] < 7 else 1
+    total += u8[0]
+    out[1] = total
+    total += u8[0]
+    out[2] = total
+    first = second = 2 if u8[0] < 7 else 3
+    first *= u8[0]
+    second -= u8[0]
+    out[3] = first
+    out[4] = second
+    out[5] = added(n, u8[0])
+    out[6] = more_of(u8[0], n)
+    least = 300
+    least = u8[0] + n
+    out[7] = least
+    below = n - 301
+    below += u64[0]
+    out[8] = below
+    pair = (n, 0)
+    pair = (pair[0] + u8[0], pair[1] + u8[0])
+    out[9] = pair[0] + pair[1] * 2
+    counted = 0
+    for _ in range(3):
+        counted += u8[0]
+    out[10] = counted
+
+
+@every_compiled_dialect
+def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
+    """Only where all of it are literals is it the type of what it meets."""
+    arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
+    (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
+    assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
