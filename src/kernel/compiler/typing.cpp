@@ -160,8 +160,11 @@ std::string name_of(Scalar scalar) {
 Scalar unified(Scalar a, Scalar b, const Target &target) {
     if (a.weak == Weak::none && b.weak == Weak::none)
         return {promoted(a.dtype, b.dtype)};
-    if (a.weak != Weak::none && b.weak != Weak::none)
-        return weak_scalar(std::max(a.weak, b.weak), target);
+    if (a.weak != Weak::none && b.weak != Weak::none) {
+        Scalar both = weak_scalar(std::max(a.weak, b.weak), target);
+        both.varies = both.weak == Weak::integer && (a.varies || b.varies);
+        return both;
+    }
     const Scalar &typed = a.weak == Weak::none ? a : b, &weak = a.weak == Weak::none ? b : a;
     return weak.varies && is_integer(typed.dtype) ? Scalar{promoted(typed.dtype, weak.dtype)}
                                                   : met(typed.dtype, weak.weak, target);

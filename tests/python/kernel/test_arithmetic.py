@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiled_dialect, every_dialect
+from kernel.backends import every_backend, every_dialect
 from robustness.processes import run_script
 
 pytestmark = pytest.mark.numpy
@@ -537,17 +538,26 @@ def meets_integers_of_literals(out, u8, u32):
     part = 0.5
     part = count
     out[10] = part
+    out[11] = min(limit, u8[0]) + max(count, u8[0])
+    out[12] = math.gcd(limit, u8[0])
+    out[13] = np.where(u8[0] > 7, limit, 1) + u8[0]
 
 
-@every_compiled_dialect
+@every_dialect
 def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
-    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
-    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500]
+    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(14, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500, 700, 100, 500]
 
 
-def test_the_simulator_refuses_what_it_cannot_tell_from_a_literal():
+@dppy.kernel
+def that_the_compiler_refuses(out, u8):
+    limit = sorted((300, 400))[0]
+    out[0] = u8[0] + limit
+
+
+def test_of_a_kernel_that_the_compiler_refuses_the_simulator_knows_no_types():
     with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
-        meets_integers_of_literals.simulate[1](np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+        that_the_compiler_refuses.simulate[1](np.zeros(1, "i8"), np.array([200], "u1"))
 
 
 @dppy.func
@@ -596,7 +606,7 @@ def variables_of_integers(out, u8, u64):
     out[10] = counted
 
 
-@every_compiled_dialect
+@every_dialect
 def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
     """Only where all of it are literals is it the type of what it meets."""
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
