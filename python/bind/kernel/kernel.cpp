@@ -5,6 +5,7 @@
 #include "../bound.hpp"
 #include "../convert.hpp"
 #include "../dtype.hpp"
+#include "../exchange/foreign_error.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
 #include "../init.hpp"
@@ -78,6 +79,9 @@ const Interned simulated_name = "_simulated";
 std::optional<ep_dialect> dialect_asked(PyObject *name) {
     if (!name)
         return std::nullopt;
+    if (!PyUnicode_Check(name))
+        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::dialects_of_kernels()), " was expected, not ",
+                    shown(name));
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
         throw PythonError{};
@@ -167,6 +171,8 @@ struct Request {
 };
 
 std::uint32_t dimensions_from(PyObject *object) {
+    if (!PyIndex_Check(object))
+        throw Error(ErrorKind::type, "dimensions: an int from 1 to 3 was expected, not ", shown(object));
     const long count = PyLong_AsLong(object);
     if (count == -1 && PyErr_Occurred())
         throw PythonError{};

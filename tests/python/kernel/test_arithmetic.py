@@ -612,3 +612,34 @@ def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
     (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
     assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
+
+
+@dppy.kernel
+def choices_of_types(out, u8, i8, f32):
+    n = 300
+    out[0] = (i8[0] if u8[0] > 7 else u8[0]) * 200
+    out[1] = (u8[0] and 7) + 250
+    out[2] = (0 or n) + u8[0]
+    out[3] = (1 if u8[0] > 7 else 300) * u8[0]
+    out[4] = f32[0] * (n / 7)
+    out[5] = n // -7 + (n << 60) + (n >> 70)
+    out[6] = (n < 5) + 255 * u8[0]
+    best = 0
+    out[7] = best - 1
+    if u8[0] < 7:
+        best = u8[0]
+    first, second = 0, n
+    first, second = second, first
+    out[8] = first + second * u8[0]
+    out[9] = abs(-n) * u8[0] + math.gcd(4, 6) * u8[0]
+    out[10] = (not u8[0]) + 255 * u8[0]
+
+
+@every_dialect
+def test_what_is_chosen_has_one_type(backend):
+    """Whichever way it goes."""
+    arrays = np.zeros(11), np.array([200], "u1"), np.array([-7], "i1"), np.array([0.1], "f4")
+    (out, *_) = backend.run(choices_of_types, 1, None, *arrays)
+    single = float(np.float32(0.1) * np.float32(300 / 7))
+    shifted = (300 << 60) % 2**64 - 2**64 * ((300 << 60) % 2**64 >= 2**63)
+    assert out.tolist() == [-1400, 1, 500, 200, single, float(-43 + shifted), 56, 255, 300, 60400, 56]
