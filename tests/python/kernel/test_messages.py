@@ -193,7 +193,7 @@ def test_what_is_of_another_type_than_was_expected(call, words):
 
 def test_local_memory_of_programs_is_none_of_kernels():
     message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
-    assert "argument 0 is an entrepot.LocalMemory, which does not know its elements' type: give" in message
+    assert "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give" in message
     assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
 
 
