@@ -4,6 +4,7 @@
 #include "dtype.hpp"
 #include "element.hpp"
 #include "errors.hpp"
+#include "exchange/foreign_error.hpp"
 #include "exchange/numpy_dtype.hpp"
 #include "init.hpp"
 #include "interned.hpp"
@@ -38,10 +39,18 @@ template <class T> Scalar integer_bytes(long long value, Dtype dtype) {
     return bytes_of(static_cast<T>(value));
 }
 
+// After Python has said that a C type does not hold the integer.
+[[noreturn]] void refuse_size(PyObject *index, Dtype dtype) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+        throw PythonError{};
+    PyErr_Clear();
+    throw Error(ErrorKind::overflow, shown(index), " does not fit ", dtype);
+}
+
 Scalar signed_scalar(PyObject *index, Dtype dtype) {
     const long long value = PyLong_AsLongLong(index);
     if (value == -1 && PyErr_Occurred())
-        throw PythonError{};
+        refuse_size(index, dtype);
     switch (dtype.bits) {
     case 8:
         return integer_bytes<std::int8_t>(value, dtype);
@@ -57,7 +66,7 @@ Scalar signed_scalar(PyObject *index, Dtype dtype) {
 Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
     const unsigned long long value = PyLong_AsUnsignedLongLong(index);
     if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred())
-        throw PythonError{};
+        refuse_size(index, dtype);
     if (dtype.bits < 64 && value >> dtype.bits)
         throw Error(ErrorKind::overflow, value, " does not fit ", dtype);
     Scalar scalar = bytes_of(static_cast<std::uint64_t>(value));  // little-endian: the low bytes come first

@@ -4,6 +4,7 @@
 protocol that it speaks. ``entrepot.memory`` is a drop-in for ``dpctl.memory``.
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 
 from . import _runtime
@@ -93,21 +94,36 @@ if TYPE_CHECKING:
 _LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})
 
 
-# Modules that HIP Python has besides. It is no AttributeError, of which `from entrepot import …` keeps no word.
+# Modules that HIP Python has besides.
 _NOT_HERE = frozenset({"amdsmi", "hipblas", "hipfft", "hipfile", "hipsolver", "rccl", "roctx"})
+
+
+class _Absent:
+    """What Python asks last for a module: of those it says what is there instead."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        package, _, module = name.rpartition(".")
+        if package == __name__ and module in _NOT_HERE:
+            # With the whole name, `from entrepot import …` would take it for a missing attribute, and keep no word of it.
+            raise ModuleNotFoundError(_absence(module), name=module)
+
+
+def _absence(name: str) -> str:
+    return (
+        f"there is no {__name__}.{name}: of HIP Python's modules there are hip, hiprtc, hiprand and hipsparse; "
+        "another is written from its headers by `make bindings` and a TOML file, or declared by hand with entrepot.ffi "
+        "(docs/bindgen.md)"
+    )
+
+
+_sys.meta_path.append(_Absent)
 
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
         return _import_module(f"{__name__}.{name}")
-    if name in _NOT_HERE:
-        raise ModuleNotFoundError(
-            f"there is no {__name__}.{name}: of HIP Python's modules there are hip, hiprtc, hiprand and hipsparse; "
-            f"another is written from its headers by `make bindings` and a TOML file, or declared by hand with entrepot.ffi "
-            f"(docs/bindgen.md)",
-            name=f"{__name__}.{name}",
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(_absence(name) if name in _NOT_HERE else f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

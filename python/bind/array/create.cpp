@@ -6,6 +6,7 @@
 #include "../dtype.hpp"
 #include "../errors.hpp"
 #include "../event.hpp"
+#include "../exchange/foreign_error.hpp"
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
@@ -30,6 +31,10 @@ namespace nb = nanobind;
 
 namespace entrepot::python {
 namespace {
+
+[[noreturn]] void refuse_extents(PyObject *given) {
+    throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ", shown(given));
+}
 
 std::int64_t extent_from(PyObject *object) {
     const Py_ssize_t extent = PyNumber_AsSsize_t(object, PyExc_OverflowError);
@@ -149,15 +154,23 @@ constexpr const char *placement_doc =
 std::vector<std::int64_t> extents_from(PyObject *shape) {
     if (PyIndex_Check(shape))
         return {extent_from(shape)};
-    const Reference sequence(PySequence_Fast(shape, "a shape is an int or a sequence of ints"));
-    if (!sequence)
-        throw PythonError{};
+    const Reference sequence(PySequence_Fast(shape, ""));
+    if (!sequence) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            throw PythonError{};
+        PyErr_Clear();
+        refuse_extents(shape);
+    }
     const Reference items = items_of(sequence.get());
     if (!items)
         throw PythonError{};
     std::vector<std::int64_t> extents(static_cast<std::size_t>(PyTuple_GET_SIZE(items.get())));
-    for (std::size_t i = 0; i < extents.size(); ++i)
-        extents[i] = extent_from(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)));
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
+        if (!PyIndex_Check(item))
+            refuse_extents(shape);
+        extents[i] = extent_from(item);
+    }
     return extents;
 }
 

@@ -187,7 +187,7 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::sp
             else if (ours<LocalAccessor>(given[i]))
                 fit = signature[i].kind == Argument::Kind::local;
             else if (signature[i].kind == Argument::Kind::array && signatures.size() > 1)
-                fit = !dtype_of_number(given[i]) && fits(signature[i], import_operand(given[i]));
+                fit = !dtype_of_number(given[i]) && fits(signature[i], imported(given[i], i));
         }
         if (fit)
             return &signature;
@@ -198,10 +198,14 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::sp
     return &signatures.front();
 }
 
+std::string CallArguments::named(std::size_t position) const {
+    return sentence_of("kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name, ")");
+}
+
 void CallArguments::refuse(PyObject *object, const DeclaredParameter &declared) const {
     const std::size_t position = all_.size();
-    throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name,
-                ") is ", is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
+    throw Error(ErrorKind::type, named(position), " is ",
+                is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
 }
 
@@ -213,11 +217,7 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
         return;
     }
     if (declared && declared->kind == Argument::Kind::scalar) {
-        const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
-        if (typed && typed->dtype == declared->dtype)
-            all_.emplace_back(declared->dtype, typed->scalar);
-        else
-            all_.emplace_back(declared->dtype, scalar_from(object, declared->dtype));
+        add_declared(object, declared->dtype);
         return;
     }
     if (const std::optional<Dtype> dtype = dtype_of_number(object)) {
@@ -239,45 +239,56 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     }
 }
 
+// A number as the signature has it.
+void CallArguments::add_declared(PyObject *object, Dtype dtype) {
+    const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
+    try {
+        all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar : scalar_from(object, dtype));
+    } catch (const Error &error) {
+        throw Error(error.kind(), named(all_.size()), ", which the signature says is ", dtype, ": ", error.what());
+    }
+}
+
 void CallArguments::add_number(PyObject *object, Dtype dtype) {
     int overflow = 0;
     if (dtype == dtypes::int64)
         PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0)
-        throw Error(ErrorKind::overflow, "kernel '", function_.name, "': argument ", all_.size(), " (",
-                    function_.parameters[all_.size()].name,
-                    ") is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
+        throw Error(ErrorKind::overflow, named(all_.size()),
+                    " is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == dtypes::complex128;
     all_.emplace_back(dtype, scalar_from(object, dtype));
 }
 
+void CallArguments::refuse_sequence(PyObject *object, std::size_t position) const {
+    if (!PyList_Check(object) && !PyTuple_Check(object))
+        return;
+    throw Error(ErrorKind::type, named(position), " is a ", Py_TYPE(object)->tp_name,
+                ", and a kernel takes arrays and numbers: make an array of it, as in numpy.array(",
+                function_.parameters[position].name, ", 'float32')");
+}
+
 // What the object's protocol says of it, with the argument's name.
-Array CallArguments::imported(PyObject *object) const {
+Array CallArguments::imported(PyObject *object, std::size_t position) const {
+    refuse_sequence(object, position);
     try {
         return import_operand(object);
     } catch (const Error &error) {
-        throw Error(error.kind(), "kernel '", function_.name, "': argument ", all_.size(), " (",
-                    function_.parameters[all_.size()].name, "): ", error.what());
+        throw Error(error.kind(), named(position), ": ", error.what());
     }
 }
 
 void CallArguments::add_imported(PyObject *object, const DeclaredParameter *declared) {
     if (ours<LocalMemory>(object))
         throw Error(
-            ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(),
+            ErrorKind::type, named(all_.size()),
             " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
             "dtype)");
-    if (PyList_Check(object) || PyTuple_Check(object)) {
-        const std::string &name = function_.parameters[all_.size()].name;
-        throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " (", name, ") is a ",
-                    Py_TYPE(object)->tp_name, ", and a kernel takes arrays and numbers: make an array of it, as in numpy.array(",
-                    name, ", 'float32')");
-    }
-    imported_.push_back(std::make_unique<Array>(imported(object)));
+    imported_.push_back(std::make_unique<Array>(imported(object, all_.size())));
     const Array &array = *imported_.back();
     if (declared && !fits(*declared, array))
-        throw Error(ErrorKind::type, "kernel '", function_.name, "': argument ", all_.size(), " is ", text_of(array),
-                    ", and the signature says ", text_of(Signature{*declared}));
+        throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array), ", and the signature says ",
+                    text_of(Signature{*declared}));
     watched_ |= array.is_host_accessible();
     add_array(array);
 }

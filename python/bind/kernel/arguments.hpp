@@ -69,8 +69,11 @@ private:
     void add_array(const Array &array);
     void add(PyObject *object, const DeclaredParameter *declared);
     void add_imported(PyObject *object, const DeclaredParameter *declared);
+    void add_declared(PyObject *object, Dtype dtype);
     void add_number(PyObject *object, Dtype dtype);
-    Array imported(PyObject *object) const;
+    void refuse_sequence(PyObject *object, std::size_t position) const;
+    Array imported(PyObject *object, std::size_t position) const;
+    std::string named(std::size_t position) const;  // as messages name an argument
     bool bring_with_another(kernel::Argument &argument);
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;

@@ -5,6 +5,7 @@
 #include "../bound.hpp"
 #include "../convert.hpp"
 #include "../dtype.hpp"
+#include "../exchange/foreign_error.hpp"
 #include "../gil.hpp"
 #include "../guarded.hpp"
 #include "../init.hpp"
@@ -79,6 +80,9 @@ const Interned simulated_name = "_simulated";
 std::optional<ep_dialect> dialect_asked(PyObject *name) {
     if (!name)
         return std::nullopt;
+    if (!PyUnicode_Check(name))
+        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::dialects_of_kernels()), " was expected, not ",
+                    shown(name));
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
         throw PythonError{};
@@ -168,6 +172,8 @@ struct Request {
 };
 
 std::uint32_t dimensions_from(PyObject *object) {
+    if (!PyIndex_Check(object))
+        throw Error(ErrorKind::type, "dimensions: an int from 1 to 3 was expected, not ", shown(object));
     const long count = PyLong_AsLong(object);
     if (count == -1 && PyErr_Occurred())
         throw PythonError{};
@@ -284,6 +290,59 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     });
 }
 
+// For the simulator: NumPy's types as a Dtype, Python's own classes for what is of literals alone, tuples of them, None for an
+// array.
+nb::object type_held(const kernel::ir::Held &held) {
+    if (!held.items.empty()) {
+        nb::list items;
+        for (const kernel::ir::Held &item : held.items)
+            items.append(type_held(item));
+        return nb::tuple(items);
+    }
+    if (held.dtype.bits == 0)
+        return nb::none();
+    if (!held.is_weak)
+        return nb::steal(wrap_dtype(held.dtype));
+    PyTypeObject &python = held.dtype.code == TypeCode::boolean   ? PyBool_Type
+                           : held.dtype.code == TypeCode::integer ? PyLong_Type
+                           : held.dtype.code == TypeCode::complex ? PyComplex_Type
+                                                                  : PyFloat_Type;
+    return nb::borrow(reinterpret_cast<PyObject *>(&python));
+}
+
+// ((file, first line, name), types of names, types of choices by their places) of the kernel and of what it calls, each function
+// as often as it is called with other types.
+PyObject *types_for(PyObject *self, PyObject *arguments) {
+    return guarded([&] {
+        if (!PyTuple_Check(arguments))
+            throw Error(ErrorKind::type, "_types() takes a tuple of arguments");
+        PythonKernel *const kernel = kernel_of(self);
+        const VersionPtr version = current_version(kernel);
+        std::vector<PyObject *> objects;
+        for (const nb::handle each : nb::borrow<nb::tuple>(arguments))
+            objects.push_back(each.ptr());
+        const CallArguments read(objects, *version->code->function(), kernel->signatures);
+        std::vector<kernel::ArgumentType> types;
+        for (const kernel::Argument &argument : read.all())
+            types.push_back(argument.type());
+        const kernel::ir::Module module = without_gil([&] {
+            return kernel::typed(version->code->function(), types,
+                                 kernel::target_for(registry::host(), EP_CPP, 3, kernel->options));
+        });
+        nb::list functions;
+        for (const kernel::ir::Function &function : module.functions) {
+            nb::dict names, choices;
+            for (const auto &[name, held] : function.names)
+                names[name.c_str()] = type_held(held);
+            for (const auto &[at, held] : function.choices)
+                choices[nb::make_tuple(at.line, at.column, at.end_line, at.end_column)] = type_held(held);
+            functions.append(nb::make_tuple(
+                nb::make_tuple(function.source->file, function.source->first_line, function.source->name), names, choices));
+        }
+        return functions.release().ptr();
+    });
+}
+
 const Parameters of_specialise("_specialise", 2, 0, {"device", "dimensions"});
 
 // Compiles for the signatures, before anybody launches.
@@ -372,6 +431,8 @@ PyMethodDef methods[] = {
      "The source of the kernel and how it is called, without building it: for the last launch's local size, or for any."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
      "_type_of($self, variable, signature, /)\n--\n\nThe type of a variable of the kernel, for that signature."},
+    {"_types", types_for, METH_O,
+     "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and what it calls, for those arguments."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
      "_specialise($self, device=None, dimensions=None)\n--\n\nCompile for the signatures."},
     {},

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Dtype, Scalar, asarray, copy, empty
+from .._core import Array, Dtype, EntrepotError, Scalar, asarray, copy, empty
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id
-from .signatures import Signature, signature_of
+from .signatures import Signature, signature_of, texts_of
 from .source import make
 
 _FLOATING = ("float", "bfloat", "complex")
+#: Names in the text that we write around a function, with any more of "_" behind them.
+_OURS = re.compile("(?:out|result|function|get_global_id|i[012])_*")
+
+
+@contextlib.contextmanager
+def about(argument: str) -> Iterator[None]:
+    """What is raised within says which argument it is about."""
+    try:
+        yield
+    except (EntrepotError, TypeError, ValueError, OverflowError) as error:
+        error.args = (f"{argument}: {error}",)
+        raise
 
 
 class Vectorized:
@@ -29,7 +43,9 @@ class Vectorized:
     def __init__(self, function: FunctionType, signatures: Sequence[tuple[Dtype | None, Signature]]) -> None:
         self.function = function
         self._signatures = signatures
-        names = [f"x{position}" for position in range(function.__code__.co_argcount)]
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"vectorize() takes a Python function of numbers, not {function!r}")
+        names = [_own(name) for name in function.__code__.co_varnames[: function.__code__.co_argcount]]
         self._names = names
         called = f"function({', '.join(names)})"
         self._probe = kernel(self._made("probe", f"def probe({', '.join(names)}):\n    result = {called}\n"))
@@ -43,16 +59,20 @@ class Vectorized:
         """Raises TypeError for no array at all, or types that no signature has; ValueError where shapes do not broadcast."""
         if len(args) != len(self._names):
             raise TypeError(f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given")
-        operands = [each if _is_number(each) else asarray(each) for each in args]
+        operands = [self._operand(position, each) for position, each in enumerate(args)]
         arrays = [each for each in operands if isinstance(each, Array)]
         if not arrays:
             raise TypeError(f"{self.__name__}() takes at least one array, and numbers alone were given")
         shape = _broadcast([each.shape for each in arrays])
-        operands = [each if isinstance(each, Array) else _typed(each, arrays) for each in operands]
+        for position, each in enumerate(operands):
+            if not isinstance(each, Array):
+                with about(self._argument(position)):
+                    operands[position] = _typed(each, arrays)
         if out is None:
             leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
             out = empty(shape, self._result_type(operands), queue=queue or leading.queue)
-        result = asarray(out)
+        with about(f"{self.__name__}(): out"):
+            result = asarray(out)
         if result.shape != shape:
             raise ValueError(f"out has the shape {result.shape}, and the arguments together {shape}")
         operands = [_copied(each) if isinstance(each, Array) and _overlap(result, each) else each for each in operands]
@@ -60,6 +80,15 @@ class Vectorized:
         watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
         self._run(result, operands, queue, wait=True if watched else None)
         return out
+
+    def _argument(self, position: int) -> str:
+        return f"{self.__name__}(): argument {position} ({self.function.__code__.co_varnames[position]})"
+
+    def _operand(self, position: int, value: Any) -> Any:
+        if _is_number(value):
+            return value
+        with about(self._argument(position)):
+            return asarray(value)
 
     def _run(self, result: Array, operands: list[Any], queue: object, *, wait: bool | None) -> None:
         shape = result.shape
@@ -105,16 +134,23 @@ def vectorize(function: Any) -> Any:
     Arrays have shapes that broadcast to one, as NumPy's do, and at most three dimensions where they are not contiguous and of
     one shape. Calls raise what Vectorized.__call__ says. Raises ValueError for a signature that is none.
     """
-    if isinstance(function, FunctionType):
-        return Vectorized(function, [])
-    if isinstance(function, DeviceFunction):
-        return Vectorized(function.function, [])
-    signatures = [signature_of(each) for each in ([function] if isinstance(function, str) else function)]
+    if isinstance(function, (FunctionType, DeviceFunction)):
+        return Vectorized(_plain(function), [])
+    signatures = [signature_of(each) for each in texts_of(function, "vectorize")]
 
-    def decorate(function: FunctionType) -> Vectorized:
-        return Vectorized(function, signatures)
+    def decorate(function: Any) -> Vectorized:
+        return Vectorized(_plain(function), signatures)
 
     return decorate
+
+
+def _plain(function: Any) -> Any:
+    return function.function if isinstance(function, DeviceFunction) else function
+
+
+def _own(name: str) -> str:
+    """The parameter's name, or one that is none of ours."""
+    return f"{name}_" if _OURS.fullmatch(name) else name
 
 
 def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:

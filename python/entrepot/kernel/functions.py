@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 from .._core import Event, KernelError, PythonKernel
 from .._core import device as _device
-from .signatures import kernel_signature_of, signature_of, signatures_of
+from .signatures import kernel_signature_of, signature_of, signatures_of, texts_of
 from .source import remember
 
 Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
@@ -185,7 +185,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     if callable(function):
         return _make(function, chosen)
     if function is not None:
-        chosen["signatures"] = signatures_of(function)
+        chosen["signatures"] = signatures_of(function, "kernel")
 
     def decorate(function: Callable[..., None]) -> KernelFunction:
         made = _make(function, chosen)
@@ -207,6 +207,6 @@ def func(function: Any, /) -> Any:
     """
     if isinstance(function, FunctionType):
         return DeviceFunction(function)
-    for each in [function] if isinstance(function, str) else function:
+    for each in texts_of(function, "func"):
         signature_of(each)
     return func

@@ -7,32 +7,33 @@ from types import FunctionType
 from typing import Any
 
 from .._core import Array, asarray, empty
+from .elementwise import about
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id, get_global_size
 from .source import make
 
 # Each work-item takes a run of neighbours: caches of CPUs like that.
 _RUNS = """
-def reduced(x, out):
+def reduced(array, out):
     i = get_global_id(0)
     runs = get_global_size(0)
-    n = x.shape[0]
+    n = array.shape[0]
     first = i * n // runs
     last = (i + 1) * n // runs
-    total = x[first]
+    total = array[first]
     for j in range(first + 1, last):
-        total = function(total, x[j])
+        total = function(total, array[j])
     out[i] = total
 """
 
 # Neighbouring work-items take neighbours, so that a GPU reads whole lines.
 _STRIDES = """
-def reduced(x, out):
+def reduced(array, out):
     i = get_global_id(0)
     stride = get_global_size(0)
-    total = x[i]
-    for j in range(i + stride, x.shape[0], stride):
-        total = function(total, x[j])
+    total = array[i]
+    for j in range(i + stride, array.shape[0], stride):
+        total = function(total, array[j])
     out[i] = total
 """
 
@@ -61,7 +62,8 @@ class Reduction:
 
     def __call__(self, array: Any, *, queue: object = None) -> Any:
         """Raises ValueError for an array without elements, where the reduction was made without identity."""
-        values = asarray(array)
+        with about(f"{self.__name__}(): argument 0 (array)"):
+            values = asarray(array)
         if values.size == 0:
             if self.identity is None:
                 raise ValueError(f"{self.__name__}() of no elements: make it with reduce(function, identity=…)")

@@ -23,9 +23,22 @@ _WHOLE = re.compile(r"\s*(?:(?P<returns>\w+)\s*)?\((?P<parameters>.*)\)\s*$", re
 _PARAMETER = re.compile(r"(?P<local>local\s+)?(?P<dtype>\w+)\s*(?:\[(?P<axes>[\s:,1]*)\])?$")
 
 
-def signatures_of(given: Any) -> tuple[Signature, ...]:
+def texts_of(given: Any, decorator: str) -> list[Any]:
+    """One signature, or a list of several. Raises TypeError for what is neither, such as what a decorator cannot decorate."""
+    if isinstance(given, str):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:
+        raise TypeError(
+            f"{decorator}() takes a Python function, a signature such as 'void(float32[::1], int64)', or a list of those, "
+            f"not {given!r}"
+        ) from None
+
+
+def signatures_of(given: Any, decorator: str) -> tuple[Signature, ...]:
     """Of a kernel's signature, or a list of several."""
-    return tuple(kernel_signature_of(each) for each in ([given] if isinstance(given, str) else given))
+    return tuple(kernel_signature_of(each) for each in texts_of(given, decorator))
 
 
 def kernel_signature_of(text: str) -> Signature:

@@ -15,6 +15,7 @@ import entrepot as ep
 from .._core import LocalAccessor, PythonKernel
 from .simulator.arithmetic import dtype_of
 from .simulator.groups import Run
+from .simulator.held import Place, Types, types_of
 from .simulator.memory import View
 from .simulator.operations import WorkItem, operations
 from .simulator.rewrite import Rewritten, rewritten
@@ -52,12 +53,19 @@ class SimulatedLaunch:
         arrays = _host_arrays([value for value in values if isinstance(value, ep.Array)], finish)
         makers = [_argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)]
         with np.errstate(all="ignore"):
-            _run(run, code, makers)
+            _run(run, code, makers, self._types(values))
         for each in finish:
             each()
 
+    def _types(self, values: list[Any]) -> dict[Place, Types]:
+        """What the compiler finds out of variables' types. A kernel that it refuses may run here all the same."""
+        try:
+            return types_of(self._kernel._types(tuple(values)))
+        except ep.KernelError:
+            return {}
 
-def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]]) -> None:
+
+def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]], known: dict[Place, Types]) -> None:
     def captured(name: str, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
@@ -66,7 +74,7 @@ def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]]) -> None:
         return View(run, name, frozen, "constant")
 
     functions = operations(run)
-    kernel = code.bound(functions, captured)
+    kernel = code.bound(functions, captured, known)
     if code.takes_item:
         item = WorkItem(functions)
         makers = [lambda: item, *makers]

@@ -29,7 +29,7 @@ constexpr TypeWords opencl_types[] = {
 };
 
 #define ENTREPOT_C_TYPES                                                                                                         \
-    {boolean, "bool", "bool", ""}, {int8, "signed char", "signed char", ""}, {int16, "short", "short", ""},                      \
+    {boolean, "bool", "unsigned char", ""}, {int8, "signed char", "signed char", ""}, {int16, "short", "short", ""},             \
         {int32, "int", "int", ""}, {int64, "long long", "long long", "LL"}, {uint8, "unsigned char", "unsigned char", ""},       \
         {uint16, "unsigned short", "unsigned short", ""}, {uint32, "unsigned", "unsigned", "u"},                                 \
         {uint64, "unsigned long long", "unsigned long long", "ULL"}, {float32, "float", "float", "f"},                           \

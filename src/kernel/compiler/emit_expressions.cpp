@@ -361,7 +361,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return spell_math(expression);
     case ir::Op::load: {
         std::string at = loaded(element(expression.id, operands[0]), function_->roots[expression.id].type.dtype);
-        if (is_boolean(dtype) && dialect_.dialect == Dialect::opencl_c)  // a byte there
+        if (is_boolean(dtype))  // a byte, which may be any number
             return {at + " != 0", binds_equal};
         return {std::move(at)};
     }

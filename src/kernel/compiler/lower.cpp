@@ -32,6 +32,15 @@ bool same_part(const std::optional<ir::Expression> &a, const std::optional<ir::E
     return a.has_value() == b.has_value() && (!a || build::same(*a, *b));
 }
 
+ir::Held held_by(const Slot &slot) {
+    ir::Held held;
+    if (slot.form == Slot::Form::scalar)
+        held = {slot.scalar.dtype, slot.scalar.weak != Weak::none, {}};
+    for (const Slot &item : slot.items)
+        held.items.push_back(held_by(item));
+    return held;
+}
+
 bool is_simple_parameter(const Type &type) { return type.kind == Type::Kind::scalar && is_number(type.dtype); }
 
 }  // namespace
@@ -118,8 +127,12 @@ ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_pa
                        "` depend on each other in a circle; give them by casts such as float32(...)");
         walk_once(bind_parameters);
     } while (!settled());
+    if (misfit_)
+        throw CompileError(*misfit_);
     for (const auto &[name, slot] : found_)
         refuse_conflicts(name, slot);
+    for (const auto &[name, slot] : found_)
+        function_.names[name] = held_by(slot);
     function_.name = source_->name;
     function_.source = source_;
     function_.parameter_count = is_kernel_ ? parameter_count : places_;
@@ -139,6 +152,7 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     changes_memory_ = false;
     places_ = 0;
     empty_return_.reset();
+    misfit_.reset();
     block_ = &function_.body;
     bind_parameters();
     lower_block(source_->body);
@@ -161,13 +175,13 @@ bool Lowering::settled() {
 
 void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {
     if (slot.conflict) {
-        const auto &[at, scalar] = *slot.conflict;
+        const auto &[at, here, elsewhere] = *slot.conflict;
         const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";
         const std::string rule =
             name.empty() ? "a function returns one type: " : "a variable has one type: take another name, or ";
         refuse(at,
-               subject + " is " + name_of(scalar) + " here and " + name_of(slot.scalar) + " elsewhere; " + rule +
-                   "convert with " + name_of(unified(scalar, slot.scalar, target_).dtype) + "(...)",
+               subject + " is " + name_of(here) + " here and " + name_of(elsewhere) + " elsewhere; " + rule + "convert with " +
+                   name_of(unified(here, elsewhere, target_).dtype) + "(...)",
                slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
     }
     for (std::size_t i = 0; i < slot.items.size(); ++i)
@@ -309,22 +323,28 @@ void make_names_unique(ir::Module &module) {
 
 }  // namespace
 
-ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
+ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
                  const Target &target) {
     Unit unit{target, {}, {}, {kernel.get()}, {}};
     ir::Function lowered = Lowering(unit, kernel, true).kernel(arguments);
     unit.module.functions.push_back(std::move(lowered));
     drop_uncalled(unit.module);
-    check_target(unit.module, target);
-    inline_for_groups(unit.module);
-    drop_uncalled(unit.module);
-    make_names_unique(unit.module);
-    summarise(unit.module);
-    unit.module.checks_bounds = target.debug;
-    check_local_memory(unit.module, target);
-    check_uniform(unit.module);
-    ir::verify(unit.module);
     return std::move(unit.module);
+}
+
+ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
+                 const Target &target) {
+    ir::Module module = typed(kernel, arguments, target);
+    check_target(module, target);
+    inline_for_groups(module);
+    drop_uncalled(module);
+    make_names_unique(module);
+    summarise(module);
+    module.checks_bounds = target.debug;
+    check_local_memory(module, target);
+    check_uniform(module);
+    ir::verify(module);
+    return module;
 }
 
 }  // namespace entrepot::kernel

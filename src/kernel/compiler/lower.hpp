@@ -36,9 +36,10 @@ struct Value {
     Position at;
     ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
     Weak weak = Weak::none;
-    bool varies = false;      // as a Scalar does
-    bool is_natural = false;  // passed to a device function: known to be at least 0
-    bool has_effect = false;  // must become a statement before anything behind it is evaluated
+    bool varies = false;                  // as a Scalar does
+    std::vector<ir::Expression> choices;  // of an integer: the literals of which it is one
+    bool is_natural = false;              // passed to a device function: known to be at least 0
+    bool has_effect = false;              // must become a statement before anything behind it is evaluated
     std::shared_ptr<const View> view;
     std::vector<Value> items;
     std::string text;  // also a builtin's name
@@ -62,7 +63,11 @@ struct Slot {
     std::optional<std::int64_t> at_least;  // every value that is assigned is
     std::optional<int> natural_bits;       // of the only value that is assigned
     int assignments = 0;
-    std::optional<std::pair<Position, Scalar>> conflict;
+    struct Conflict {
+        Position at;
+        Scalar here, elsewhere;
+    };
+    std::optional<Conflict> conflict;
     // Arrays: what is the same in all assignments has no variable.
     ir::RootId root = 0;
     Type type;
@@ -169,6 +174,7 @@ private:
     void assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
                        const Value &value);
     void join_scalar(Slot &found, const Value &value, Position at);
+    Value as_assigned(const Value &value, Dtype dtype) const;
     void assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
     void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
     void assign_items(const Node &target, const Value &value);
@@ -189,6 +195,7 @@ private:
     Value value_of_attribute(const Node &node);
     Value array_attribute(const Value &array, const Node &node);
     Value scalar_attribute(const Value &scalar, const Node &node);
+    Value noted_choice(Value value, Position at);
     Value value_of_conditional(const Node &node);
     Value value_of_boolean(const Node &node);
     Value value_of_compare(const Node &node);
@@ -198,10 +205,11 @@ private:
     // `name` is what the source calls it, if it has one.
     Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at, const std::string &name);
     Value lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise, Position at);
+    Value chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at);
     Value truth_of(const Node &node);
     Value truth_of(const Value &value) const;
     Value denied(const Value &truth) const;
-    Value as(const Value &value, Dtype dtype) const;  // converted; a literal must fit
+    Value as(const Value &value, Dtype dtype) const;  // converted; a literal must fit once all types are known
     Value made(ir::Expression expression, Weak weak = Weak::none) const;
     bool is_varying(const Value &value) const;
     Value integer(std::int64_t value, Position at) const { return made(build::integer(value, at)); }
@@ -355,8 +363,9 @@ private:
     bool changes_memory_ = false;
     std::uint32_t places_ = 0;  // parameters so far
     int walk_ = 0;
-    mutable bool has_varying_ = false;  // integers of literals that are none
-    bool tells_varying_ = false;        // once it is known which variables have a type by what they are assigned
+    mutable bool has_varying_ = false;            // integers of literals that are none
+    mutable std::optional<CompileError> misfit_;  // the first literal of this walk that its type does not hold
+    bool tells_varying_ = false;                  // once it is known which variables have a type by what they are assigned
     struct Loop {
         std::vector<Flow> breaks, continues;
     };

@@ -201,20 +201,31 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
     assign_tuple(name, at, found, known, storage, value);
 }
 
+// As an assignment converts: each literal that it may be must fit.
+Value Lowering::as_assigned(const Value &value, Dtype dtype) const {
+    for (const ir::Expression &choice : value.choices)
+        as(made(choice, Weak::integer), dtype);
+    return as(value, dtype);
+}
+
 // What a scalar has been assigned so far, and this too.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     const auto bound = at_least(value.expression);
-    const Scalar given{value.expression.type.dtype, value.weak};
+    const Scalar given{value.expression.type.dtype, value.weak, value.varies && value.choices.empty()};
     found.natural_bits = ++found.assignments == 1 ? natural_bits(value.expression) : std::nullopt;
     if (found.scalar.dtype.bits == 0) {
         found.scalar = given;
         found.at_least = bound;
         return;
     }
-    if (const auto both = joined(found.scalar, given))
+    if (const auto both = joined(found.scalar, given)) {
         found.scalar = *both;
-    else if (!found.conflict)
-        found.conflict = {at, given};
+    } else {
+        if (!found.conflict)
+            found.conflict = {at, given, found.scalar};
+        if (given.varies)  // with which what is calculated of it may be as wide in the next walk
+            found.scalar = given;
+    }
     found.at_least = found.at_least && bound ? std::optional(std::min(*found.at_least, *bound)) : std::nullopt;
 }
 
@@ -232,7 +243,7 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
     const Value ready = value.has_effect && (value.weak != counts.scalar.weak || value.expression.type.dtype != dtype)
                             ? settled_value(value)
                             : value;
-    emit(ir::Act::assign, at, {as(ready, dtype).expression}, id);
+    emit(ir::Act::assign, at, {as_assigned(ready, dtype).expression}, id);
     flow_.at_least.erase(id);
 }
 

@@ -64,6 +64,7 @@ Value Lowering::call_function(const Node &node, const std::shared_ptr<const synt
     result.expression.at = node.at;
     result.expression.op = ir::Op::call;
     result.expression.id = compiled.id;
+    result.varies = is_varying(result);
     if (result.kind == Value::Kind::none)
         result.callee = callee;
     for (const Value &argument : arguments)
@@ -254,7 +255,7 @@ void Lowering::return_value(const Value &value, Position at) {
         Slot &slot = is_tuple ? found.items[i] : found;
         join_scalar(slot, items[i], at);
         const Slot &counts = known == known_.end() ? slot : is_tuple ? known->second.items.at(i) : known->second;
-        returned.push_back(as(items[i], counts.scalar.dtype).expression);
+        returned.push_back(as_assigned(items[i], counts.scalar.dtype).expression);
     }
     emit(ir::Act::return_, at, std::move(returned));
 }
@@ -275,7 +276,6 @@ void Lowering::set_result_type(Value &result, Position at) {
         result.kind = Value::Kind::scalar;
         result.weak = slot.scalar.weak;
         result.expression.type = scalar_type(slot.scalar.dtype);
-        result.varies = result.weak == Weak::integer;
         return;
     }
     result.kind = Value::Kind::tuple;
@@ -284,7 +284,6 @@ void Lowering::set_result_type(Value &result, Position at) {
         Value value;
         value.kind = Value::Kind::scalar;
         value.weak = item.scalar.weak;
-        value.varies = value.weak == Weak::integer;
         value.expression.type = scalar_type(item.scalar.dtype);
         result.expression.type.items.push_back(value.expression.type);
         result.items.push_back(std::move(value));

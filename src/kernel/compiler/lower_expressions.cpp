@@ -121,17 +121,21 @@ Value Lowering::in_variable(Value value, const std::string &name) {
     lower_bounds_[id] = bound;
     natural_bits_[id] = bits;
     emit(ir::Act::assign, value.at, {value.expression}, id);
-    return made(build::variable(id, value.expression.type, value.at), value.weak);
+    Value named = made(build::variable(id, value.expression.type, value.at), value.weak);
+    named.choices = std::move(value.choices);
+    return named;
 }
 
 Value Lowering::as(const Value &value, Dtype dtype) const {
     if (!value.is_literal())
         return made(build::converted(value.expression, dtype));
-    auto constant = constant_as(value.expression, dtype);
-    if (!constant)
-        refuse(value.at, value.type_name() + " does not fit in " + name_of(dtype) +
-                             ", the type that it meets; convert the other side to a type that holds it, as in int64(...)");
-    return made(std::move(*constant));
+    if (auto constant = constant_as(value.expression, dtype))
+        return made(std::move(*constant));
+    if (!misfit_)
+        misfit_ = CompileError(*source_, value.at,
+                               value.type_name() + " does not fit in " + name_of(dtype) +
+                                   ", the type that it meets; convert the other side to a type that holds it, as in int64(...)");
+    return made(build::converted(value.expression, dtype));
 }
 
 // ---------------------------------------------------------------- constants and names
@@ -349,38 +353,62 @@ Value Lowering::either(Value a, const std::function<Value()> &b, Position at) {
     return lazily(std::move(a), [&] { return made(build::boolean(true, at)); }, b, at);
 }
 
-// One of two numbers; the other's statements do not run. As an expression where neither needs statements.
+namespace {
+
+// The literals of which a number is one; none where it may be something else.
+std::vector<ir::Expression> choices_of(const Value &value) {
+    return value.is_literal() ? std::vector{value.expression} : value.choices;
+}
+
+std::vector<ir::Expression> choices_of(const Value &a, const Value &b) {
+    std::vector<ir::Expression> all = choices_of(a);
+    const std::vector<ir::Expression> others = choices_of(b);
+    if (all.empty() || others.empty())
+        return {};
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+}
+
+}  // namespace
+
+// One of two numbers; the other's statements do not run.
 Value Lowering::lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise,
                        Position at) {
     if (condition.is_constant())
         return std::get<bool>(condition.expression.value) ? then() : otherwise();
     Value values[2];
     Flow flows[2] = {flow_, flow_};
-    const auto evaluated = [&](bool holds, const std::function<Value()> &choice) {
-        return lowered_apart(flows[holds], [&] {
+    Block blocks[2];
+    for (const bool holds : {true, false})
+        blocks[holds] = lowered_apart(flows[holds], [&] {
             learn(condition.expression, holds);
-            values[holds] = settled_value(choice());
+            values[holds] = settled_value((holds ? then : otherwise)());
         });
-    };
-    Block body = evaluated(true, then), other = evaluated(false, otherwise);
     for (const Value &value : values)
         if (!value.is_scalar())
             refuse(value.at, "if-else, `and` and `or` choose between numbers, but this is " + value.type_name() +
                                  "; write an if statement");
     const Scalar type = unified(values[1].scalar(), values[0].scalar(), target_);
     const auto [yes, no] = unified_values(values[1], values[0], type);
-    const bool is_bool = is_boolean(type.dtype);
+    Value one = chosen(condition, yes, no, blocks, at);
+    if (type.weak == Weak::integer)
+        one.choices = choices_of(values[1], values[0]);
+    return one;
+}
+
+// As an expression where neither needs statements. The blocks are those of `no` and of `yes`.
+Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at) {
+    const Type &type = yes.expression.type;
+    Block &other = blocks[0], &body = blocks[1];
     if (body.empty() && other.empty()) {
+        const bool is_bool = is_boolean(type.dtype);
         if (is_bool && no.is_constant() && !std::get<bool>(no.expression.value))
-            return made(build::of(ir::Op::logic_and, scalar_type(type.dtype), at, {condition.expression, yes.expression}),
-                        type.weak);
+            return made(build::of(ir::Op::logic_and, type, at, {condition.expression, yes.expression}), yes.weak);
         if (is_bool && yes.is_constant() && std::get<bool>(yes.expression.value))
-            return made(build::of(ir::Op::logic_or, scalar_type(type.dtype), at, {condition.expression, no.expression}),
-                        type.weak);
-        return made(build::of(ir::Op::select, scalar_type(type.dtype), at, {condition.expression, yes.expression, no.expression}),
-                    type.weak);
+            return made(build::of(ir::Op::logic_or, type, at, {condition.expression, no.expression}), yes.weak);
+        return made(build::of(ir::Op::select, type, at, {condition.expression, yes.expression, no.expression}), yes.weak);
     }
-    const ir::VariableId id = new_variable("chosen", scalar_type(type.dtype), at);
+    const ir::VariableId id = new_variable("chosen", type, at);
     const auto assign = [&](Block &block, const Value &value) {
         ir::Statement &statement = block.emplace_back();
         statement.act = ir::Act::assign;
@@ -393,13 +421,20 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then, cons
     ir::Statement &statement = emit(ir::Act::if_, at, {condition.expression});
     statement.body = std::move(body);
     statement.otherwise = std::move(other);
-    return made(build::variable(id, scalar_type(type.dtype), at), type.weak);
+    return made(build::variable(id, type, at), yes.weak);
+}
+
+Value Lowering::noted_choice(Value value, Position at) {
+    if (value.is_scalar() && !value.is_literal())
+        function_.choices.emplace_back(at, ir::Held{value.expression.type.dtype, value.weak != Weak::none, {}});
+    return value;
 }
 
 Value Lowering::value_of_conditional(const Node &node) {
-    return lazily(
-        truth_of(*node.operands[0]), [&] { return settled_value(*node.operands[1]); },
-        [&] { return settled_value(*node.operands[2]); }, node.at);
+    return noted_choice(lazily(
+                            truth_of(*node.operands[0]), [&] { return settled_value(*node.operands[1]); },
+                            [&] { return settled_value(*node.operands[2]); }, node.at),
+                        node.at);
 }
 
 // Python's value: the first operand that decides, itself.
@@ -418,7 +453,7 @@ Value Lowering::value_of_boolean(const Node &node) {
                                              truth, next, [&] { return value; }, node.at)
                                        : lazily(truth, [&] { return value; }, next, node.at);
     }
-    return value;
+    return noted_choice(std::move(value), node.at);
 }
 
 Value Lowering::value_of_compare(const Node &node) { return value_of_chain(node, 0, settled_value(*node.operands[0])); }

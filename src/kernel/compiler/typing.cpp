@@ -156,6 +156,8 @@ Scalar weak_scalar(Weak weak, const Target &target) {
 }
 
 std::string name_of(Scalar scalar) {
+    if (scalar.varies)
+        return name_of(scalar.dtype);
     switch (scalar.weak) {
     case Weak::boolean:
         return "bool (of literals)";
@@ -174,8 +176,11 @@ std::string name_of(Scalar scalar) {
 Scalar unified(Scalar a, Scalar b, const Target &target) {
     if (a.weak == Weak::none && b.weak == Weak::none)
         return {promoted(a.dtype, b.dtype)};
-    if (a.weak != Weak::none && b.weak != Weak::none)
-        return weak_scalar(std::max(a.weak, b.weak), target);
+    if (a.weak != Weak::none && b.weak != Weak::none) {
+        Scalar both = weak_scalar(std::max(a.weak, b.weak), target);
+        both.varies = both.weak == Weak::integer && (a.varies || b.varies);
+        return both;
+    }
     const Scalar &typed = a.weak == Weak::none ? a : b, &weak = a.weak == Weak::none ? b : a;
     return weak.varies && is_integer(typed.dtype) ? Scalar{promoted(typed.dtype, weak.dtype)}
                                                   : met(typed.dtype, weak.weak, target);
@@ -196,11 +201,14 @@ Dtype complex_of(Dtype part) { return part == dtypes::float64 ? dtypes::complex1
 std::optional<Scalar> joined(Scalar a, Scalar b) {
     if (a.weak == Weak::none && b.weak == Weak::none)
         return a == b ? std::optional(a) : std::nullopt;
-    if (a.weak != Weak::none && b.weak != Weak::none)
-        return a.weak >= b.weak ? a : b;
-    const Scalar typed = a.weak == Weak::none ? a : b;
-    const Weak weak = a.weak == Weak::none ? b.weak : a.weak;
-    return weak <= weak_of(typed.dtype) ? std::optional(typed) : std::nullopt;
+    if (a.weak != Weak::none && b.weak != Weak::none) {
+        Scalar both = a.weak >= b.weak ? a : b;
+        both.varies = a.varies || b.varies;
+        return both;
+    }
+    const Scalar &typed = a.weak == Weak::none ? a : b, &weak = a.weak == Weak::none ? b : a;
+    const bool holds = weak.varies ? typed.dtype == weak.dtype : weak.weak <= weak_of(typed.dtype);
+    return holds ? std::optional(typed) : std::nullopt;
 }
 
 std::optional<ir::Expression> constant_as(const ir::Expression &constant, Dtype dtype) {

@@ -19,7 +19,7 @@ struct Scalar {
     Dtype dtype{};
     Weak weak = Weak::none;
     // An integer of literals that is none, such as a counter: nobody knows whether a narrower type would hold it, so that it
-    // meets typed integers as int64.
+    // meets typed integers as int64, and a variable that is assigned one has no narrower type.
     bool varies = false;
 
     bool operator==(const Scalar &) const = default;

@@ -146,11 +146,15 @@ def test_a_module_of_hip_python_s_that_is_not_there_says_which_are(name):
     words = rf"there is no entrepot\.{name}: .* there are (.*); .* TOML file.*docs/bindgen\.md"
     with pytest.raises(ModuleNotFoundError, match=words) as refusal:
         exec(f"from entrepot import {name}")
-    assert refusal.value.name == f"entrepot.{name}"
+    assert refusal.value.name == name
     said = re.search(words, str(refusal.value))[1]
     assert {*re.split(", | and ", said)} == {each for each in entrepot.__all__ if each.startswith("hip")}
-    with pytest.raises(ModuleNotFoundError, match=words):
+    for statement in (f"import entrepot.{name}", f"from entrepot.{name} import anything"):
+        with pytest.raises(ModuleNotFoundError, match=words):
+            exec(statement)
+    with pytest.raises(AttributeError, match=words):
         getattr(entrepot, name)
+    assert not hasattr(entrepot, name)
 
 
 class TestThreads:

@@ -1,10 +1,11 @@
 """Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
 loops, device functions, elements of elements, barriers, local memory, atomics and group functions, and have one meaning only.
 
-So that two correct compilers agree, every variable states its type, literals stand only beside values that have one, and floats
-are exact: a variable is a number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and
-neither one rounding for ``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell
-that atomics change knows one of them that may come in any order, and nobody looks at what it was before.
+So that two correct compilers agree, what is assigned to a variable states its type, or is an integer of literals, which is int64
+where it meets one of a type, or takes the type of what the variable is assigned later; and floats are exact: a variable is a
+number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and neither one rounding for
+``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell that atomics
+change knows one of them that may come in any order, and nobody looks at what it was before.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class _Writer:
     lines: list[str] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     floats: list[str] = field(default_factory=list)
+    untyped: list[str] = field(default_factory=list)  # integers of literals alone
     types: dict[str, str] = field(default_factory=dict)
     made: int = 0
     indent: int = 1
@@ -75,9 +77,9 @@ class _Writer:
         kind = self.one_of(*INTEGERS)
         constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
         if self.in_function:
-            return self.one_of(*self.integers, constant)
+            return self.one_of(*self.integers, *self.untyped, constant)
         array = self.one_of(*ARRAYS.values())
-        leaves = [constant, f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers]
+        leaves = [constant, f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers, *self.untyped]
         if self.shared_is_readable:
             leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
         if self.counts_are == "readable":
@@ -110,6 +112,11 @@ class _Writer:
             return f"{self.one_of('-', '~', '+')}({left})"
         if form == "call":
             return f"{self.one_of('min', 'max')}({left}, {self.integer(depth - 1)})"
+        if form == "select" and not self.in_function and self.chance(2):  # whose types there are those of each call
+            right = self.one_of(self.integer(depth - 1), str(self.draw(st.integers(0, 100))))
+            if self.chance(3):
+                return f"({left} {self.one_of('and', 'or')} {right})"
+            return f"({left} if {self.condition(depth - 1)} else {right})"
         if form == "select":
             kind = self.one_of(*INTEGERS)
             return f"(dppy.{kind}({left}) if {self.condition(depth - 1)} else dppy.{kind}({self.integer(depth - 1)}))"
@@ -168,6 +175,49 @@ class _Writer:
         self.integers.append(name)
         self.types[name] = kind
 
+    def assign_untyped(self) -> None:
+        """A variable of literals, or of what is calculated of such."""
+        name = self.one_of(*self.untyped) if self.untyped and self.chance(3) else f"w{self.made}"
+        self.made += 1
+        self.line(f"{name} = {self.of_literals()}")
+        if name not in self.untyped:
+            self.untyped.append(name)
+
+    def of_literals(self) -> str:
+        literal = str(self.draw(st.sampled_from([0, 1, -1, 7, 100, 300, 70000, 2**40])))
+        form = (
+            self.one_of("literal", "choice", "binary", "unary", "call", "select")
+            if self.untyped
+            else self.one_of("literal", "choice")
+        )
+        if form == "literal":
+            return literal
+        if form == "choice":
+            return f"({literal} if {self.condition(1)} else {self.draw(st.integers(-300, 300))})"
+        left, right = self.one_of(*self.untyped), self.one_of(*self.untyped, literal)
+        if form == "unary":
+            return f"{self.one_of('-', '~', '+', 'abs')}({left})"
+        if form == "call":
+            return f"{self.one_of('min', 'max')}({right}, {left})"
+        if form == "select":
+            return f"({right} if {self.condition(1)} else {left})"
+        return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {right})"
+
+    def assign_typed_later(self) -> None:
+        """A variable that begins with a literal, or with an integer that is none any more, and meets elements then."""
+        name, kind = f"l{self.made}", self.one_of(*INTEGERS)
+        self.made += 1
+        if self.untyped and self.chance(2):
+            self.line(f"{name} = {self.one_of(*self.untyped)}")
+            self.types[name] = "int64"
+        else:
+            some, other = (self.draw(st.integers(0, 100)) for _ in range(2))
+            self.line(f"{name} = {some}" if self.chance(2) else f"{name} = {some} if {self.condition(1)} else {other}")
+            self.types[name] = kind
+        self.line(f"out[i] += {name} - 1")
+        self.line(f"{name} {self.one_of('+', '-', '*')}= dppy.{kind}({self.integer(1)})")
+        self.integers.append(name)
+
     def assign_real(self) -> None:
         """Kept small and whole in quarters, so that the products of the next one are exact."""
         name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
@@ -189,9 +239,11 @@ class _Writer:
         kind = self.one_of(*INTEGERS)
         name = f"function{len(self.functions)}"
         for _ in range(self.draw(st.integers(0, 2))):
-            form = self.one_of("integer", "real", "return", "loop")
+            form = self.one_of("integer", "untyped", "real", "return", "loop")
             if form == "integer":
                 writer.assign_integer()
+            elif form == "untyped":
+                writer.assign_untyped()
             elif form == "real":
                 writer.assign_real()
             elif form == "return":
@@ -218,16 +270,21 @@ class _Writer:
 
     def block(self, statements: int, depth: int) -> None:
         """In a scope of its own: what it assigns first is not to be read behind it."""
-        integers, floats = list(self.integers), list(self.floats)
+        integers, floats, untyped = list(self.integers), list(self.floats), list(self.untyped)
         self.indent += 1
         for _ in range(statements):
             self.statement(depth)
         self.indent -= 1
-        self.integers, self.floats = integers, floats
+        self.integers, self.floats, self.untyped = integers, floats, untyped
 
     def statement(self, depth: int) -> None:
-        form = self.one_of("integer", "integer", "real", "store", "atomic", *(["if", "for", "while"] if depth else []))
-        if form == "integer":
+        kinds = ["integer", "integer", "untyped", "typed later", "real", "store", "atomic"]
+        form = self.one_of(*kinds, *(["if", "for", "while"] if depth else []))
+        if form == "untyped":
+            self.assign_untyped()
+        elif form == "typed later":
+            self.assign_typed_later()
+        elif form == "integer":
             self.assign_integer()
         elif form == "real":
             self.assign_real()
@@ -279,7 +336,7 @@ class _Writer:
     def phase(self) -> None:
         """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
         form = self.one_of("plain", "plain", "for", "while", "if")
-        integers, floats = list(self.integers), list(self.floats)
+        integers, floats, untyped = list(self.integers), list(self.floats), list(self.untyped)
         if form != "plain":
             self.all_enter(form)
         counts = self.chance(2)
@@ -304,7 +361,7 @@ class _Writer:
         self.line("dppy.barrier()")
         if form != "plain":
             self.indent -= 1
-            self.integers, self.floats = integers, floats
+            self.integers, self.floats, self.untyped = integers, floats, untyped
 
     def together(self) -> None:
         """What the work-items of a group find out about all their values."""

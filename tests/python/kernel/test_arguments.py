@@ -8,7 +8,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot import memory
-from kernel.backends import every_backend, every_compiler, every_device, values_of
+from kernel.backends import every_backend, every_compiler, every_device, every_dialect, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -395,3 +395,36 @@ def test_parts_that_overlap(backend):
     array = backend.array(np.ones(9, "i8"))
     backend.launch(running_sum, 1, None, array[1:], array[:-1])
     assert values_of(array).tolist() == list(range(1, 10))
+
+
+@dppy.func
+def as_given(flag):
+    return flag
+
+
+@dppy.kernel
+def of_bytes(out, kept, flags):
+    i = dppy.get_global_id(0)
+    shared = dppy.local.array(8, dppy.bool_)
+    shared[dppy.get_local_id(0)] = flags[i]
+    dppy.barrier()
+    out[i, 0] = flags[i]
+    out[i, 1] = flags[i] == True  # noqa: E712
+    out[i, 2] = flags[i] + 1
+    out[i, 3] = not flags[i]
+    out[i, 4] = flags[i] ^ True
+    out[i, 5] = 7 if flags[i] else 8
+    out[i, 6] = as_given(flags[i]) + shared[dppy.get_local_id(0)]
+    out[i, 7] = dppy.uint8(flags[i])
+    kept[i] = flags[i]
+
+
+@every_dialect
+def test_bytes_of_bools_that_are_neither_0_nor_1_are_true(backend):
+    """Compilers take a bool for 0 or 1, and do not say what becomes of others."""
+    raw = np.array([0, 1, 2, 128, 255, 0, 3, 1], "u1")
+    flags, kept, out = backend.array(raw).view("bool"), backend.array(raw).view("bool"), backend.array(np.zeros((8, 8), "i8"))
+    backend.launch(of_bytes, 8, 8, out, kept, flags)
+    true, false = [1, 1, 2, 0, 0, 7, 2, 1], [0, 0, 1, 1, 1, 8, 0, 0]
+    assert values_of(out).tolist() == [true if each else false for each in raw]
+    assert values_of(kept.view("uint8")).tolist() == [int(each != 0) for each in raw]

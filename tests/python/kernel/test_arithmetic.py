@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiled_dialect, every_dialect
+from kernel.backends import every_backend, every_dialect
 from robustness.processes import run_script
 
 pytestmark = pytest.mark.numpy
@@ -537,14 +538,108 @@ def meets_integers_of_literals(out, u8, u32):
     part = 0.5
     part = count
     out[10] = part
+    out[11] = min(limit, u8[0]) + max(count, u8[0])
+    out[12] = math.gcd(limit, u8[0])
+    out[13] = np.where(u8[0] > 7, limit, 1) + u8[0]
 
 
-@every_compiled_dialect
+@every_dialect
 def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
-    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
-    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500]
+    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(14, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500, 700, 100, 500]
 
 
-def test_the_simulator_refuses_what_it_cannot_tell_from_a_literal():
+@dppy.kernel
+def that_the_compiler_refuses(out, u8):
+    limit = sorted((300, 400))[0]
+    out[0] = u8[0] + limit
+
+
+def test_of_a_kernel_that_the_compiler_refuses_the_simulator_knows_no_types():
     with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
-        meets_integers_of_literals.simulate[1](np.zeros(11, "i8"), np.array([200], "u1"), np.array([5], "u4"))
+        that_the_compiler_refuses.simulate[1](np.zeros(1, "i8"), np.array([200], "u1"))
+
+
+@dppy.func
+def added(total, value):
+    total = total + value
+    return total
+
+
+@dppy.func
+def more_of(value, limit):
+    if value > 100:
+        return value + limit
+    return limit
+
+
+@dppy.kernel
+def variables_of_integers(out, u8, u64):
+    n = 300
+    wide = n
+    wide = wide + u8[0]
+    out[0] = wide
+    total = 0 if u8[0] < 7 else 1
+    total += u8[0]
+    out[1] = total
+    total += u8[0]
+    out[2] = total
+    first = second = 2 if u8[0] < 7 else 3
+    first *= u8[0]
+    second -= u8[0]
+    out[3] = first
+    out[4] = second
+    out[5] = added(n, u8[0])
+    out[6] = more_of(u8[0], n)
+    least = 300
+    least = u8[0] + n
+    out[7] = least
+    below = n - 301
+    below += u64[0]
+    out[8] = below
+    pair = (n, 0)
+    pair = (pair[0] + u8[0], pair[1] + u8[0])
+    out[9] = pair[0] + pair[1] * 2
+    counted = 0
+    for _ in range(3):
+        counted += u8[0]
+    out[10] = counted
+
+
+@every_dialect
+def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
+    """Only where all of it are literals is it the type of what it meets."""
+    arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
+    (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
+    assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
+
+
+@dppy.kernel
+def choices_of_types(out, u8, i8, f32):
+    n = 300
+    out[0] = (i8[0] if u8[0] > 7 else u8[0]) * 200
+    out[1] = (u8[0] and 7) + 250
+    out[2] = (0 or n) + u8[0]
+    out[3] = (1 if u8[0] > 7 else 300) * u8[0]
+    out[4] = f32[0] * (n / 7)
+    out[5] = n // -7 + (n << 60) + (n >> 70)
+    out[6] = (n < 5) + 255 * u8[0]
+    best = 0
+    out[7] = best - 1
+    if u8[0] < 7:
+        best = u8[0]
+    first, second = 0, n
+    first, second = second, first
+    out[8] = first + second * u8[0]
+    out[9] = abs(-n) * u8[0] + math.gcd(4, 6) * u8[0]
+    out[10] = (not u8[0]) + 255 * u8[0]
+
+
+@every_dialect
+def test_what_is_chosen_has_one_type(backend):
+    """Whichever way it goes."""
+    arrays = np.zeros(11), np.array([200], "u1"), np.array([-7], "i1"), np.array([0.1], "f4")
+    (out, *_) = backend.run(choices_of_types, 1, None, *arrays)
+    single = float(np.float32(0.1) * np.float32(300 / 7))
+    shifted = (300 << 60) % 2**64 - 2**64 * ((300 << 60) % 2**64 >= 2**63)
+    assert out.tolist() == [-1400, 1, 500, 200, single, float(-43 + shifted), 56, 255, 300, 60400, 56]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -90,9 +91,109 @@ def test_an_argument_may_be_called_as_an_option_is():
     assert a.tolist() == [3]
 
 
+@dppy.kernel("void(float32[::1], int32, float32)")
+def declared(array, count, factor):
+    array[dppy.get_global_id(0)] = count * factor
+
+
+@dppy.kernel(["void(float32[::1], int32, float32)", "void(float64[::1], int32, float32)"])
+def declared_twice(array, count, factor):
+    array[dppy.get_global_id(0)] = count * factor
+
+
+@pytest.mark.parametrize(
+    "error,place,given,words",
+    [
+        (
+            TypeError,
+            1,
+            "x",
+            r"\(count\), which the signature says is int32: a str was given for an element of int32; pass an int",
+        ),
+        (TypeError, 1, None, r"\(count\), which the signature says is int32: a NoneType was given"),
+        (TypeError, 1, 2.5, r"\(count\), which the signature says is int32: a float was given for an element of int32"),
+        (TypeError, 1, [1], r"\(count\), which the signature says is int32: a list was given"),
+        (TypeError, 1, np.zeros(2), r"\(count\), which the signature says is int32: a numpy.ndarray was given"),
+        (OverflowError, 1, 2**40, r"\(count\), which the signature says is int32: 1099511627776 does not fit int32"),
+        (OverflowError, 1, 2**70, r"\(count\), which the signature says is int32: 1180591620717411303424 does not fit int32"),
+        (TypeError, 2, 1j, r"\(factor\), which the signature says is float32: a complex was given for an element of float32"),
+        (TypeError, 0, np.zeros(4, "i8"), r"\(array\) is int64\[::1\], and the signature says float32\[::1\]"),
+        (TypeError, 0, np.zeros(8, "f4")[::2], r"\(array\) is float32\[:\], and the signature says float32\[::1\]"),
+        (TypeError, 0, "x", r"\(array\): a str holds no memory that can be viewed"),
+        (TypeError, 0, [1.0], r"\(array\) is a list, and a kernel takes arrays and numbers: make an array of it"),
+    ],
+)
+@pytest.mark.parametrize("kernel", [declared, declared_twice], ids=lambda kernel: kernel.function.__name__)
+def test_what_does_not_fit_a_signature_is_named(kernel, error, place, given, words):
+    arguments = [np.zeros(4, "f4"), 1, 1.0]
+    arguments[place] = given
+    name = kernel.function.__name__
+    with pytest.raises(error, match=rf"^kernel '{name}': argument {place} {words}"), ep.device_context("host"):
+        kernel[4](*arguments)
+
+
+weighted = dppy.vectorize(lambda value, weight: value * weight)
+summed = dppy.reduce(lambda a, b: a + b)
+
+
+@pytest.mark.parametrize(
+    "error,call,words",
+    [
+        (TypeError, lambda: weighted(np.ones(3), "x"), r"<lambda>\(\): argument 1 \(weight\): a str holds no memory"),
+        (TypeError, lambda: weighted([1, 2], np.ones(3)), r"<lambda>\(\): argument 0 \(value\): a list holds no memory"),
+        (OverflowError, lambda: weighted(np.ones(3, "i1"), 300), r"<lambda>\(\): argument 1 \(weight\): 300 does not fit int8"),
+        (
+            ep.ExchangeError,
+            lambda: weighted(np.ones(3), np.array([None])),
+            r"<lambda>\(\): argument 1 \(weight\): NumPy: typestr",
+        ),
+        (TypeError, lambda: weighted(np.ones(3), np.ones(3), out="x"), r"<lambda>\(\): out: a str holds no memory"),
+        (
+            ep.KernelError,
+            lambda: weighted(np.ones(3), ep.zeros(3, "float8_e4m3fn", device="host")),
+            "argument `weight` is float8",
+        ),
+        (TypeError, lambda: summed("x"), r"<lambda>\(\): argument 0 \(array\): a str holds no memory"),
+        (ep.KernelError, lambda: summed(ep.zeros(3, "float8_e4m3fn", device="host")), "argument `array` is an array of float8"),
+    ],
+)
+def test_what_element_wise_functions_and_reductions_are_given_is_named(error, call, words):
+    assert re.search(words, message_of(error, call))
+
+
+def test_a_vectorized_function_s_parameters_may_have_our_names():
+    added = dppy.vectorize(lambda out, i0, function, get_global_id: out + i0 + function + get_global_id)
+    ones = np.ones(3)
+    assert added(ones, ones, 2, ones).numpy().tolist() == [5, 5, 5]
+
+
+SIGNATURE = "void(float32[::1], int32)"
+
+
+@pytest.mark.parametrize(
+    "call,words",
+    [
+        (lambda: dppy.kernel(3), r"kernel\(\) takes a Python function, a signature such as .*, or a list of those, not 3"),
+        (lambda: dppy.func(3), r"func\(\) takes a Python function, a signature .* not 3"),
+        (lambda: dppy.vectorize(np.sin), r"vectorize\(\) takes a Python function, a signature .* not <ufunc 'sin'>"),
+        (lambda: dppy.vectorize(["float64(float64)"])(3), r"vectorize\(\) takes a Python function of numbers, not 3"),
+        (lambda: fills.source(3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
+        (lambda: fills.options(dialect=3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
+        (lambda: fills.source(signature=SIGNATURE, dimensions="x"), "dimensions: an int from 1 to 3 was expected, not 'x'"),
+        (lambda: ep.zeros("ab", "int8"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
+        (lambda: ep.zeros(2.5, "int8"), "an int or a sequence of ints was expected, as a shape is, not 2.5"),
+        (lambda: ep.empty((1, None), "int8"), r"an int or a sequence of ints was expected, as a shape is, not \(1, None\)"),
+        (lambda: dppy.LocalAccessor("ab", "int8"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
+        (lambda: ep.zeros(4, "int8").reshape("ab"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
+    ],
+)
+def test_what_is_of_another_type_than_was_expected(call, words):
+    assert re.search(words, message_of(TypeError, call))
+
+
 def test_local_memory_of_programs_is_none_of_kernels():
     message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
-    assert "argument 0 is an entrepot.LocalMemory, which does not know its elements' type: give" in message
+    assert "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give" in message
     assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
 
 

@@ -58,7 +58,10 @@ struct Compiled {
     std::string options;            // for the dialect's compiler
 };
 
-// Front: syntax to the typed form, all checks made. Throws CompileError.
+// Syntax to the typed form. Throws CompileError for what has no types.
+ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
+                 const Target &target);
+// Front: the same, all checks made. Throws CompileError.
 ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
                  const Target &target);
 // Middle: what pays, in place; the meaning stays.

@@ -20,8 +20,10 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -162,6 +164,13 @@ struct Root {
     std::shared_ptr<const Inlined> inlined;
 };
 
+// What a name of the source stands for, or a place that chooses between two numbers, once all types are known.
+struct Held {
+    Dtype dtype{};            // a number's; no type of an array
+    bool is_weak = false;     // of literals alone: `dtype` is what it is kept as
+    std::vector<Held> items;  // a tuple's
+};
+
 struct Function {
     std::string name;
     Type returns;  // nothing, a scalar or a tuple of scalars
@@ -170,6 +179,8 @@ struct Function {
     std::vector<Root> roots;
     std::vector<Statement> body;
     std::shared_ptr<const syntax::Function> source;
+    std::map<std::string, Held> names;               // "": what it returns
+    std::vector<std::pair<Position, Held>> choices;  // by if-else, `and` and `or`, but for literals
 };
 
 // A kernel and the device functions that it calls, each before its callers; the kernel is the last.

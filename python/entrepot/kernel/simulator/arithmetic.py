@@ -1,7 +1,7 @@
 """Arithmetic of the language on NumPy's scalars: typed values meet by the rules of docs/kernels/types.md.
 
 A value that came out of an array, an id or a conversion is a NumPy scalar and typed. A literal, or a number of the kernel's
-surroundings, is a Python number and weak: it takes the type of what it meets.
+surroundings, is a Python number and weak: it takes the type of what it meets. An Integer is one that no literal is any more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,20 @@ from typing import Any
 import numpy as np
 
 from .errors import refuse
+
+
+class Integer(int):
+    """An integer of literals that is none, such as a counter: int64 where it meets one of a type, and of literals otherwise."""
+
+    __slots__ = ()
+
+    @property
+    def real(self) -> Integer:
+        return self
+
+    def conjugate(self) -> Integer:
+        return self
+
 
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 _FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
@@ -79,11 +93,13 @@ def _join_weak(typed: np.dtype[Any], weak: type) -> np.dtype[Any]:
         return np.dtype("float64")
     if kind == "bool":
         return np.dtype("int64")
+    if weak is Integer and kind in ("int", "uint"):
+        return join(typed, np.dtype("int64"))
     return typed
 
 
 def _weaker(value: Any) -> type:
-    return next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
+    return next(kind for kind in (bool, Integer, int, float, complex) if isinstance(value, kind))
 
 
 def converted(dtype: np.dtype[Any], value: Any) -> Any:
@@ -94,6 +110,8 @@ def converted(dtype: np.dtype[Any], value: Any) -> Any:
         return value.astype(dtype)
     if isinstance(value, bool):
         return dtype.type(value)
+    if isinstance(value, Integer):
+        return np.int64(value).astype(dtype)
     if not isinstance(value, (int, float, complex)):
         raise refuse(f"{value!r} is no number; a kernel computes with numbers")
     if isinstance(value, float) and kind_of(dtype) in ("int", "uint"):
@@ -118,7 +136,9 @@ def cast(spelling: Any, value: Any = 0, imaginary: Any = None) -> Any:
 
 def _complex(real: Any, imaginary: Any) -> Any:
     real, imaginary = meet(real, imaginary)
-    narrow = isinstance(real, np.generic) and real.dtype in (np.dtype("float32"), np.dtype("complex64"))
+    if not isinstance(real, np.generic):
+        return complex(real, imaginary)
+    narrow = real.dtype in (np.dtype("float32"), np.dtype("complex64"))
     return (np.complex64 if narrow else np.complex128)(real + imaginary * np.complex64(1j))
 
 
@@ -154,26 +174,51 @@ _DIRECT = frozenset(
 )
 
 
+def integer(value: Any) -> Any:
+    """The same, and no literal any more where it was one."""
+    return Integer(_wrapped(value)) if isinstance(value, int) else value
+
+
+def _of_integers(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The operation, for Integers that meet literals too: in int64, and of literals still."""
+
+    def apply(left: Any, right: Any) -> Any:
+        if not (isinstance(left, Integer) or isinstance(right, Integer)):
+            return operation(left, right)
+        if not (isinstance(left, int) and isinstance(right, int)):
+            return operation(left, right)
+        result = operation(np.int64(_wrapped(left)), np.int64(_wrapped(right)))
+        return integer(result.item()) if isinstance(result, (np.int64, np.float64)) else result
+
+    return apply
+
+
 def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(left: Any, right: Any) -> Any:
         if type(left) is type(right) and type(left) in _DIRECT:
             return operation(left, right)
         return operation(*meet(left, right))
 
-    return apply
+    return _of_integers(apply)
+
+
+def _compared(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    compare = _met(operation)
+    return lambda left, right: np.bool_(compare(left, right))
 
 
 add = _met(operator.add)
 subtract = _met(operator.sub)
 multiply = _met(operator.mul)
-less = _met(operator.lt)
-less_equal = _met(operator.le)
-greater = _met(operator.gt)
-greater_equal = _met(operator.ge)
-equal = _met(operator.eq)
-not_equal = _met(operator.ne)
+less = _compared(operator.lt)
+less_equal = _compared(operator.le)
+greater = _compared(operator.gt)
+greater_equal = _compared(operator.ge)
+equal = _compared(operator.eq)
+not_equal = _compared(operator.ne)
 
 
+@_of_integers
 def divide(left: Any, right: Any) -> Any:
     """``/``: of integers in float64."""
     left, right = meet(left, right)
@@ -216,6 +261,7 @@ def _shift(left: Any, right: Any, name: str) -> tuple[Any, int]:
     return left, int(right)
 
 
+@_of_integers
 def shift_left(left: Any, right: Any) -> Any:
     """``<<`` in the type of the left side; by its width and more: 0."""
     left, right = _meet_shift(left, right, "<<")
@@ -224,6 +270,7 @@ def shift_left(left: Any, right: Any) -> Any:
     return left << type(left)(right) if 0 <= right < 8 * left.itemsize else type(left)(0)
 
 
+@_of_integers
 def shift_right(left: Any, right: Any) -> Any:
     """``>>`` in the type of the left side; by its width and more: 0, or -1 of what is negative."""
     left, right = _meet_shift(left, right, ">>")
@@ -249,7 +296,7 @@ def _of_bits(operation: Callable[[Any, Any], Any], name: str) -> Callable[[Any, 
             return operation(left, right)
         return operation(*meet(left, right))
 
-    return apply
+    return _of_integers(apply)
 
 
 bit_and = _of_bits(operator.and_, "&")
@@ -261,31 +308,32 @@ def _number(value: Any) -> Any:
     return np.int64(value) if isinstance(value, np.bool_) else value
 
 
-def negate(value: Any) -> Any:
-    return -_number(value)
+def _unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def apply(value: Any) -> Any:
+        result = operation(_number(value))
+        return integer(result) if isinstance(value, Integer) else result
+
+    return apply
 
 
-def plus(value: Any) -> Any:
-    return +_number(value)
+negate = _unary(operator.neg)
+plus = _unary(operator.pos)
+invert = _unary(operator.invert)
+absolute = _unary(abs)
 
 
-def invert(value: Any) -> Any:
-    return ~_number(value)
-
-
-def absolute(value: Any) -> Any:
-    return abs(_number(value))
+def denied(value: Any) -> Any:
+    """``not``."""
+    return np.bool_(not value)
 
 
 def _extreme(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    picked = _met(pick)
+
     def apply(*values: Any) -> Any:
         if len(values) == 1 and isinstance(values[0], tuple):
             values = values[0]
-        result = values[0]
-        for value in values[1:]:
-            left, right = meet(result, value)
-            result = pick(left, right)
-        return result
+        return functools.reduce(picked, values)
 
     return apply
 
@@ -299,16 +347,15 @@ def rounded(number: Any, ndigits: Any = None) -> Any:
     if ndigits is None:
         if isinstance(number, (np.integer, np.bool_)):
             return np.int64(number)
-        return np.int64(np.rint(number)) if isinstance(number, np.generic) else round(number)
+        return number if isinstance(number, int) else np.int64(np.rint(number))
     kind, digits = type(number), int(ndigits)
     if isinstance(number, (int, np.bool_, np.integer)):  # ml_dtypes' floats are no np.floating
         if digits < -18:
             raise refuse(f"round() of an integer takes at least -18 digits, not {digits}: int64 holds no greater power of ten")
-        nearest = round(int(number), digits)
-        if isinstance(number, int):
-            return nearest
-        wrapped = np.int64(_wrapped(nearest))
-        return wrapped if isinstance(number, np.bool_) else wrapped.astype(number.dtype)
+        if digits >= 0 and isinstance(number, int):
+            return number
+        wrapped = np.int64(_wrapped(round(int(number), digits)))
+        return wrapped.astype(number.dtype) if isinstance(number, np.integer) else wrapped
     factor = kind(10.0 ** abs(digits))
     return kind(np.rint(number * factor) / factor if digits >= 0 else np.rint(number / factor) * factor)
 
@@ -320,7 +367,8 @@ def divided(left: Any, right: Any) -> tuple[Any, Any]:
 def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
     """NumPy's ``where`` of numbers."""
     then, otherwise = meet(then, otherwise)
-    return then if condition else otherwise
+    value = then if condition else otherwise
+    return value if type(condition) in (bool, int, float, complex) else integer(value)
 
 
 def close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
@@ -361,9 +409,11 @@ def mathematical(function: Callable[..., Any]) -> Callable[..., Any]:
             dtype = np.dtype("float64")
         wide = np.complex128 if kind_of(dtype) == "complex" else np.float64
         result = function(*[wide(value) for value in values])
+        if isinstance(result, (bool, np.bool_)):
+            return np.bool_(result)
         if not isinstance(typed, np.generic):
             return result.item() if isinstance(result, np.generic) else result
-        return np.bool_(result) if isinstance(result, (bool, np.bool_)) else dtype.type(result)
+        return dtype.type(result)
 
     return apply
 
@@ -378,7 +428,7 @@ def whole(function: Callable[[float], int]) -> Callable[[Any], Any]:
 
     def apply(value: Any) -> Any:
         _number_only(value)
-        return np.int64(function(float(value))) if isinstance(value, np.generic) else function(value)
+        return cast(np.int64, value if isinstance(value, (int, np.integer, np.bool_)) else function(float(value)))
 
     return apply
 

@@ -40,8 +40,9 @@ def _integral(function: Callable[..., int]) -> Callable[..., Any]:
         _integers(values)
         met = _met(values) if values else values
         result = function(*map(int, met))
-        typed = bool(met) and isinstance(met[0], np.generic)
-        return arithmetic.cast(met[0].dtype, result) if typed else result
+        if not met:
+            return result
+        return arithmetic.cast(met[0].dtype, result) if isinstance(met[0], np.generic) else arithmetic.integer(result)
 
     return apply
 
@@ -53,7 +54,7 @@ def _counting(function: Callable[..., int]) -> Callable[..., Any]:
         _integers(values)
         numbers = list(map(int, values))
         result = 0 if min(numbers) < 0 or numbers[-1] > numbers[0] else _bounded(function, numbers)
-        return np.int64(result) if any(isinstance(value, np.generic) for value in values) else result
+        return np.int64(result) if any(isinstance(value, np.generic) for value in values) else arithmetic.integer(result)
 
     return apply
 

@@ -90,11 +90,14 @@ def _meetings() -> dict[str, Callable[..., Any]]:
 
         return wait
 
+    def given(value: Any) -> Any:
+        return value if isinstance(value, np.generic) else np.asarray(arithmetic.plus(value))[()]
+
     def meeting(what: str, scope: str) -> Callable[..., Meeting]:
         if what in ("reduce", "inclusive_scan", "exclusive_scan"):
-            return lambda value, operation="add": Meeting(what, scope, line_of_kernel(), value=value, operation=operation)
+            return lambda value, operation="add": Meeting(what, scope, line_of_kernel(), value=given(value), operation=operation)
         return lambda value, index=0, **named: Meeting(
-            what, scope, line_of_kernel(), value=value, index=next(iter(named.values()), index)
+            what, scope, line_of_kernel(), value=given(value), index=next(iter(named.values()), index)
         )
 
     scopes = {"group": "work_group", "sub_group": "sub_group"}
@@ -135,7 +138,7 @@ def _memory(run: Run) -> dict[str, Callable[..., Any]]:
 
 def _update(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def update(array: View, index: Any, value: Any, *, order: str = "relaxed", scope: str = "device") -> Any:
-        return array.atomically(index, lambda old: operation(old, value))
+        return array.atomically(index, lambda old: operation(old, arithmetic.converted(old.dtype, value)))
 
     return update
 

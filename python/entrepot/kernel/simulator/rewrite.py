@@ -25,11 +25,13 @@ from .. import source
 from ..language import Item
 from . import arithmetic, mathematics, operations
 from .errors import MARK, refusal
+from .held import Place, Types
 
 _UNKNOWN = object()
 
 #: Names that the rewritten function uses and no other program does.
 _PREFIX = "__ep_"
+_KEPT, _CHOSEN = _PREFIX + "kept", _PREFIX + "chosen"
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
@@ -79,13 +81,24 @@ class Rewritten:
     makes_local: bool  # memory of the work-group, one for each place that calls it
     parameters: tuple[str, ...]
     takes_item: bool  # numba-dpex's way: the first parameter stands for the work-item, and is no argument
+    place: Place
 
-    def bound(self, implementations: dict[str, Callable[..., Any]], wrap: Callable[[str, Any], Any]) -> Callable[..., Any]:
-        """The function, for one launch: builtins are those given, captured values what ``wrap`` makes of them."""
+    def bound(
+        self,
+        implementations: dict[str, Callable[..., Any]],
+        wrap: Callable[[str, Any], Any],
+        known: dict[Place, Types],
+    ) -> Callable[..., Any]:
+        """The function, for one launch: builtins are those given, captured values what ``wrap`` makes of them.
+
+        Variables hold what is known of them.
+        """
+        types = known.get(self.place, Types())
         names = {name: wrap(name, value) for name, value in self.surroundings.items()}
         names |= {MARK: True, "__builtins__": builtins}
         names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
-        names |= {own: callee.bound(implementations, wrap) for own, callee in self.callees.items()}
+        names |= {_KEPT: types.kept, _CHOSEN: types.chosen}
+        names |= {own: callee.bound(implementations, wrap, known) for own, callee in self.callees.items()}
         exec(self.code, names)
         function: Callable[..., Any] = names[self.name]
         return function
@@ -122,6 +135,7 @@ def rewritten(
         body.makes_local,
         parameters,
         takes_item,
+        _known_by(function),
     )
 
 
@@ -148,6 +162,11 @@ def _parameters(definition: ast.FunctionDef) -> list[ast.arg]:
 
 def _place(function: types.FunctionType) -> tuple[str, int]:
     return function.__code__.co_filename, function.__code__.co_firstlineno
+
+
+def _known_by(function: types.FunctionType) -> Place:
+    node, file, _, first = source.find(function)
+    return file, first, getattr(node, "name", "lambda")
 
 
 def _definition(function: types.FunctionType) -> ast.FunctionDef:
@@ -196,6 +215,14 @@ class _Names:
         return _UNKNOWN
 
 
+def _names_in(target: ast.expr) -> Any:
+    """Of the variables that are assigned: one's name, or a tuple of such; None for elements of arrays."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        names = tuple(map(_names_in, target.elts))
+        return names if any(name is not None for name in names) else None
+    return target.id if isinstance(target, ast.Name) else None
+
+
 def _variables(definition: ast.FunctionDef) -> set[str]:
     parameters = {argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)}
     stored = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -238,7 +265,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
+        if isinstance(node.op, ast.Not):
+            return self._call("denied", [node.operand], node)
+        if isinstance(node.operand, ast.Constant):
             return node
         return self._call(_UNARY[type(node.op)], [node.operand], node)
 
@@ -258,12 +287,49 @@ class _Rewriter(ast.NodeTransformer):
             left = following
         return pairs[0] if len(pairs) == 1 else ast.copy_location(ast.BoolOp(ast.And(), pairs), node)
 
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        return self._choice(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        return self._choice(node)
+
+    def _choice(self, node: ast.expr) -> ast.expr:
+        self.generic_visit(node)
+        return self._in_type(_CHOSEN, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), node)
+
+    # Variables ---------------------------------------------------------------------------------------------------
+
+    def _in_type(self, function: str, of: Any, value: ast.expr) -> ast.expr:
+        """The value in the type that a variable, or a choice, was found to have."""
+        call = ast.Call(ast.Name(function, ast.Load()), [ast.Constant(of), value], [])
+        return ast.fix_missing_locations(ast.copy_location(call, value))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        assigned = [argument.arg for argument in _parameters(node) if argument.arg in stored]
+        self.generic_visit(node)
+        for name in assigned:
+            value = ast.copy_location(ast.Name(name, ast.Load()), node.body[0])
+            node.body.insert(0, self._assignment(ast.Name(name, ast.Store()), value, value))
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        self.generic_visit(node)
+        if node.value is not None:
+            node.value = self._in_type(_KEPT, "", node.value)
+        return node
+
+    def _assignment(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.Assign:
+        names = _names_in(target)
+        held = value if names is None else self._in_type(_KEPT, names, value)
+        return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], held), at))
+
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
         operation, value = self._operation(node), self.visit(node.value)
         if isinstance(node.target, ast.Name):
             now: ast.expr = self._call(operation, [ast.Name(node.target.id, ast.Load()), value], node)
-            return ast.copy_location(ast.Assign([node.target], now), node)
+            return self._assignment(node.target, ast.copy_location(now, node), node)
         if not isinstance(node.target, ast.Subscript):
             raise refusal(self._file, node.lineno, "what is added to is a variable or an element of an array")
         array, index = self._temporary(), self._temporary()
@@ -283,14 +349,21 @@ class _Rewriter(ast.NodeTransformer):
         value = self.visit(node.value)
         if self._is_type(self._names.value(node.annotation)):
             value = self._call("cast", [self.visit(node.annotation), value], node)
-        return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
+        return self._assignment(self.visit(node.target), value, node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt] | ast.stmt:
         target = node.targets[0]
         self._assigned = target.id if isinstance(target, ast.Name) else ""
         self.generic_visit(node)
         self._assigned = ""
-        return node
+        if len(node.targets) == 1:
+            return self._assignment(target, node.value, node)
+        value = ast.copy_location(ast.Name(self._temporary(), ast.Load()), node.value)
+        first = ast.Assign([ast.Name(value.id, ast.Store())], node.value)
+        return [
+            ast.fix_missing_locations(ast.copy_location(first, node)),
+            *[self._assignment(each, value, node) for each in node.targets],
+        ]
 
     # Calls -------------------------------------------------------------------------------------------------------
 

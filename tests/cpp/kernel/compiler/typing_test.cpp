@@ -57,6 +57,25 @@ TEST_CASE("floats win over integers as they are, complex numbers over both") {
     CHECK(met(b1, i8) == i8);
 }
 
+TEST_CASE("an integer that is no literal is int64 whatever it meets, and in whatever variable") {
+    Scalar counter = weak_scalar(Weak::integer, everything);
+    counter.varies = true;
+    const Scalar literal = weak_scalar(Weak::integer, everything), half = weak_scalar(Weak::floating, everything);
+    for (const Scalar &integer : {counter, unified(counter, counter, everything), unified(literal, counter, everything)}) {
+        CHECK(unified(integer, {u8}, everything).dtype == i64);
+        CHECK(unified({u64}, integer, everything).dtype == i64);
+        CHECK(unified(integer, {f32}, everything).dtype == f32);
+    }
+    CHECK(unified(unified(counter, half, everything), {f32}, everything).dtype == f32);
+    CHECK(joined(literal, {u8}) == Scalar{u8});
+    CHECK(joined(counter, {i64}) == Scalar{i64});
+    for (const Scalar &assigned : {counter, *joined(counter, literal), *joined(half, counter)})
+        for (const Dtype narrower : {u8, i32, u64, f32}) {
+            CHECK(joined(assigned, {narrower}) == std::nullopt);
+            CHECK(joined({narrower}, assigned) == std::nullopt);
+        }
+}
+
 TEST_CASE("a literal takes the type of what it meets") {
     CHECK(met(u8, Weak::integer) == u8);
     CHECK(met(f16, Weak::floating) == f16);
