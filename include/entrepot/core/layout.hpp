@@ -56,6 +56,8 @@ public:
     std::int64_t size() const noexcept { return size_; }  // elements
     std::int64_t nbytes(std::int64_t itemsize) const;     // of the elements, each counted once; throws OverflowError
 
+    // Whether the strides are known to be those that the shape alone would give, without a look at each axis.
+    bool is_packed() const noexcept { return is_packed_; }
     // NumPy's rules: extents of 1 have any stride, empty arrays are contiguous both ways.
     bool is_c_contiguous() const noexcept;
     bool is_f_contiguous() const noexcept;
@@ -102,7 +104,7 @@ private:
     static bool can_reach(Extents shape, Extents strides) noexcept;
 
     std::uint32_t ndim_ = 0;
-    bool is_packed_ = true;  // known to have the strides that its shape alone would give it, and nothing to be asked axis by axis
+    bool is_packed_ = true;
     std::int64_t size_ = 1;
     union {
         std::int64_t inline_[2 * inline_ndim];  // shape, then strides

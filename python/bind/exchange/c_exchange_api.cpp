@@ -1,4 +1,5 @@
 // C exchange API → Array: types that publish DLPack's function table, each looked up once.
+#include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
@@ -156,14 +157,15 @@ void order_behind_current_work(PyObject *object, const Producer &producer, DLDev
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// Of all ways in the shortest: the Array is made where it is returned.
-std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
+// Of all ways in the shortest: the Array is made where it is returned, and nothing is called but the producer.
+[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     check_plain(object, producer, static_cast<TypeCode>(tensor.dtype.code));
-    Descriptor descriptor(tensor, 0);
-    std::optional<Array> array(std::in_place, borrow(descriptor, keep(object), Trust::believed), descriptor.data,
-                               descriptor.dtype, std::move(descriptor.layout), descriptor.read_only);
+    const auto borrow = [&](const exchange::Reach &reach) {
+        return borrow_believed(free_records, reach, tensor.device, keep(object));
+    };
+    auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
     if (tensor.device.device_type != kDLCPU)
         order_behind_current_work(object, producer, tensor.device, *array);
     return array;
@@ -183,7 +185,7 @@ Array read_managed(PyObject *object, const Producer &producer) {
     return array;
 }
 
-std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
+[[gnu::hot]] std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
     const Producer *const producer = find_producer(Py_TYPE(object));
     if (!producer)
         return std::nullopt;

@@ -2,6 +2,7 @@
 #include "routes.hpp"
 
 #include "../array/array.hpp"
+#include "../errors.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
@@ -111,22 +112,37 @@ std::string names_of_protocols() {
                 names_of_protocols(), "; make an array of it with the library that should own it");
 }
 
-}  // namespace
+// By all but the first that the type speaks.
+[[gnu::noinline]] void import_otherwise(std::optional<Array> &array, PyObject *object, Candidates by_type,
+                                        const ImportRequest &request) {
+    array = read_first(object, by_type & (by_type - 1), request);
+    if (!array)
+        array = read_instance(object, by_type, request);
+    if (!array)
+        refuse(object);
+}
 
-std::optional<Array> import_object(PyObject *object, const ImportRequest &request) {
+// What the protocol gave, never empty.
+inline std::optional<Array> import_by(PyObject *object, Candidates by_type, const ImportRequest &request) {
     drain_released();
-    const Candidates by_type = candidates_of(object);
     std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;
     if (!array) [[unlikely]]
-        array = read_first(object, by_type & (by_type - 1), request);
-    if (!array) [[unlikely]]
-        array = read_instance(object, by_type, request);
-    if (!array) [[unlikely]]
-        refuse(object);
+        import_otherwise(array, object, by_type, request);
     return array;
 }
 
-Array import_array(PyObject *object, const ImportRequest &request) { return *import_object(object, request); }
+}  // namespace
+
+Array import_array(PyObject *object, const ImportRequest &request) { return *import_by(object, candidates_of(object), request); }
+
+[[gnu::hot]] PyObject *import_wrapped(PyObject *object) {
+    try {
+        return wrap_made([&] { return import_by(object, candidates_of(object), {}); });
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
 
 Array import_operand(PyObject *object) {
     RestUnlessThrown rest;
