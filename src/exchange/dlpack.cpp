@@ -129,15 +129,13 @@ template <class Managed> Array adopt(Managed *managed) {
 
 }  // namespace
 
-Dtype subbyte_dtype_of(DLDataType type, std::uint64_t flags) {
-    const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
-    if (!find_dtype({dtype.code, dtype.bits}) || type.lanes == 0)
+void check_subbyte(Dtype dtype, std::uint64_t flags) {
+    if (!find_dtype({dtype.code, dtype.bits}) || dtype.lanes == 0)
         throw speaker.refusal("a dtype of ", dtype,
                               " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
-    const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = type.bits * type.lanes % 8 == 0;
-    if (padded ? type.lanes != 1 : !fills_bytes)
+    const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = dtype.bits * dtype.lanes % 8 == 0;
+    if (padded ? dtype.lanes != 1 : !fills_bytes)
         refuse_packed(dtype);
-    return dtype;
 }
 
 void refuse_shape(const DLTensor &tensor) {
@@ -154,7 +152,7 @@ void refuse_null(const Layout &layout) {
     throw speaker.refusal("the tensor has ", layout.size(), " elements and no data (a null pointer)");
 }
 
-Memory borrow(const exchange::Reach &reach, DLDevice named, Owner &&owner) {
+Memory borrow(exchange::Reach reach, DLDevice named, Owner &&owner) {
     if (named.device_type == kDLCPU) [[likely]]
         return Memory::borrow_host(reach.lowest, reach.bytes, std::move(owner));
     if (reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about

@@ -55,13 +55,12 @@ void recycle(Memory::Record *record) noexcept {
         recycle_or_delete(record);
 }
 
-namespace {
-
-// The caller sets the rest.
-inline Memory::Record *new_record() {
+Memory::Record *recycled_record() {
     Memory::Record *const record = recycled.list.take();
     return record ? record : new Memory::Record;
 }
+
+namespace {
 
 std::uint8_t packed_alignment(std::size_t alignment) noexcept { return static_cast<std::uint8_t>(std::bit_width(alignment)); }
 std::size_t unpacked_alignment(std::uint8_t packed) noexcept { return packed == 0 ? 0 : std::size_t{1} << (packed - 1); }
@@ -151,7 +150,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     release_finished_owners();
 
     ResourceRef source = resource ? ResourceRef(resource) : current_resource(device);
-    RecordGuard made{new_record()};
+    RecordGuard made{recycled_record()};
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
     Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
@@ -213,7 +212,7 @@ Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
 }
 
 Memory Memory::of_block(Resource *resource, const Place &place, const Block &block) {
-    Record &record = *new_record();
+    Record &record = *recycled_record();
     record.kind = place.kind;
     record.alignment = packed_alignment(block.alignment);
     record.data = block.data;
@@ -269,7 +268,7 @@ void give_back(Memory::Record *record) noexcept {
 
 Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
     release_finished_owners();
-    Record *const record = new_record();
+    Record *const record = recycled_record();
     set_borrowed(*record, data, bytes, kind, device, context, std::move(owner));
     return Memory(record);
 }

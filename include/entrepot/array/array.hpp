@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 namespace entrepot {
@@ -27,7 +28,7 @@ public:
     template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
     Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype, bool read_only)
         : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(make_layout()) {
-        memory_ = find_memory(std::as_const(layout_));
+        new (&memory_) Memory(find_memory(std::as_const(layout_)));  // over none, which has nothing to let go of
     }
 
     // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.

@@ -14,10 +14,12 @@ namespace entrepot::dlpack {
 // What a tensor says, word by word. Each throws ExchangeError: a dtype that no row of dtype_table describes, packed elements of 4
 // or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill bytes, are taken), impossible
 // dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
-Dtype subbyte_dtype_of(DLDataType type, std::uint64_t flags);
+void check_subbyte(Dtype dtype, std::uint64_t flags);
 inline Dtype dtype_of(DLDataType type, std::uint64_t flags) {
     const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
-    return is_of_whole_bytes(dtype) ? dtype : subbyte_dtype_of(type, flags);
+    if (!is_of_whole_bytes(dtype)) [[unlikely]]
+        check_subbyte(dtype, flags);
+    return dtype;
 }
 
 [[noreturn]] void refuse_shape(const DLTensor &tensor);
@@ -62,21 +64,22 @@ Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
 
 // The described memory, kept alive by `owner`: the runtime is asked what it is, save for kDLCPU. Throws ExchangeError; `owner`
 // still holds then, unless it ran out of memory in the last step.
-Memory borrow(const exchange::Reach &reach, DLDevice device, Owner &&owner);
+Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
 // The Array on it. Throws as read and borrow do.
 Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
 
 // The same with a record of the list's, of a producer that is known and believed: the runtime is asked only where the device's
 // name does not say it all (kDLOneAPI).
 template <std::uint32_t capacity>
-Memory borrow_believed(RecordList<capacity> &records, const exchange::Reach &reach, DLDevice device, Owner &&owner) {
-    if (device.device_type == kDLCPU) {
-        const HostPlace &host = host_place();
-        return entrepot::borrow(records, reach.lowest, reach.bytes, UsmKind::host, host.device, host.context, std::move(owner));
-    }
+[[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records, exchange::Reach reach, DLDevice device,
+                                                     Owner &&owner) {
+    if (device.device_type == kDLCPU)
+        return borrow_host(records, reach.lowest, reach.bytes, std::move(owner));
     const NamedDevice &named = named_device(device);
-    if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]]
-        return borrow(reach, device, std::move(owner));
+    if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]] {
+        Owner moved = std::move(owner);  // its own address is taken nowhere, so that it may stay in registers
+        return borrow(reach, device, std::move(moved));
+    }
     return entrepot::borrow(records, reach.lowest, reach.bytes, named.kind, named.device, named.device.default_context(),
                             std::move(owner));
 }

@@ -32,10 +32,11 @@ void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait
 void come_behind(const Array &array, const FarQueue &producer);
 inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
     const Memory &memory = array.memory();
+    const Device &device = memory.device();
     if (stream > legacy_stream || memory.is_shared()) [[unlikely]]
-        return come_behind(array, queue_of_stream(memory.device(), stream));
+        return come_behind(array, queue_of_stream(device, stream));
     memory.mark_escaped();
-    memory.after_producer(legacy_stream_of(memory.device()));
+    memory.after_producer(legacy_stream_of(device));
 }
 
 }  // namespace entrepot::exchange

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -126,9 +127,10 @@ public:
     void after_producer(const Queue &queue) const {
         if (!is_borrowed() || !is_quiet()) [[unlikely]]
             return after_producer_too(queue);
-        record_->home = queue;
-        record_->available = queue.next_position();
-        record_->noted.store(queue.identity()->number, std::memory_order_release);
+        Record &record = *record_;
+        new (&record.home) Queue(queue);  // over none: memory that is quiet has been asked for its own
+        record.available = queue.next_position();
+        record.noted.store(queue.identity()->number, std::memory_order_release);
     }
     // Whether somebody else has the memory too.
     bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }

@@ -5,6 +5,7 @@
 #include <entrepot/memory/release.hpp>
 
 #include <cstdint>
+#include <new>
 #include <utility>
 
 namespace entrepot {
@@ -39,7 +40,8 @@ private:
     std::uint32_t count_ = 0;
 };
 
-// To the list of this thread, from which Memory itself takes records.
+// Of the list of this thread, from which Memory itself takes records; new where there is none. And back to it.
+Memory::Record *recycled_record();
 void recycle(Memory::Record *record) noexcept;
 
 // Where ordinary host memory is.
@@ -52,15 +54,16 @@ inline const HostPlace &host_place() {
     return *host;
 }
 
+// Of a record that is new or has been emptied: what is made over has nothing to let go of.
 inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, UsmKind kind, const Device &device,
                          const Context &context, Owner &&owner) noexcept {
     record.kind.store(kind, std::memory_order_relaxed);
     record.data = data;
     record.bytes = bytes;
     record.device = device;
-    record.context = context;
+    new (&record.context) Context(context);
     record.resource = nullptr;
-    record.owner = std::move(owner);
+    new (&record.owner) Owner(std::move(owner));
 }
 
 // Of memory that queues have used since it was allocated or borrowed. Nobody else has the record: that can be had without a lock.
@@ -84,14 +87,21 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
 
 // Memory::borrow with a record of the list's, as far as it has any.
 template <std::uint32_t capacity>
-Memory borrow(RecordList<capacity> &records, void *data, std::size_t bytes, UsmKind kind, const Device &device,
-              const Context &context, Owner &&owner) {
-    Memory::Record *const record = records.take();
+[[gnu::always_inline]] inline Memory borrow(RecordList<capacity> &records, void *data, std::size_t bytes, UsmKind kind,
+                                            const Device &device, const Context &context, Owner &&owner) {
+    Memory::Record *record = records.take();
     if (!record) [[unlikely]]
-        return Memory::borrow(data, bytes, kind, device, context, std::move(owner));
+        record = recycled_record();
     release_finished_owners();
     set_borrowed(*record, data, bytes, kind, device, context, std::move(owner));
     return Memory::attach(record);
+}
+
+// Memory::borrow_host likewise.
+template <std::uint32_t capacity>
+[[gnu::always_inline]] inline Memory borrow_host(RecordList<capacity> &records, void *data, std::size_t bytes, Owner &&owner) {
+    const HostPlace &host = host_place();
+    return borrow(records, data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
 
 // What ~Memory does, with the list for the record. Where that leaves an owner to be released at once, it is the caller's to

@@ -35,6 +35,11 @@ struct ArrayObject {
 extern FreeList free_arrays;
 extern RecordList<has_gil ? 64 : 0> free_records;
 
+// Memory::borrow_host with one of those.
+inline Memory borrow_host_here(void *data, std::size_t bytes, Owner &&owner) {
+    return borrow_host(free_records, data, bytes, std::move(owner));
+}
+
 // An object whose Array is yet to be made; nobody else has seen it. Without that it goes back where it came from.
 class UnmadeArray {
 public:

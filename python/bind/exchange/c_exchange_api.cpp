@@ -14,6 +14,7 @@
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <atomic>
+#include <bit>
 #include <optional>
 #include <string_view>
 
@@ -42,11 +43,13 @@ struct Producer {
     const KnownProducer *known;  // or nullptr
     bool lends;
     const Producer *next;
-    mutable std::atomic<std::uint64_t> has_answered{0};  // for these devices: what its current stream is
+    mutable std::atomic<std::uint64_t> has_answered{0};   // for these devices: what its current stream is
+    mutable std::atomic<std::uint64_t> last_answered{0};  // for this one, a DLDevice; at first for none
 
     // CUDA's in the lower half, ROCm's in the upper one; others have none.
     static std::uint64_t bit_of(DLDevice device) noexcept {
-        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) || device.device_id < 0 || device.device_id >= 32)
+        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) ||
+            static_cast<std::uint32_t>(device.device_id) >= 32)
             return 0;
         return std::uint64_t{1} << (device.device_id + (device.device_type == kDLROCM ? 32 : 0));
     }
@@ -54,8 +57,11 @@ struct Producer {
         return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
-        if (const std::uint64_t bit = bit_of(device); bit != 0 && !answers_for(device))
-            has_answered.fetch_or(bit, std::memory_order_relaxed);
+        const auto answered = std::bit_cast<std::uint64_t>(device);
+        if (last_answered.load(std::memory_order_relaxed) == answered) [[likely]]
+            return;
+        last_answered.store(answered, std::memory_order_relaxed);
+        has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
     }
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
@@ -148,7 +154,8 @@ inline void check_status(int status, PyObject *object) {
 }
 
 // Nothing was synchronised: what the producer still does, it does on its current stream of that device.
-void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device, const Array &array) {
+[[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
+                                                             const Array &array) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
     if (producer.known)
@@ -161,17 +168,15 @@ void order_behind_current_work(PyObject *object, const Producer &producer, DLDev
 [[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
-    check_plain(object, producer, static_cast<TypeCode>(tensor.dtype.code));
-    const auto borrow = [&](const exchange::Reach &reach) {
-        return borrow_believed(free_records, reach, tensor.device, keep(object));
-    };
+    producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
+    const auto borrow = [&](exchange::Reach reach) { return borrow_believed(free_records, reach, tensor.device, keep(object)); };
     auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
     if (tensor.device.device_type != kDLCPU)
         order_behind_current_work(object, producer, tensor.device, *array);
     return array;
 }
 
-Array read_managed(PyObject *object, const Producer &producer) {
+[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer) {
     DLManagedTensorVersioned *managed = nullptr;
     check_status(producer.api->managed_tensor_from_py_object_no_sync(object, &managed), object);
     if (!managed) [[unlikely]]

@@ -57,7 +57,7 @@ private:
     };
 
     // Letting go of the old type may run Python code, which may come here for another one.
-    static Candidates replace(Entry &entry, PyTypeObject *type) {
+    [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
         const Candidates candidates = entry.candidates = probe(type);
         entry.type.replace(reinterpret_cast<PyObject *>(type));
         return candidates;
@@ -78,13 +78,11 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
 }
 
 // What a type speaks, of an object that hides nothing; throws where it does.
-Candidates candidates_of(PyObject *object) {
-    Candidates found = route_cache.find(Py_TYPE(object));
-    if (found & masks) [[unlikely]] {
+inline Candidates candidates_of(PyObject *object) {
+    const Candidates found = route_cache.find(Py_TYPE(object));
+    if (found & masks) [[unlikely]]
         refuse_mask(object);
-        found &= ~masks;
-    }
-    return found;
+    return found & ~masks;
 }
 
 // By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
@@ -131,13 +129,15 @@ inline std::optional<Array> import_by(PyObject *object, Candidates by_type, cons
     return array;
 }
 
+const ImportRequest nothing_asked;
+
 }  // namespace
 
 Array import_array(PyObject *object, const ImportRequest &request) { return *import_by(object, candidates_of(object), request); }
 
 [[gnu::hot]] PyObject *import_wrapped(PyObject *object) {
     try {
-        return wrap_made([&] { return import_by(object, candidates_of(object), {}); });
+        return wrap_made([&] { return import_by(object, candidates_of(object), nothing_asked); });
     } catch (...) {
         raise_current();
         return nullptr;
