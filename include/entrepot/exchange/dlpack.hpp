@@ -24,7 +24,7 @@ inline Dtype dtype_of(DLDataType type, std::uint64_t flags) {
 
 [[noreturn]] void refuse_shape(const DLTensor &tensor);
 inline Extents shape_of(const DLTensor &tensor) {
-    if (static_cast<std::uint32_t>(tensor.ndim) > Layout::max_ndim || (!tensor.shape && tensor.ndim != 0)) [[unlikely]]
+    if ((!tensor.shape || static_cast<std::uint32_t>(tensor.ndim) > Layout::max_ndim) && tensor.ndim != 0) [[unlikely]]
         refuse_shape(tensor);
     return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
 }

@@ -14,7 +14,6 @@
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <atomic>
-#include <bit>
 #include <optional>
 #include <string_view>
 
@@ -43,8 +42,8 @@ struct Producer {
     const KnownProducer *known;  // or nullptr
     bool lends;
     const Producer *next;
-    mutable std::atomic<std::uint64_t> has_answered{0};   // for these devices: what its current stream is
-    mutable std::atomic<std::uint64_t> last_answered{0};  // for this one, a DLDevice; at first for none
+    mutable std::atomic<std::uint64_t> has_answered{0};       // for these devices: what its current stream is
+    mutable std::atomic<DLDevice> last_answered{DLDevice{}};  // for this one; at first none
 
     // CUDA's in the lower half, ROCm's in the upper one; others have none.
     static std::uint64_t bit_of(DLDevice device) noexcept {
@@ -57,10 +56,9 @@ struct Producer {
         return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
-        const auto answered = std::bit_cast<std::uint64_t>(device);
-        if (last_answered.load(std::memory_order_relaxed) == answered) [[likely]]
+        if (last_answered.load(std::memory_order_relaxed) == device) [[likely]]
             return;
-        last_answered.store(answered, std::memory_order_relaxed);
+        last_answered.store(device, std::memory_order_relaxed);
         has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
     }
 };
