@@ -267,7 +267,11 @@ TEST_CASE("who keeps the records borrows as Memory does, and is given the owner 
     wait_and_release();
     CHECK(released == 1);
     CHECK(!let_go(records, Memory()).release_function());
-    CHECK(!let_go(records, Memory::allocate(100, UsmKind::host, device.default_queue())).release_function());
+    Memory owned = Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
+    void *const data = owned.data();
+    CHECK(!let_go(records, std::move(owned)).release_function());
+    wait_and_release();
+    CHECK(!is_allocated(data));  // the resource has it
 }
 
 TEST_CASE("in a forked child the memory of devices leaks silently, and the host's works") {
