@@ -48,21 +48,35 @@ void enqueue_release(void *handle, void (*release)(void *)) noexcept;
 // The `release` of one reference.
 inline void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
 
-// For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
-// at once or queued as above.
-template <auto release> void release_with_gil(void *handle) noexcept {
-    const bool here = holds_gil();
-    if (is_finalizing() || (!here && !Py_IsInitialized())) [[unlikely]]
+// On a thread that holds the GIL.
+template <auto release> void release_holding_gil(void *handle) noexcept {
+    if (is_finalizing()) [[unlikely]]
         return;
-    if (!here || Release::is_deepest()) [[unlikely]]
+    if (Release::is_deepest()) [[unlikely]]
         return enqueue_release(handle, release);
     const Release inside;
     release(handle);
+}
+
+// For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
+// at once or queued as above.
+template <auto release> void release_with_gil(void *handle) noexcept {
+    if (holds_gil()) [[likely]]
+        return release_holding_gil<release>(handle);
+    if (!is_finalizing() && Py_IsInitialized())
+        enqueue_release(handle, release);
 }
 
 // Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack
 // bears; elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter
 // is finalising, it is leaked.
 inline Owner keep(PyObject *object) noexcept { return Owner(Py_NewRef(object), release_with_gil<decref>); }
+
+// Lets go of any owner on a thread that holds the GIL, which need not be asked for what `keep` keeps.
+inline void release_here(Owner &&owner) noexcept {
+    if (owner.release_function() == release_with_gil<decref>) [[likely]]
+        return release_holding_gil<decref>(owner.detach());
+    const Owner released = std::move(owner);
+}
 
 }  // namespace entrepot::python

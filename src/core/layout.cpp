@@ -155,7 +155,42 @@ Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer)
     return {buffer.data(), shape.size()};
 }
 
+// Whether the distance between the outermost elements fits 64 bits.
+bool can_reach(Extents shape, Extents strides) noexcept {
+    std::uint64_t reach = 0;
+    bool overflow = false;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const auto steps = static_cast<std::uint64_t>(shape[axis]) - 1, step = static_cast<std::uint64_t>(strides[axis]);
+        std::uint64_t span = 0;
+        overflow |= __builtin_mul_overflow(strides[axis] < 0 ? 0 - step : step, steps, &span);
+        overflow |= __builtin_add_overflow(reach, span, &reach);
+    }
+    return !overflow && reach <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+}
+
 }  // namespace
+
+void Layout::make(Extents shape, Extents strides) {
+    if (shape.size() != strides.size() || shape.size() > max_ndim) [[unlikely]]
+        refuse(shape, strides);
+    reserve(shape.size());
+    std::int64_t *const own_extents = mutable_shape(), *const own_strides = mutable_strides();
+    std::int64_t elements = 1;
+    bool empty = false, refused = false, packed = true;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        const std::int64_t extent = shape[axis], stride = strides[axis];
+        own_extents[axis] = extent;
+        own_strides[axis] = stride;
+        packed &= stride == elements;
+        empty |= extent == 0;
+        refused |= extent < 0;
+        refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
+    }
+    if (refused || (!packed && !empty && !can_reach(shape, strides))) [[unlikely]]
+        refuse(shape, strides);
+    is_packed_ = packed;
+    size_ = empty ? 0 : elements;
+}
 
 void Layout::refuse(Extents shape, Extents strides) {
     if (shape.size() > max_ndim)

@@ -1,17 +1,11 @@
 #include <entrepot/device/queue.hpp>
 
-#include <memory>
 #include <ostream>
+
+#include "device/publish.hpp"
 
 namespace entrepot {
 namespace {
-
-// Publishes what was made for a device; where another thread was faster, its own counts and ours goes.
-template <class Made> const Made &publish(std::atomic<const Made *> &slot, Made made) {
-    const Made *earlier = nullptr;
-    auto own = std::make_unique<Made>(std::move(made));
-    return *(slot.compare_exchange_strong(earlier, own.get(), std::memory_order_acq_rel) ? own.release() : earlier);
-}
 
 // Whether the runtime lets the device work in the context: the only way to know is to try.
 bool serves(const Context &context, const Device &device) {

@@ -18,65 +18,6 @@ namespace {
         "a view as uint8), or for padded elements (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)");
 }
 
-Dtype dtype_of(DLDataType type, std::uint64_t flags) {
-    const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
-    if (!find_dtype({dtype.code, dtype.bits}) || type.lanes == 0)
-        throw speaker.refusal("a dtype of ", dtype,
-                              " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
-    if (dtype.is_subbyte()) [[unlikely]] {
-        const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = type.bits * type.lanes % 8 == 0;
-        if (padded ? type.lanes != 1 : !fills_bytes)
-            refuse_packed(dtype);
-    }
-    return dtype;
-}
-
-Extents shape_of(const DLTensor &tensor) {
-    if (tensor.ndim == 0)
-        return {};
-    if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > Layout::max_ndim)
-        throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
-    if (!tensor.shape)
-        throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
-    return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
-}
-
-Layout layout_of(const DLTensor &tensor) { return exchange::layout_of_elements(speaker, shape_of(tensor), tensor.strides); }
-
-void *first_element(const DLTensor &tensor) {
-    std::uintptr_t address;
-    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset, &address))
-        throw speaker.refusal("data ", Hex(tensor.data), " + byte_offset ", tensor.byte_offset, " is no address");
-    return reinterpret_cast<void *>(address);
-}
-
-[[noreturn]] void refuse_null(const Layout &layout) {
-    throw speaker.refusal("the tensor has ", layout.size(), " elements and no data (a null pointer)");
-}
-
-exchange::Reach checked_reach(const DLTensor &tensor, const Layout &layout, void *first, Dtype dtype) {
-    if (layout.size() != 0) [[likely]] {
-        if (!tensor.data) [[unlikely]]
-            refuse_null(layout);
-        exchange::check_alignment(speaker, first, dtype);
-    }
-    return exchange::reach_of(speaker, layout, first, dtype.itemsize());
-}
-
-// ---------------------------------------------------------------- verifying
-
-template <auto place_of> Memory borrow_by(const Descriptor &d, Owner &&owner) {
-    if (d.device.device_type == kDLCPU) [[likely]]
-        return Memory::borrow_host(d.reach.lowest, d.reach.bytes, std::move(owner));
-    if (d.reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
-        const Device device = device_at(d.device);
-        const UsmKind kind = kind_of(d.device) == UsmKind::unknown ? UsmKind::device : kind_of(d.device);
-        return Memory::borrow(d.data, 0, kind, device, device.default_context(), std::move(owner));
-    }
-    Place place = place_of(d.reach, d.device);
-    return Memory::borrow(d.reach.lowest, d.reach.bytes, place.kind, place.device, std::move(place.context), std::move(owner));
-}
-
 void require_version(DLPackVersion found) {
     if (found.major != version.major)
         throw speaker.refusal("the tensor is of version ", found.major, ".", found.minor,
@@ -159,20 +100,20 @@ template <class Managed> const Memory *own_memory(const Managed &managed) noexce
     return managed.deleter == delete_exported<Managed> ? &static_cast<const Exported *>(managed.manager_ctx)->memory : nullptr;
 }
 
-Array see(const Descriptor &d, Memory memory) {
-    const bool as_host = d.device.device_type == kDLCPU && memory.device() != registry::host();
-    Array array(std::move(memory), d.data, d.dtype, d.layout, d.read_only);
-    return as_host ? array.host() : array;
+template <class Managed> Array take_own(const Managed &managed, std::uint64_t flags, const Memory &memory) {
+    Array array = read(managed.dl_tensor, flags, [&](const exchange::Reach &) { return memory; });
+    if (managed.dl_tensor.device.device_type == kDLCPU && memory.device() != registry::host())
+        array = array.host();
+    return array;
 }
 
 template <class Managed> Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
-    Descriptor descriptor(managed.dl_tensor, flags);
     if (const Memory *own = own_memory(managed)) {
-        Array array = see(descriptor, *own);
+        Array array = take_own(managed, flags, *own);
         const Owner let_go = std::move(owner);
         return array;
     }
-    return verify(std::move(descriptor), std::move(owner));
+    return verify(managed.dl_tensor, flags, std::move(owner));
 }
 
 template <class Managed> void call_deleter(void *handle) {
@@ -188,15 +129,43 @@ template <class Managed> Array adopt(Managed *managed) {
 
 }  // namespace
 
-// Each member is made where it stays. Of an aggregate, GCC clears the whole before (by `rep stos`), which takes as long as all
-// the checks.
-Descriptor::Descriptor(const DLTensor &tensor, std::uint64_t flags)
-    : data(first_element(tensor)), device(tensor.device), dtype(dtype_of(tensor.dtype, flags)), layout(layout_of(tensor)),
-      read_only((flags & flag_read_only) != 0), reach(checked_reach(tensor, layout, data, dtype)) {}
+void check_subbyte(Dtype dtype, std::uint64_t flags) {
+    if (!find_dtype({dtype.code, dtype.bits}) || dtype.lanes == 0)
+        throw speaker.refusal("a dtype of ", dtype,
+                              " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
+    const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = dtype.bits * dtype.lanes % 8 == 0;
+    if (padded ? dtype.lanes != 1 : !fills_bytes)
+        refuse_packed(dtype);
+}
 
-Memory borrow(const Descriptor &descriptor, Owner &&owner, Trust trust) {
-    return trust == Trust::believed ? borrow_by<believe>(descriptor, std::move(owner))
-                                    : borrow_by<locate>(descriptor, std::move(owner));
+void refuse_shape(const DLTensor &tensor) {
+    if (tensor.ndim < 0 || static_cast<std::size_t>(tensor.ndim) > Layout::max_ndim)
+        throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions; 0 to ", Layout::max_ndim, " are possible");
+    throw speaker.refusal("the tensor has ", tensor.ndim, " dimensions and no shape (a null pointer)");
+}
+
+void refuse_address(const DLTensor &tensor) {
+    throw speaker.refusal("data ", Hex(tensor.data), " + byte_offset ", tensor.byte_offset, " is no address");
+}
+
+void refuse_null(const Layout &layout) {
+    throw speaker.refusal("the tensor has ", layout.size(), " elements and no data (a null pointer)");
+}
+
+Memory borrow(exchange::Reach reach, DLDevice named, Owner &&owner) {
+    if (named.device_type == kDLCPU) [[likely]]
+        return Memory::borrow_host(reach.lowest, reach.bytes, std::move(owner));
+    if (reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
+        const Device device = device_at(named);
+        const UsmKind kind = kind_of(named) == UsmKind::unknown ? UsmKind::device : kind_of(named);
+        return Memory::borrow(reach.lowest, 0, kind, device, device.default_context(), std::move(owner));
+    }
+    const Place place = locate(reach, named);
+    return Memory::borrow(reach.lowest, reach.bytes, place.kind, place.device, place.context, std::move(owner));
+}
+
+Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner) {
+    return read(tensor, flags, [&](const exchange::Reach &reach) { return borrow(reach, tensor.device, std::move(owner)); });
 }
 
 Array take(const DLManagedTensorVersioned &managed, Owner &&owner) {

@@ -145,36 +145,11 @@ std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named
                                                         : "__cuda_array_interface__, which names no context");
 }
 
-// Devices by the names under which they came, as `known` is for the way out, and what the names say of the memory.
-struct Named {
-    DLDevice name;
-    Device device;
-    UsmKind kind;
-    const Named *next;
-};
-std::atomic<const Named *> named_devices{nullptr};
-
-const Named &remember(DLDevice name, const Device &device) {
-    auto *const fresh = new Named{name, device, kind_of(name), named_devices.load(std::memory_order_acquire)};
+const NamedDevice &remember(DLDevice name, const Device &device) {
+    auto *const fresh = new NamedDevice{name, device, kind_of(name), named_devices.load(std::memory_order_acquire)};
     while (!named_devices.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
     }
     return *fresh;
-}
-
-const Named &find_device(DLDevice named) {
-    const Backend &backend = backend_of(named);
-    const std::vector<Device> &devices = registry::devices(backend);
-    if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
-        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
-                              " devices, numbered from 0");
-    return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
-}
-
-const Named &known_device(DLDevice named) {
-    for (const Named *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
-        if (each->name == named) [[likely]]
-            return *each;
-    return find_device(named);
 }
 
 }  // namespace
@@ -197,7 +172,14 @@ UsmKind kind_of(DLDevice device) noexcept {
     return row ? row->kind : UsmKind::unknown;
 }
 
-Device device_at(DLDevice named) { return known_device(named).device; }
+const NamedDevice &find_named(DLDevice named) {
+    const Backend &backend = backend_of(named);
+    const std::vector<Device> &devices = registry::devices(backend);
+    if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
+        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
+                              " devices, numbered from 0");
+    return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
+}
 
 Place locate(const exchange::Reach &reach, DLDevice named) {
     Device root;
@@ -232,13 +214,6 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
         ", but neither the default context of its platform nor that of any other knows ", Hex(reach.lowest),
         ": the memory is not USM, or is bound to another context; the producer must allocate it in the platform's default ",
         "context, or hand it over by __sycl_usm_array_interface__, which carries the context");
-}
-
-Place believe(const exchange::Reach &reach, DLDevice named) {
-    const Named &entry = known_device(named);
-    if (entry.kind == UsmKind::unknown) [[unlikely]]
-        return locate(reach, named);
-    return {entry.device.default_context(), entry.device, entry.kind};
 }
 
 }  // namespace entrepot::dlpack

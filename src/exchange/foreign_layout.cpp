@@ -4,6 +4,17 @@
 #include <array>
 
 namespace entrepot::exchange {
+namespace {
+
+ByteRange byte_range_of(const Speaker &speaker, const Layout &layout, std::int64_t itemsize) {
+    try {
+        return layout.byte_range(itemsize);
+    } catch (const Error &error) {
+        refuse_as(speaker, error);
+    }
+}
+
+}  // namespace
 
 void refuse_as(const Speaker &speaker, const Error &error) { throw speaker.refusal(error.what()); }
 
@@ -26,8 +37,15 @@ Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std:
     return layout_of_elements(speaker, shape, elements.data());
 }
 
-void refuse_reach(const Speaker &speaker, const Layout &layout, const void *first) {
-    throw speaker.refusal("an array of ", layout, " with its first element at ", Hex(first), " leaves the address space");
+Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
+    const ByteRange touched = byte_range_of(speaker, layout, itemsize);
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    std::uintptr_t lowest = 0, end = 0;
+    bool wraps = __builtin_add_overflow(address, touched.begin, &lowest);
+    wraps |= __builtin_add_overflow(address, touched.end, &end);
+    if (wraps)
+        throw speaker.refusal("an array of ", layout, " with its first element at ", Hex(first), " leaves the address space");
+    return {reinterpret_cast<void *>(lowest), static_cast<std::size_t>(touched.size())};
 }
 
 void refuse_alignment(const Speaker &speaker, const void *first, Dtype dtype) {

@@ -70,12 +70,4 @@ void come_behind(const Array &array, const FarQueue &producer) {
     memory.after_producer(past(producer));
 }
 
-void come_behind_stream(const Array &array, std::uintptr_t stream) {
-    const Memory &memory = array.memory();
-    if (stream > legacy_stream || memory.is_shared())
-        return come_behind(array, queue_of_stream(memory.device(), stream));
-    memory.mark_escaped();
-    memory.after_producer(legacy_stream_of(memory.device()));
-}
-
 }  // namespace entrepot::exchange

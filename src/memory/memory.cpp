@@ -5,7 +5,7 @@
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
+#include <entrepot/memory/records.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
@@ -16,14 +16,12 @@
 namespace entrepot {
 namespace {
 
-// Records that this thread will use again, their orderings included.
+// Records that this thread will use again.
 struct Recycled {
-    Memory::Record *first = nullptr;
-    std::uint32_t count = 0;
+    RecordList<256> list;
     enum class State : std::uint8_t { unused, open, closed } state = State::unused;
 };
 
-constexpr std::uint32_t most_recycled = 256;
 constinit thread_local Recycled recycled;
 
 void delete_record(Memory::Record *record) noexcept {
@@ -35,10 +33,8 @@ void delete_record(Memory::Record *record) noexcept {
 struct RecycledEnd {
     ~RecycledEnd() {
         recycled.state = Recycled::State::closed;
-        while (Memory::Record *const record = recycled.first) {
-            recycled.first = record->next;
+        while (Memory::Record *const record = recycled.list.take())
             delete_record(record);
-        }
     }
     void arm() noexcept { recycled.state = Recycled::State::open; }
 };
@@ -48,34 +44,23 @@ thread_local RecycledEnd recycled_end;
 [[gnu::noinline]] void recycle_or_delete(Memory::Record *record) noexcept {
     if (recycled.state == Recycled::State::unused)
         recycled_end.arm();
-    if (recycled.state == Recycled::State::closed || recycled.count >= most_recycled) {
+    if (recycled.state == Recycled::State::closed || !recycled.list.give(record))
         delete_record(record);
-        return;
-    }
-    record->next = recycled.first;
-    recycled.first = record;
-    ++recycled.count;
 }
 
-inline void recycle(Memory::Record *record) noexcept {
-    if (recycled.state != Recycled::State::open || recycled.count >= most_recycled) [[unlikely]]
-        return recycle_or_delete(record);
-    record->next = recycled.first;
-    recycled.first = record;
-    ++recycled.count;
+}  // namespace
+
+void recycle(Memory::Record *record) noexcept {
+    if (recycled.state != Recycled::State::open || !recycled.list.give(record)) [[unlikely]]
+        recycle_or_delete(record);
 }
 
-// One reference, nothing noted; the caller sets the rest.
-inline Memory::Record *new_record() {
-    Memory::Record *const record = recycled.first;
-    if (!record) [[unlikely]]
-        return new Memory::Record;
-    recycled.first = record->next;
-    --recycled.count;
-    record->references.store(1, std::memory_order_relaxed);
-    record->escaped.store(false, std::memory_order_relaxed);
-    return record;
+Memory::Record *recycled_record() {
+    Memory::Record *const record = recycled.list.take();
+    return record ? record : new Memory::Record;
 }
+
+namespace {
 
 std::uint8_t packed_alignment(std::size_t alignment) noexcept { return static_cast<std::uint8_t>(std::bit_width(alignment)); }
 std::size_t unpacked_alignment(std::uint8_t packed) noexcept { return packed == 0 ? 0 : std::size_t{1} << (packed - 1); }
@@ -165,7 +150,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     release_finished_owners();
 
     ResourceRef source = resource ? ResourceRef(resource) : current_resource(device);
-    RecordGuard made{new_record()};
+    RecordGuard made{recycled_record()};
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
     Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
@@ -227,7 +212,7 @@ Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
 }
 
 Memory Memory::of_block(Resource *resource, const Place &place, const Block &block) {
-    Record &record = *new_record();
+    Record &record = *recycled_record();
     record.kind = place.kind;
     record.alignment = packed_alignment(block.alignment);
     record.data = block.data;
@@ -240,39 +225,13 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 
 namespace {
 
-inline Memory::Record *borrowed_record(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context,
-                                       Owner &owner) {
-    release_finished_owners();
-    Memory::Record &record = *new_record();
-    record.kind.store(kind, std::memory_order_relaxed);
-    record.data = data;
-    record.bytes = bytes;
-    record.device = device;
-    record.context = std::move(context);
-    record.resource = nullptr;
-    record.owner = std::move(owner);
-    return &record;
-}
-
-struct Host {
-    Device device = registry::host();
-    Context context = device.default_context();
-};
-
-// Of memory that queues have used since it was allocated or borrowed. Nobody else has the record: that can be had without a lock.
-inline bool has_uses(const Memory::Record &record) noexcept {
-    return record.noted.load(std::memory_order_acquire) != 0 && !record.home;
-}
-
 inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
     const bool used = has_uses(record);
     record.noted.store(0, std::memory_order_relaxed);
     return used ? record.ordering.load(std::memory_order_acquire)->take_all() : std::vector<Use>();
 }
 
-// In all that follow the record is used again before anything is let go, for that may run anybody's code, which may let go
-// of more memory. The memory of a device that may not be called any more leaks, and with it whoever holds it.
-
+// As empty_borrowed says, in what order things go and what leaks.
 [[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> uses = take_uses(*record);
     const Context context = std::move(record->context);
@@ -287,13 +246,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 void let_go(Memory::Record *record) noexcept {
     if (has_uses(*record)) [[unlikely]]
         return let_go_after_uses(record);
-    record->noted.store(0, std::memory_order_relaxed);
-    const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
-    const Context context = std::move(record->context);
-    Owner owner = std::move(record->owner);
-    recycle(record);
-    if (!may_call(context.backend())) [[unlikely]]
-        owner.detach();
+    const Owner released = empty_borrowed(record, recycle);
 }
 
 void give_back(Memory::Record *record) noexcept {
@@ -313,13 +266,16 @@ void give_back(Memory::Record *record) noexcept {
 
 }  // namespace
 
-Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner) {
-    return Memory(borrowed_record(data, bytes, kind, device, std::move(context), owner));
+Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
+    release_finished_owners();
+    Record *const record = recycled_record();
+    set_borrowed(*record, data, bytes, kind, device, context, std::move(owner));
+    return Memory(record);
 }
 
 Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
-    static const Host *const host = new Host;  // never destroyed: memory is let go until the very end
-    return Memory(borrowed_record(data, bytes, UsmKind::host, host->device, host->context, owner));
+    const HostPlace &host = host_place();
+    return borrow(data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
 
 UsmKind Memory::ask_kind() const noexcept {

@@ -206,13 +206,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
     After(queue, position, capture).note(access, *this);
 }
 
-void Memory::after_producer(const Queue &queue) const {
-    if (is_borrowed() && is_quiet()) [[likely]] {
-        record_->home = queue;
-        record_->available = queue.next_position();
-        record_->noted.store(queue.identity()->number, std::memory_order_release);
-        return;
-    }
+void Memory::after_producer_too(const Queue &queue) const {
     Ordering *const ordering = made_ordering(*record_);  // without the lock: nobody else has the memory yet
     ordering->begin(*record_);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});

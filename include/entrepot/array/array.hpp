@@ -5,7 +5,9 @@
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/memory.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 namespace entrepot {
@@ -22,11 +24,19 @@ public:
     Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false, Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
+    // The same of a layout that is made where it stays, and of the memory that is found by it. Each may throw.
+    template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
+    Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype, bool read_only)
+        : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(make_layout()) {
+        new (&memory_) Memory(find_memory(std::as_const(layout_)));  // over none, which has nothing to let go of
+    }
+
     // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.
     static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
                        Memory::Allocate allocate = Memory::allocate);
 
     const Memory &memory() const noexcept { return memory_; }
+    Memory take_memory() && noexcept { return std::move(memory_); }  // leaves an array that can only go
     void *data() const noexcept { return data_; }
     const Dtype &dtype() const noexcept { return dtype_; }
     const Layout &layout() const noexcept { return layout_; }

@@ -106,6 +106,21 @@ inline constexpr auto dtype_rows = [] {
     return rows;
 }();
 
+// Of each code the table's sizes in whole bytes, a bit each.
+inline constexpr auto dtype_sizes = [] {
+    std::array<std::uint32_t, dtype_rows.size()> sizes{};
+    for (const DtypeRow &row : dtype_table)
+        if (row.dtype.bits % 8 == 0)
+            sizes[static_cast<std::size_t>(row.dtype.code)] |= std::uint32_t{1} << (row.dtype.bits / 8);
+    return sizes;
+}();
+
+// Whether it is one of the table, or a vector of one, whose lanes take whole bytes. An import asks that and no more.
+constexpr bool is_of_whole_bytes(Dtype dtype) noexcept {
+    const auto code = static_cast<std::size_t>(dtype.code);
+    return dtype.bits % 8 == 0 && code < dtype_sizes.size() && dtype_sizes[code] >> (dtype.bits / 8) & 1 && dtype.lanes != 0;
+}
+
 // The table's formats by the same two numbers, each ended by NUL: who asks for one waits for no other row.
 inline constexpr auto dtype_formats = [] {
     std::array<std::array<std::array<char, 4>, dtype_rows.front().size()>, dtype_rows.size()> formats{};

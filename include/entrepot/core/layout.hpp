@@ -56,6 +56,8 @@ public:
     std::int64_t size() const noexcept { return size_; }  // elements
     std::int64_t nbytes(std::int64_t itemsize) const;     // of the elements, each counted once; throws OverflowError
 
+    // Whether the strides are known to be those that the shape alone would give, without a look at each axis.
+    bool is_packed() const noexcept { return is_packed_; }
     // NumPy's rules: extents of 1 have any stride, empty arrays are contiguous both ways.
     bool is_c_contiguous() const noexcept;
     bool is_f_contiguous() const noexcept;
@@ -98,11 +100,14 @@ private:
     [[noreturn]] static void refuse(Extents shape, Extents strides);
     [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
     [[noreturn]] void refuse_reach(std::int64_t itemsize) const;
-    // Whether the distance between the outermost elements fits 64 bits.
-    static bool can_reach(Extents shape, Extents strides) noexcept;
+    // Nearly every shape and strides: of few axes and no extent of 0, and C-contiguous. True: it is what this is now; false: this
+    // is 0-d as it was.
+    bool try_plain(Extents shape, const std::int64_t *strides) noexcept;
+    // Any other, in a layout that is 0-d yet.
+    void make(Extents shape, Extents strides);
 
     std::uint32_t ndim_ = 0;
-    bool is_packed_ = true;  // known to have the strides that its shape alone would give it, and nothing to be asked axis by axis
+    bool is_packed_ = true;
     std::int64_t size_ = 1;
     union {
         std::int64_t inline_[2 * inline_ndim];  // shape, then strides
@@ -144,38 +149,29 @@ inline Layout::Layout(Extents shape) : Layout() {
     size_ = empty ? 0 : elements;
 }
 
-inline bool Layout::can_reach(Extents shape, Extents strides) noexcept {
-    std::uint64_t reach = 0;
-    bool overflow = false;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        const auto steps = static_cast<std::uint64_t>(shape[axis]) - 1, step = static_cast<std::uint64_t>(strides[axis]);
-        std::uint64_t span = 0;
-        overflow |= __builtin_mul_overflow(strides[axis] < 0 ? 0 - step : step, steps, &span);
-        overflow |= __builtin_add_overflow(reach, span, &reach);
-    }
-    return !overflow && reach <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+inline Layout::Layout(Extents shape, Extents strides) : Layout() {
+    if (shape.size() != strides.size() || !try_plain(shape, strides.data())) [[unlikely]]
+        make(shape, strides);
 }
 
-inline Layout::Layout(Extents shape, Extents strides) : Layout() {
-    if (shape.size() != strides.size() || shape.size() > max_ndim) [[unlikely]]
-        refuse(shape, strides);
-    reserve(shape.size());
-    std::int64_t *const own_extents = mutable_shape(), *const own_strides = mutable_strides();
+inline bool Layout::try_plain(Extents shape, const std::int64_t *strides) noexcept {
+    if (shape.size() > inline_ndim) [[unlikely]]
+        return false;
     std::int64_t elements = 1;
-    bool empty = false, refused = false, packed = true;
+    bool other = false;
     for (std::size_t axis = shape.size(); axis-- > 0;) {
-        const std::int64_t extent = shape[axis], stride = strides[axis];
-        own_extents[axis] = extent;
-        own_strides[axis] = stride;
-        packed &= stride == elements;
-        empty |= extent == 0;
-        refused |= extent < 0;
-        refused |= __builtin_mul_overflow(elements, extent == 0 ? 1 : extent, &elements);
+        const std::int64_t extent = shape[axis];
+        inline_[axis] = extent;
+        inline_[shape.size() + axis] = elements;
+        other |= strides[axis] != elements;
+        other |= extent <= 0;
+        other |= __builtin_mul_overflow(elements, extent, &elements);
     }
-    if (refused || (!packed && !empty && !can_reach(shape, strides))) [[unlikely]]
-        refuse(shape, strides);
-    is_packed_ = packed;
-    size_ = empty ? 0 : elements;
+    if (other) [[unlikely]]
+        return false;
+    ndim_ = static_cast<std::uint32_t>(shape.size());
+    size_ = elements;
+    return true;
 }
 
 inline std::int64_t Layout::nbytes(std::int64_t itemsize) const {

@@ -71,6 +71,7 @@ struct Device::Record {
     Device parent;
     mutable std::atomic<const Context *> default_context{nullptr};
     mutable std::atomic<const Queue *> default_queue{nullptr};
+    mutable std::atomic<const Queue *> legacy_stream{nullptr};  // stream.hpp
 };
 
 inline const std::string &Device::selector() const noexcept { return record_->selector; }

@@ -13,7 +13,11 @@ constexpr bool may_be_stream(std::uintptr_t number) noexcept {
 }
 
 // CUDA's legacy default stream of the device, which every other one waits for unless it was told not to. Made once.
-const Queue &legacy_stream_of(const Device &device);
+const Queue &make_legacy_stream_of(const Device &device);
+inline const Queue &legacy_stream_of(const Device &device) {
+    const Queue *const made = device.record()->legacy_stream.load(std::memory_order_acquire);
+    return made ? *made : make_legacy_stream_of(device);
+}
 
 // The stream as a queue; the default ones are those of the device, whichever is the current one.
 Queue wrap_stream(const Device &device, std::uintptr_t stream);

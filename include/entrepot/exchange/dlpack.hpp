@@ -7,35 +7,81 @@
 #include <entrepot/exchange/dlpack_abi.hpp>
 #include <entrepot/exchange/dlpack_device.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
+#include <entrepot/memory/records.hpp>
 
 namespace entrepot::dlpack {
 
-// What a tensor said, before anyone believed it.
-struct Descriptor {
-    void *data;  // the first element: byte_offset is in
-    DLDevice device;
-    Dtype dtype;
-    Layout layout;
-    bool read_only;
-    exchange::Reach reach;
+// What a tensor says, word by word. Each throws ExchangeError: a dtype that no row of dtype_table describes, packed elements of 4
+// or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill bytes, are taken), impossible
+// dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
+void check_subbyte(Dtype dtype, std::uint64_t flags);
+inline Dtype dtype_of(DLDataType type, std::uint64_t flags) {
+    const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
+    if (!is_of_whole_bytes(dtype)) [[unlikely]]
+        check_subbyte(dtype, flags);
+    return dtype;
+}
 
-    // `flags` of the versioned tensor; 0 of a legacy or lent one. Throws ExchangeError: a dtype that no row of dtype_table
-    // describes, packed elements of 4 or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill
-    // bytes, are taken), impossible dimensions, a layout or an address that overflows, NULL data of a tensor with elements,
-    // misaligned data.
-    Descriptor(const DLTensor &tensor, std::uint64_t flags);
-};
+[[noreturn]] void refuse_shape(const DLTensor &tensor);
+inline Extents shape_of(const DLTensor &tensor) {
+    if ((!tensor.shape || static_cast<std::uint32_t>(tensor.ndim) > Layout::max_ndim) && tensor.ndim != 0) [[unlikely]]
+        refuse_shape(tensor);
+    return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
+}
+inline Layout layout_of(const DLTensor &tensor) {
+    return exchange::layout_of_elements(speaker, shape_of(tensor), tensor.strides);
+}
 
-// Whether the runtime is asked what a pointer is, or a producer that is known believed (`believe`).
-enum class Trust { asked, believed };
+[[noreturn]] void refuse_address(const DLTensor &tensor);
+inline void *first_element(const DLTensor &tensor) {
+    std::uintptr_t address;
+    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset, &address)) [[unlikely]]
+        refuse_address(tensor);
+    return reinterpret_cast<void *>(address);
+}
 
-// The described memory, kept alive by `owner`. kDLCPU is always believed. Throws ExchangeError; `owner` still holds then, unless
-// it ran out of memory in the last step.
-Memory borrow(const Descriptor &descriptor, Owner &&owner, Trust trust = Trust::asked);
-// The Array on it, which has the descriptor's layout from then on. Throws as borrow does.
-inline Array verify(Descriptor &&descriptor, Owner &&owner, Trust trust = Trust::asked) {
-    return Array(borrow(descriptor, std::move(owner), trust), descriptor.data, descriptor.dtype, std::move(descriptor.layout),
-                 descriptor.read_only);
+[[noreturn]] void refuse_null(const Layout &layout);
+inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, void *first, Dtype dtype) {
+    if (layout.size() != 0) [[likely]] {
+        if (!tensor.data) [[unlikely]]
+            refuse_null(layout);
+        exchange::check_alignment(speaker, first, dtype);
+    }
+    return exchange::reach_of(speaker, layout, first, dtype.itemsize());
+}
+
+// The Array of all that, in the memory that `find_memory(reach)` gives; `flags` are the versioned tensor's, 0 of a legacy or lent
+// one. Made is Array, or a std::optional of it, for which `in_place` is std::in_place.
+template <class Made = Array, class FindMemory, class... InPlace>
+Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory, InPlace... in_place) {
+    void *const first = first_element(tensor);
+    const Dtype dtype = dtype_of(tensor.dtype, flags);
+    return Made(
+        in_place..., [&] { return layout_of(tensor); },
+        [&](const Layout &layout) { return find_memory(reach_of(tensor, layout, first, dtype)); }, first, dtype,
+        (flags & flag_read_only) != 0);
+}
+
+// The described memory, kept alive by `owner`: the runtime is asked what it is, save for kDLCPU. Throws ExchangeError; `owner`
+// still holds then, unless it ran out of memory in the last step.
+Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
+// The Array on it. Throws as read and borrow do.
+Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
+
+// The same with a record of the list's, of a producer that is known and believed: the runtime is asked only where the device's
+// name does not say it all (kDLOneAPI).
+template <std::uint32_t capacity>
+[[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records, exchange::Reach reach, DLDevice device,
+                                                     Owner &&owner) {
+    if (device.device_type == kDLCPU)
+        return borrow_host(records, reach.lowest, reach.bytes, std::move(owner));
+    const NamedDevice &named = named_device(device);
+    if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]] {
+        Owner moved = std::move(owner);  // its own address is taken nowhere, so that it may stay in registers
+        return borrow(reach, device, std::move(moved));
+    }
+    return entrepot::borrow(records, reach.lowest, reach.bytes, named.kind, named.device, named.device.default_context(),
+                            std::move(owner));
 }
 
 // The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
@@ -57,7 +103,7 @@ inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_mana
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 
 // New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. It is device memory unless
-// the name of the device says another kind. Throws ExchangeError as Descriptor and device_at do, and what `get` does, which gets
+// the name of the device says another kind. Throws ExchangeError as dtype_of and device_at do, and what `get` does, which gets
 // it.
 Array allocate(const DLTensor &prototype, Memory::Allocate get = Memory::allocate);
 

@@ -12,6 +12,7 @@
 #include <entrepot/memory/resource.hpp>
 
 #include <array>
+#include <atomic>
 #include <iosfwd>
 
 namespace entrepot::dlpack {
@@ -56,16 +57,29 @@ DLDevice device_of(const Array &array);
 // What memory of that name is; unknown where the name does not say.
 UsmKind kind_of(DLDevice device) noexcept;
 
+// A DLDevice under which memory has come, and what the name says. Kept as long as the process, as devices are.
+struct NamedDevice {
+    DLDevice name;
+    Device device;
+    UsmKind kind;  // unknown where the name does not say
+    const NamedDevice *next;
+};
+inline std::atomic<const NamedDevice *> named_devices{nullptr};
+const NamedDevice &find_named(DLDevice name);
+
 // The root device that a DLDevice names. Throws ExchangeError: no backend of ours serves the type, or none is at that position.
-Device device_at(DLDevice device);
+inline const NamedDevice &named_device(DLDevice name) {
+    for (const NamedDevice *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
+        if (each->name == name) [[likely]]
+            return *each;
+    return find_named(name);
+}
+inline Device device_at(DLDevice name) { return named_device(name).device; }
 
 // Asks the runtime what the bytes are, of which there is at least one. `named` is where the search begins: if the pointer is
 // memory of another platform's default context, the pointer is believed, and not the number (PyTorch counts XPU devices in its
 // own way). Throws ExchangeError as device_at does, and where no default context knows the pointer or the range leaves its
 // allocation.
 Place locate(const exchange::Reach &reach, DLDevice named);
-
-// The same where the producer is believed: the runtime is asked only where the name does not say it all (kDLOneAPI).
-Place believe(const exchange::Reach &reach, DLDevice named);
 
 }  // namespace entrepot::dlpack

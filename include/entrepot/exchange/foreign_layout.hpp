@@ -40,26 +40,16 @@ struct Reach {
     void *lowest;
     std::size_t bytes;
 };
-inline ByteRange byte_range_of(const Speaker &speaker, const Layout &layout, std::int64_t itemsize) {
-    try {
-        return layout.byte_range(itemsize);
-    } catch (const Error &error) {
-        refuse_as(speaker, error);
-    }
-}
-
-[[noreturn]] void refuse_reach(const Speaker &speaker, const Layout &layout, const void *first);
+Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize);
 
 // Throws the speaker's refusal where the elements would wrap around the address space.
 inline Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
-    const ByteRange touched = byte_range_of(speaker, layout, itemsize);
-    const auto address = reinterpret_cast<std::uintptr_t>(first);
-    std::uintptr_t lowest = 0, end = 0;
-    bool wraps = __builtin_add_overflow(address, touched.begin, &lowest);
-    wraps |= __builtin_add_overflow(address, touched.end, &end);
-    if (wraps) [[unlikely]]
-        refuse_reach(speaker, layout, first);
-    return {reinterpret_cast<void *>(lowest), static_cast<std::size_t>(touched.size())};
+    std::int64_t bytes = 0;
+    std::uintptr_t end = 0;
+    if (!layout.is_packed() || __builtin_mul_overflow(layout.size(), itemsize, &bytes) ||
+        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first), static_cast<std::uintptr_t>(bytes), &end)) [[unlikely]]
+        return reach_of_strided(speaker, layout, first, itemsize);
+    return {first, static_cast<std::size_t>(bytes)};
 }
 
 // Whether all of it lies in the `bytes` bytes from `begin`.

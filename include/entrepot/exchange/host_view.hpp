@@ -9,18 +9,22 @@
 namespace entrepot::exchange {
 
 // `first` is the first element; nobody can be asked about host memory, so the description is believed once it is consistent.
-// The Array keeps `owner` alive; on refusal it is released. Throws the speaker's refusal: misaligned, NULL with elements, or
-// reaching out of the address space.
+// `borrow(lowest, bytes, owner)` gives the memory, which keeps `owner` alive; on refusal it is released. Throws the speaker's
+// refusal: misaligned, NULL with elements, or reaching out of the address space.
+template <class Borrow>
 inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout, bool read_only, Owner &&owner,
-                       const Queue &queue) {
+                       const Queue &queue, Borrow &&borrow) {
     if (layout.size() == 0)
-        return Array(Memory::borrow_host(first, 0, std::move(owner)), first, dtype, std::move(layout), read_only, queue);
+        return Array(borrow(first, 0, std::move(owner)), first, dtype, std::move(layout), read_only, queue);
     if (!first)
         throw speaker.refusal("the data pointer is NULL, but ", layout, " has elements");
     check_alignment(speaker, first, dtype);
     const Reach reach = reach_of(speaker, layout, first, dtype.itemsize());
-    return Array(Memory::borrow_host(reach.lowest, reach.bytes, std::move(owner)), first, dtype, std::move(layout), read_only,
-                 queue);
+    return Array(borrow(reach.lowest, reach.bytes, std::move(owner)), first, dtype, std::move(layout), read_only, queue);
+}
+inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout, bool read_only, Owner &&owner,
+                       const Queue &queue) {
+    return view_host(speaker, first, dtype, std::move(layout), read_only, std::move(owner), queue, Memory::borrow_host);
 }
 
 }  // namespace entrepot::exchange

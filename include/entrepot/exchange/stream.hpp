@@ -30,6 +30,13 @@ void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait
 
 // Of an import: accesses of ours come behind what the producer's queue holds now.
 void come_behind(const Array &array, const FarQueue &producer);
-void come_behind_stream(const Array &array, std::uintptr_t stream);
+inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
+    const Memory &memory = array.memory();
+    const Device &device = memory.device();
+    if (stream > legacy_stream || memory.is_shared()) [[unlikely]]
+        return come_behind(array, queue_of_stream(device, stream));
+    memory.mark_escaped();
+    memory.after_producer(legacy_stream_of(device));
+}
 
 }  // namespace entrepot::exchange

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -74,7 +75,7 @@ public:
     static Memory of_block(Resource *resource, const Place &place, const Block &block);
 
     // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
-    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, Context context, Owner owner);
+    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
 
     // Ordinary host memory of somebody else's: the shortest way in, for the buffers and arrays of the host.
     static Memory borrow_host(void *data, std::size_t bytes, Owner owner);
@@ -123,7 +124,14 @@ public:
     class After;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
     // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
-    void after_producer(const Queue &queue) const;
+    void after_producer(const Queue &queue) const {
+        if (!is_borrowed() || !is_quiet()) [[unlikely]]
+            return after_producer_too(queue);
+        Record &record = *record_;
+        new (&record.home) Queue(queue);  // over none: memory that is quiet has been asked for its own
+        record.available = queue.next_position();
+        record.noted.store(queue.identity()->number, std::memory_order_release);
+    }
     // Whether somebody else has the memory too.
     bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
     // Whether nothing is noted that anybody could have to wait for; costs a load.
@@ -183,6 +191,7 @@ public:
 
 private:
     UsmKind ask_kind() const noexcept;
+    void after_producer_too(const Queue &queue) const;
     bool has_done_for_host(Access access) const;
     explicit Memory(Record *record) noexcept : record_(record) {}
     // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.

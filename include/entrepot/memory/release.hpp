@@ -4,12 +4,21 @@
 #include <entrepot/memory/memory.hpp>
 
 #include <atomic>
+#include <cstddef>
 
 namespace entrepot {
 
 // Releases what has waited for work that is done by now: owners of borrowed memory, blocks of every resource. Never blocks.
 // Allocating and letting go do it by themselves; whoever has waited for a queue does well to call it.
 void release_finished() noexcept;
+
+// The owners alone, at every entry that borrows or lets go.
+void release_owners_of_finished_work() noexcept;
+inline std::atomic<std::size_t> owners_waiting{0};  // nearly always 0: then nothing is called
+inline void release_finished_owners() noexcept {
+    if (owners_waiting.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        release_owners_of_finished_work();
+}
 
 // Releases the owner at a later entry of ours: from threads that may do nothing but note it.
 void release_later(Owner owner) noexcept;

@@ -2,9 +2,11 @@
 #pragma once
 #include <Python.h>
 
+#include "../free_list.hpp"
 #include "../reference.hpp"
 
 #include <entrepot/array/array.hpp>
+#include <entrepot/memory/records.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -28,25 +30,56 @@ struct ArrayObject {
     Array &array() noexcept { return **std::launder(reinterpret_cast<std::optional<Array> *>(storage)); }
 };
 
+// What the last arrays left behind, for the next ones; guarded by the GIL, and empty where there is none. Objects in the list
+// keep their reference to the type.
+extern FreeList free_arrays;
+extern RecordList<has_gil ? 64 : 0> free_records;
+
+// Memory::borrow_host with one of those.
+inline Memory borrow_host_here(void *data, std::size_t bytes, Owner &&owner) {
+    return borrow_host(free_records, data, bytes, std::move(owner));
+}
+
 // An object whose Array is yet to be made; nobody else has seen it. Without that it goes back where it came from.
 class UnmadeArray {
 public:
-    UnmadeArray() noexcept;
+    UnmadeArray() noexcept {
+        PyObject *self = free_arrays.take();
+        if (self) [[likely]]
+            _Py_NewReference(self);
+        else
+            self = reinterpret_cast<PyObject *>(PyObject_GC_New(ArrayObject, array_type));
+        object_ = reinterpret_cast<ArrayObject *>(self);
+    }
     UnmadeArray(const UnmadeArray &) = delete;
     UnmadeArray &operator=(const UnmadeArray &) = delete;
     ~UnmadeArray() {
         if (object_) [[unlikely]]
-            give_back();
+            keep_or_free(reinterpret_cast<PyObject *>(object_));
     }
 
     explicit operator bool() const noexcept { return object_ != nullptr; }  // false: MemoryError is set
     void *storage() const noexcept { return object_->storage; }
     // Once the Array is there: a new reference.
-    PyObject *made() noexcept;
+    PyObject *made() noexcept {
+        ArrayObject *const object = std::exchange(object_, nullptr);
+        object->weak_references = nullptr;
+        new (&object->usm_ndarray) LazyReference();
+        object->byte_strides.store(nullptr, std::memory_order_relaxed);
+        PyObject *const self = reinterpret_cast<PyObject *>(object);
+        PyObject_GC_Track(self);
+        return self;
+    }
+
+    // What is left of an array once all that it held is gone.
+    static void keep_or_free(PyObject *self) noexcept {
+        if (free_arrays.give(self)) [[likely]]
+            return;
+        PyObject_GC_Del(self);
+        Py_DECREF(array_type);
+    }
 
 private:
-    void give_back() noexcept;
-
     ArrayObject *object_;
 };
 

@@ -110,17 +110,21 @@ Array with_options(const Options &options) {
     return array;
 }
 
-}  // namespace
-
-PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+[[gnu::noinline]] PyObject *asarray_with_options(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     try {
-        if (nargs == 1 && !kwnames) [[likely]]
-            return is_array(args[0]) ? Py_NewRef(args[0]) : wrap_made([&] { return import_object(args[0], {}); });
         return wrap(with_options(parse_asarray(args, nargs, kwnames)));
     } catch (...) {
         raise_current();
         return nullptr;
     }
+}
+
+}  // namespace
+
+[[gnu::hot]] PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    if (nargs != 1 || kwnames) [[unlikely]]
+        return asarray_with_options(args, nargs, kwnames);
+    return is_array(args[0]) ? Py_NewRef(args[0]) : import_wrapped(args[0]);
 }
 
 PyObject *from_dlpack(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {

@@ -21,18 +21,10 @@
 namespace entrepot::python {
 
 PyTypeObject *array_type = nullptr;
+FreeList free_arrays;
+RecordList<has_gil ? 64 : 0> free_records;
 
 namespace {
-
-FreeList free_list;  // of arrays
-
-// What is left of an array once all that it held is gone.
-void keep_or_free(PyObject *self) noexcept {
-    PyTypeObject *type = Py_TYPE(self);
-    if (!free_list.give(self))
-        PyObject_GC_Del(self);
-    Py_DECREF(type);
-}
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
@@ -60,7 +52,7 @@ int clear(PyObject *self) {
     return 0;
 }
 
-void dealloc(PyObject *self) {
+[[gnu::hot]] void dealloc(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     PyObject_GC_UnTrack(self);
     if (object->weak_references)
@@ -68,8 +60,10 @@ void dealloc(PyObject *self) {
     object->usm_ndarray.~LazyReference();
     if (Py_ssize_t *const strides = object->byte_strides.load(std::memory_order_relaxed))
         PyMem_Free(strides);
+    Owner owner = let_go(free_records, std::move(object->array()).take_memory());
     object->array().~Array();
-    keep_or_free(self);
+    UnmadeArray::keep_or_free(self);
+    release_here(std::move(owner));  // last, for that may run Python code
 }
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
@@ -229,28 +223,6 @@ const Py_ssize_t *byte_strides_of(PyObject *self) {
     PyMem_Free(strides);  // another thread was faster
     return found;
 }
-
-UnmadeArray::UnmadeArray() noexcept {
-    PyObject *self = free_list.take();
-    if (self) [[likely]] {
-        PyObject_Init(self, array_type);
-    } else {
-        self = reinterpret_cast<PyObject *>(PyObject_GC_New(ArrayObject, array_type));
-    }
-    object_ = reinterpret_cast<ArrayObject *>(self);
-}
-
-PyObject *UnmadeArray::made() noexcept {
-    ArrayObject *const object = std::exchange(object_, nullptr);
-    object->weak_references = nullptr;
-    new (&object->usm_ndarray) LazyReference();
-    object->byte_strides.store(nullptr, std::memory_order_relaxed);
-    PyObject *const self = reinterpret_cast<PyObject *>(object);
-    PyObject_GC_Track(self);
-    return self;
-}
-
-void UnmadeArray::give_back() noexcept { keep_or_free(reinterpret_cast<PyObject *>(object_)); }
 
 bool init_array_type(PyObject *module) {
     nothing = make_nothing();

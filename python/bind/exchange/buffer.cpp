@@ -44,7 +44,7 @@ buffer::Descriptor describe(const Py_buffer &view) {
 Array read_bytes(PyObject *object, const ImportRequest &request) {
     const std::int64_t length = PyBytes_GET_SIZE(object);
     return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8, Layout(Extents(&length, 1)), true,
-                               keep(object), request.queue);
+                               keep(object), request.queue, borrow_host_here);
 }
 
 // One request tells whether the memory may be written as well: an exporter must give the same answer to all who do not insist.

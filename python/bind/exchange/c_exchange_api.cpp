@@ -1,4 +1,5 @@
 // C exchange API → Array: types that publish DLPack's function table, each looked up once.
+#include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
@@ -41,11 +42,13 @@ struct Producer {
     const KnownProducer *known;  // or nullptr
     bool lends;
     const Producer *next;
-    mutable std::atomic<std::uint64_t> has_answered{0};  // for these devices: what its current stream is
+    mutable std::atomic<std::uint64_t> has_answered{0};       // for these devices: what its current stream is
+    mutable std::atomic<DLDevice> last_answered{DLDevice{}};  // for this one; at first none
 
     // CUDA's in the lower half, ROCm's in the upper one; others have none.
     static std::uint64_t bit_of(DLDevice device) noexcept {
-        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) || device.device_id < 0 || device.device_id >= 32)
+        if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) ||
+            static_cast<std::uint32_t>(device.device_id) >= 32)
             return 0;
         return std::uint64_t{1} << (device.device_id + (device.device_type == kDLROCM ? 32 : 0));
     }
@@ -53,8 +56,10 @@ struct Producer {
         return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
-        if (const std::uint64_t bit = bit_of(device); bit != 0 && !answers_for(device))
-            has_answered.fetch_or(bit, std::memory_order_relaxed);
+        if (last_answered.load(std::memory_order_relaxed) == device) [[likely]]
+            return;
+        last_answered.store(device, std::memory_order_relaxed);
+        has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
     }
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
@@ -147,7 +152,8 @@ inline void check_status(int status, PyObject *object) {
 }
 
 // Nothing was synchronised: what the producer still does, it does on its current stream of that device.
-void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device, const Array &array) {
+[[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
+                                                             const Array &array) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
     if (producer.known)
@@ -156,20 +162,19 @@ void order_behind_current_work(PyObject *object, const Producer &producer, DLDev
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// Of all ways in the shortest: the Array is made where it is returned.
-std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
+// Of all ways in the shortest: the Array is made where it is returned, and nothing is called but the producer.
+[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
-    check_plain(object, producer, static_cast<TypeCode>(tensor.dtype.code));
-    Descriptor descriptor(tensor, 0);
-    std::optional<Array> array(std::in_place, borrow(descriptor, keep(object), Trust::believed), descriptor.data,
-                               descriptor.dtype, std::move(descriptor.layout), descriptor.read_only);
+    producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
+    const auto borrow = [&](exchange::Reach reach) { return borrow_believed(free_records, reach, tensor.device, keep(object)); };
+    auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
     if (tensor.device.device_type != kDLCPU)
         order_behind_current_work(object, producer, tensor.device, *array);
     return array;
 }
 
-Array read_managed(PyObject *object, const Producer &producer) {
+[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer) {
     DLManagedTensorVersioned *managed = nullptr;
     check_status(producer.api->managed_tensor_from_py_object_no_sync(object, &managed), object);
     if (!managed) [[unlikely]]
@@ -183,7 +188,7 @@ Array read_managed(PyObject *object, const Producer &producer) {
     return array;
 }
 
-std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
+[[gnu::hot]] std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
     const Producer *const producer = find_producer(Py_TYPE(object));
     if (!producer)
         return std::nullopt;

@@ -6,6 +6,7 @@
 #include <entrepot/exchange/array_interface.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
+#include "../array/array.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
 #include "../owner.hpp"
@@ -145,7 +146,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     const Extents shape{array.shape, static_cast<std::size_t>(array.nd)};
     const std::int64_t *const strides = array.flags & array_interface::c_contiguous ? nullptr : array.strides;
     return exchange::view_host(speaker, array.data, dtype, exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
-                               !is_writable(array.flags), keep(object), request.queue);
+                               !is_writable(array.flags), keep(object), request.queue, borrow_host_here);
 }
 
 }  // namespace

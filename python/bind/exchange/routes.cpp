@@ -2,6 +2,7 @@
 #include "routes.hpp"
 
 #include "../array/array.hpp"
+#include "../errors.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
@@ -56,7 +57,7 @@ private:
     };
 
     // Letting go of the old type may run Python code, which may come here for another one.
-    static Candidates replace(Entry &entry, PyTypeObject *type) {
+    [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
         const Candidates candidates = entry.candidates = probe(type);
         entry.type.replace(reinterpret_cast<PyObject *>(type));
         return candidates;
@@ -77,13 +78,11 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
 }
 
 // What a type speaks, of an object that hides nothing; throws where it does.
-Candidates candidates_of(PyObject *object) {
-    Candidates found = route_cache.find(Py_TYPE(object));
-    if (found & masks) [[unlikely]] {
+inline Candidates candidates_of(PyObject *object) {
+    const Candidates found = route_cache.find(Py_TYPE(object));
+    if (found & masks) [[unlikely]]
         refuse_mask(object);
-        found &= ~masks;
-    }
-    return found;
+    return found & ~masks;
 }
 
 // By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
@@ -111,22 +110,39 @@ std::string names_of_protocols() {
                 names_of_protocols(), "; make an array of it with the library that should own it");
 }
 
-}  // namespace
+// By all but the first that the type speaks.
+[[gnu::noinline]] void import_otherwise(std::optional<Array> &array, PyObject *object, Candidates by_type,
+                                        const ImportRequest &request) {
+    array = read_first(object, by_type & (by_type - 1), request);
+    if (!array)
+        array = read_instance(object, by_type, request);
+    if (!array)
+        refuse(object);
+}
 
-std::optional<Array> import_object(PyObject *object, const ImportRequest &request) {
+// What the protocol gave, never empty.
+inline std::optional<Array> import_by(PyObject *object, Candidates by_type, const ImportRequest &request) {
     drain_released();
-    const Candidates by_type = candidates_of(object);
     std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;
     if (!array) [[unlikely]]
-        array = read_first(object, by_type & (by_type - 1), request);
-    if (!array) [[unlikely]]
-        array = read_instance(object, by_type, request);
-    if (!array) [[unlikely]]
-        refuse(object);
+        import_otherwise(array, object, by_type, request);
     return array;
 }
 
-Array import_array(PyObject *object, const ImportRequest &request) { return *import_object(object, request); }
+const ImportRequest nothing_asked;
+
+}  // namespace
+
+Array import_array(PyObject *object, const ImportRequest &request) { return *import_by(object, candidates_of(object), request); }
+
+[[gnu::hot]] PyObject *import_wrapped(PyObject *object) {
+    try {
+        return wrap_made([&] { return import_by(object, candidates_of(object), nothing_asked); });
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
 
 Array import_operand(PyObject *object) {
     RestUnlessThrown rest;

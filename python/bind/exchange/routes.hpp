@@ -10,8 +10,8 @@ namespace entrepot::python {
 // Any object → Array, by the first protocol in order that it speaks. Throws what the protocol says when it refuses;
 // TypeError where the object speaks none.
 Array import_array(PyObject *object, const ImportRequest &request);
-// The same, in what the protocol gave it in, which is never empty: one move less.
-std::optional<Array> import_object(PyObject *object, const ImportRequest &request);
+// The same as an object: a new reference; nullptr with an exception set.
+PyObject *import_wrapped(PyObject *object);
 
 // The same for functions that are called through nanobind, which must not be unwound by the end of a thread (gil.hpp): a thread
 // that ends in Python code of the object's rests there.

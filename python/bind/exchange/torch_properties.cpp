@@ -45,7 +45,7 @@ constexpr std::array<Property, 3> properties{{
      "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
 }};
 
-bool ask_in_python(PyObject *tensor, const char *name) {
+[[gnu::noinline]] bool ask_in_python(PyObject *tensor, const char *name) {
     const Reference value(PyObject_GetAttrString(tensor, name));
     const Reference answer(value && PyCallable_Check(value.get()) ? PyObject_CallNoArgs(value.get()) : Py_XNewRef(value.get()));
     if (!answer)
@@ -101,25 +101,30 @@ private:
     std::array<Function, properties.size()> functions_{};
 };
 
+std::atomic<const Questions *> found{nullptr};
+
 // No static object's initialisation: finding out runs Python code, in which this thread may lose the GIL to one that would wait
 // here for the end of the initialisation. Threads that find out at once find the same.
-const Questions &questions_for(PyObject *tensor) {
-    static std::atomic<const Questions *> found{nullptr};
-    if (const Questions *const known = found.load(std::memory_order_acquire)) [[likely]]
-        return *known;
+[[gnu::noinline]] const Questions *find_questions(PyObject *tensor) {
     auto made = std::make_unique<const Questions>(tensor);
     const Questions *first = nullptr;
-    return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? *made.release() : *first;
+    return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? made.release() : first;
+}
+
+[[noreturn, gnu::noinline]] void refuse(const Property &property) {
+    throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", property.meaning, "; pass tensor",
+                property.resolve);
 }
 
 }  // namespace
 
-void require_plain_tensor(PyObject *tensor, TypeCode code) {
-    const Questions &questions = questions_for(tensor);
+[[gnu::hot]] void require_plain_tensor(PyObject *tensor, TypeCode code) {
+    const Questions *questions = found.load(std::memory_order_acquire);
+    if (!questions) [[unlikely]]
+        questions = find_questions(tensor);
     for (std::size_t i = 0; i < properties.size(); ++i)
-        if (properties[i].codes & bit_of(code) && questions.ask(tensor, i)) [[unlikely]]
-            throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", properties[i].meaning, "; pass tensor",
-                        properties[i].resolve);
+        if (properties[i].codes & bit_of(code) && questions->ask(tensor, i)) [[unlikely]]
+            refuse(properties[i]);
 }
 
 }  // namespace entrepot::python

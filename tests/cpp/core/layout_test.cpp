@@ -122,6 +122,32 @@ constexpr IndexEntry newaxis{Kind::newaxis}, ellipsis{Kind::ellipsis}, whole{Kin
 
 static_assert(std::is_nothrow_move_constructible_v<Layout> && std::is_nothrow_move_assignable_v<Layout>);
 
+TEST_CASE("strides that the shape alone would give are told from all others, however many axes there are") {
+    for (std::size_t ndim = 0; ndim <= 6; ++ndim) {
+        const Numbers shape(ndim, 3);
+        const Layout regular(shape);
+        CHECK(regular.is_packed());
+        CHECK(Layout(shape, regular.strides()).is_packed());
+        CHECK(Layout(shape, regular.strides()) == regular);
+        for (std::size_t axis = 0; axis < ndim; ++axis) {
+            Numbers strides = numbers(regular.strides()), empty = shape, negative = shape;
+            ++strides[axis];
+            const Layout other(shape, strides);
+            CHECK(!other.is_packed());
+            CHECK(numbers(other.shape()) == shape);
+            CHECK(numbers(other.strides()) == strides);
+            CHECK(other.size() == regular.size());
+            empty[axis] = 0;
+            CHECK(Layout(empty, regular.strides()).size() == 0);
+            CHECK(numbers(Layout(empty, regular.strides()).strides()) == numbers(regular.strides()));
+            negative[axis] = -3;
+            CHECK_REFUSED(ErrorKind::value, "negative", Layout(negative, regular.strides()));
+        }
+    }
+    const Numbers shape{3, std::int64_t{1} << 61, 2}, strides{std::int64_t{1} << 62, 2, 1};
+    CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout(shape, strides));
+}
+
 TEST_CASE("a C-contiguous layout has NumPy's strides, zeros counting as ones") {
     CHECK(numbers(Layout{4, 3}.strides()) == Numbers{3, 1});
     CHECK(numbers(Layout{3, 0, 4}.strides()) == Numbers{4, 4, 1});

@@ -255,14 +255,18 @@ TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's
 
 TEST_CASE("a producer that is believed is not asked about, unless its device's name says too little") {
     const fake::Claimed block(EP_USM_DEVICE, 1);
-    for (const DLDeviceType type : {kDLCUDA, kDLOneAPI}) {
+    RecordList<1> records;
+    for (const DLDeviceType type : {kDLCUDA, kDLOneAPI, kDLCUDA}) {
         Tensor tensor(block.data, 1);
         tensor.managed.dl_tensor.device.device_type = type;
         const int asked = fake::world().calls.memory_query;
-        const Array array = verify(Descriptor(tensor.managed.dl_tensor, 0), Owner(), Trust::believed);
+        Array array = read(tensor.managed.dl_tensor, 0, [&](const exchange::Reach &reach) {
+            return borrow_believed(records, reach, tensor.managed.dl_tensor.device, Owner());
+        });
         CHECK(array.kind() == UsmKind::device);
         CHECK(array.device().info().number == fake::cuda_device(1).info().number);
         CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
+        let_go(records, std::move(array).take_memory());
     }
 }
 

@@ -141,6 +141,7 @@ TEST_CASE("what is malformed is refused with the reason, and freed once") {
         {"DLPack: ", [](auto &p) { p.strides = {huge, huge}; }},
         {"64 bits", [](auto &p) { p.strides = {huge / 4, 1}; }},
         {"address space", [](auto &p) { p.strides = {-huge / 16, 1}; }},
+        {"address space", [](auto &p) { p.tensor().data = reinterpret_cast<void *>(-std::intptr_t{16}); }},
         {"not aligned", [](auto &p) { p.tensor().byte_offset = 2; }},
         {"no address", [](auto &p) { p.tensor().byte_offset = std::numeric_limits<std::uint64_t>::max(); }},
         {"none that Entrepot knows", [](auto &p) { p.tensor().dtype = {2, 32, 0}; }},

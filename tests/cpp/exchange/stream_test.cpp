@@ -112,6 +112,22 @@ TEST_CASE("memory comes behind what its producer's stream holds, though an event
     CHECK(is_done(ours));
 }
 
+TEST_CASE("memory comes behind all of its producer's streams that are named") {
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Array array = block.array(UsmKind::device);
+    const Queue one = Queue::create(block.device), other = Queue::create(block.device), ours = Queue::create(block.device);
+    for (const Queue &each : {one, other}) {
+        fake::hold(each);
+        fake::submit(each);
+        array.memory().after_producer(each);
+    }
+    array.memory().before(Access::read, ours);
+    fake::release(other);
+    CHECK_FALSE(is_done(ours));
+    fake::release(one);
+    CHECK(is_done(ours));
+}
+
 TEST_CASE("memory that others have too comes behind a stream that may be gone by way of a queue of ours") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device), same = array;

@@ -4,6 +4,7 @@
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/records.hpp>
 #include <entrepot/memory/statistics.hpp>
 
 #include <sys/wait.h>
@@ -217,6 +218,60 @@ TEST_CASE("records move between threads") {
         made.push_back(Memory::borrow_host(nullptr, 0, counting(released)));
     std::thread([&] { made.clear(); }).join();
     CHECK(released == 1000);
+}
+
+TEST_CASE("who keeps the records borrows as Memory does, and is given the owner when nobody else needs it") {
+    int released = 0;
+    RecordList<2> records;
+    char bytes[16];
+    const Device &device = fake::device();
+    const auto borrowed = [&](UsmKind kind, Owner owner) {
+        return borrow(records, bytes, sizeof bytes, kind, device, device.default_context(), std::move(owner));
+    };
+    const void *first = nullptr;
+    for (const UsmKind kind : {UsmKind::shared, UsmKind::device}) {
+        Memory memory = borrowed(kind, counting(released));
+        CHECK((!first || memory.record() == first));  // the one that was given back
+        first = memory.record();
+        CHECK(memory.is_borrowed());
+        CHECK(memory.kind() == kind);
+        CHECK(memory.data() == bytes);
+        CHECK(memory.nbytes() == sizeof bytes);
+        CHECK(memory.context() == device.default_context());
+        CHECK(memory.is_quiet());
+        CHECK(!memory.has_escaped());
+        memory.mark_escaped();
+        memory.after_producer(device.default_queue());
+        CHECK(!memory.is_quiet());
+        released = 0;
+        {
+            const Owner owner = let_go(records, std::move(memory));
+            CHECK(!memory);
+            CHECK(owner.handle() == &released);
+            CHECK(released == 0);
+        }
+        CHECK(released == 1);
+    }
+
+    released = 0;
+    Memory memory = borrowed(UsmKind::shared, counting(released));
+    Memory view = memory;
+    CHECK(!let_go(records, std::move(memory)).release_function());  // somebody else's now
+    CHECK(released == 0);
+    {
+        const HeldQueue busy;
+        view.after(Access::write, busy.queue, busy.submit().position);
+        CHECK(!let_go(records, std::move(view)).release_function());  // waits for the work
+        CHECK(released == 0);
+    }
+    wait_and_release();
+    CHECK(released == 1);
+    CHECK(!let_go(records, Memory()).release_function());
+    Memory owned = Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
+    void *const data = owned.data();
+    CHECK(!let_go(records, std::move(owned)).release_function());
+    wait_and_release();
+    CHECK(!is_allocated(data));  // the resource has it
 }
 
 TEST_CASE("in a forked child the memory of devices leaks silently, and the host's works") {

@@ -55,7 +55,7 @@ Array by_address(void *data) {
 Array by_dlpack(void *data, DLDeviceType named, std::int32_t number = 0) {
     std::int64_t shape[] = {4, 4};
     const DLTensor tensor{data, {named, number}, 2, {2, 32, 1}, shape, nullptr, 0};
-    return dlpack::verify({tensor, 0}, {});
+    return dlpack::verify(tensor, 0, {});
 }
 
 void check_on(const Array &array, const fake::Block &block, ep_usm_kind kind) {
