@@ -397,6 +397,19 @@ def test_parts_that_overlap(backend):
     assert values_of(array).tolist() == list(range(1, 10))
 
 
+@dppy.kernel
+def store_and_load(floats, bits, out):
+    floats[0] = 1.5
+    out[0] = bits[0]
+
+
+@every_compiler
+def test_memory_as_two_types(backend):
+    array, out = backend.array(np.zeros(4, "f4")), backend.array(np.zeros(1, "u4"))
+    backend.launch(store_and_load, 1, None, array, array.view("uint32"), out)
+    assert values_of(out)[0] == np.float32(1.5).view("u4")
+
+
 @dppy.func
 def as_given(flag):
     return flag

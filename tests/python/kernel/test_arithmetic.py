@@ -365,6 +365,92 @@ def test_narrow_floats_round_after_each_operation(backend, dtype):
 
 
 @dppy.kernel
+def narrow_literals(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = x[i] * 2.1
+    out[i, 1] = x[i] == 2.1
+    out[i, 2] = max(x[i], 2.1)
+    out[i, 3] = x[i] < 2.1
+
+
+@every_dialect
+@pytest.mark.ml_dtypes
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_literals_that_meet_narrow_floats_are_rounded_to_their_type(backend, dtype):
+    import ml_dtypes
+
+    narrow = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
+    x = np.array([1.919, 2.1, 0.3, -7.7, 1e-7], narrow)
+    literal = narrow.type(2.1)
+    (out, _) = backend.run(narrow_literals, x.size, None, np.zeros((x.size, 4)), x)
+    expected = np.stack([x * literal, x == literal, np.maximum(x, literal), x < literal], axis=1).astype("f8")
+    assert np.array_equal(out, expected)
+
+
+@dppy.kernel
+def store_each(out, x):
+    i = dppy.get_global_id(0)
+    out[i] = x[i]
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_doubles_are_rounded_once(backend, dtype):
+    """To float32 first they would be rounded to what lies in the middle, and from there to the even one."""
+    bits = 10 if dtype == "float16" else 7
+    middle = 1 + 2.0**-bits * (np.arange(8) + 0.5)
+    x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, 1e-320, -1e-320], middle, middle + 2.0**-40, -middle + 2.0**-40])
+    (out, _) = backend.run(store_each, x.size, None, backend.array(np.zeros(x.size, "u2")).view(dtype), x)
+    step = 2.0**-bits
+    expected = np.where(np.isinf(x), x, np.rint(np.where(np.isinf(x), 0, x) / step) * step)  # of numbers from 1 to 2
+    expected[:6] = [0, -0.0, np.inf, -np.inf, 0, -0.0]
+    assert np.array_equal(np.asarray(out, "f8"), expected)
+
+
+@dppy.kernel
+def against_large_literals(out, x):
+    i = dppy.get_global_id(0)
+    out[i, 0] = x[i] == (1 << 63)
+    out[i, 1] = x[i] == 2**63 + 1
+    out[i, 2] = (x[i] | (1 << 63)) == x[i]
+    out[i, 3] = x[i] % (1 << 63) == 1
+    out[i, 4] = x[i] == -(-(2**63)) + 1
+    out[i, 5] = x[i] == (2**63 - 1) * 2 + 1
+
+
+@every_dialect
+def test_literals_beyond_int64_are_exact(backend):
+    x = np.array([2**63, 2**63 + 1, 1, 2**64 - 1], "u8")
+    (out, _) = backend.run(against_large_literals, 4, None, np.zeros((4, 6), "i4"), x)
+    top, one = 1 << 63, 1
+    expected = [[v == top, v == top + 1, v | top == v, v % top == one, v == top + 1, v == 2**64 - 1] for v in map(int, x)]
+    assert np.array_equal(out.astype(bool), np.array(expected))
+
+
+@dppy.kernel
+def compare_all(out, left, right):
+    i = dppy.get_global_id(0)
+    out[i, 0] = left[i] < right[i]
+    out[i, 1] = left[i] <= right[i]
+    out[i, 2] = left[i] > right[i]
+    out[i, 3] = left[i] >= right[i]
+    out[i, 4] = left[i] == right[i]
+    out[i, 5] = left[i] != right[i]
+
+
+@every_dialect
+@pytest.mark.parametrize("signed", ["int8", "int32", "int64"])
+def test_what_is_negative_is_less_than_any_uint64(backend, signed):
+    numbers = np.array([1, -1, -1, 5, 5, -128, 0], signed)
+    naturals = np.array([2**63, 2**64 - 1, 0, 5, 4, 2**64 - 128, 0], "u8")
+    for left, right in ((numbers, naturals), (naturals, numbers)):
+        (out, *_) = backend.run(compare_all, numbers.size, None, np.zeros((numbers.size, 6), "i4"), left, right)
+        a, b = ([int(each) for each in side] for side in (left, right))
+        expected = [[x < y, x <= y, x > y, x >= y, x == y, x != y] for x, y in zip(a, b, strict=True)]
+        assert np.array_equal(out.astype(bool), np.array(expected))
+
+
+@dppy.kernel
 def accumulate(out, x):
     i = dppy.get_global_id(0)
     total = 0
