@@ -18,7 +18,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from hypothesis import settings
@@ -212,21 +212,43 @@ def pytest_runtest_makereport() -> Iterator[None]:
     _fail_if_required(outcome.get_result())
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Where pytest-xdist runs several processes, holds a room that many may be in, or one that is alone."""
-    if not hasattr(item.config, "workerinput"):
-        yield
-        return
+def _is_alone(item: pytest.Item | None) -> bool:
+    """Whether no other process may test anything meanwhile. One that is skipped disturbs nobody."""
+    if item is None or item.get_closest_marker("alone") is None:
+        return False
+    return not any(item.get_closest_marker(need) and absence(need) for need in NEEDS)
+
+
+def _enter(alone: bool) -> TextIO:
+    """Waits for the room; who closes the file leaves it."""
     # Locks of the process, which a child of it has not: one that a test leaves behind would keep everybody out.
     path = ROOT / "build/tests.lock"
     path.parent.mkdir(exist_ok=True)
-    with path.open("a+") as file:
-        gate, room = ((1, at) for at in range(2))
-        fcntl.lockf(file, fcntl.LOCK_EX, *gate)  # held by who waits to be alone, so that nobody else goes in first
-        fcntl.lockf(file, fcntl.LOCK_SH if item.get_closest_marker("alone") is None else fcntl.LOCK_EX, *room)
-        fcntl.lockf(file, fcntl.LOCK_UN, *gate)
+    file = path.open("a+")
+    gate, room = ((1, at) for at in range(2))
+    fcntl.lockf(file, fcntl.LOCK_EX, *gate)  # held by who waits to be alone, so that nobody else goes in first
+    fcntl.lockf(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, *room)
+    fcntl.lockf(file, fcntl.LOCK_UN, *gate)
+    return file
+
+
+_kept: list[TextIO] = []  # by a process that is alone, for its next test
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Where pytest-xdist runs several processes, holds a room that many may be in, or one that is alone. Who is alone stays for
+    its next tests that are: each time, it would wait for whatever the others begin in between."""
+    if not hasattr(item.config, "workerinput"):
         yield
+        return
+    alone = _is_alone(item)
+    file = _kept.pop() if _kept else _enter(alone)
+    yield
+    if alone and _is_alone(nextitem):
+        _kept.append(file)
+    else:
+        file.close()
 
 
 _processes: list[Any] = []

@@ -151,7 +151,7 @@ def test_memory_that_a_test_leaves_behind_is_an_error(run, tmp_path, kind):
 
 def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
     (folder / "pytest.ini").write_text("[pytest]\n")
-    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['cuda'] = lambda: 'it is away'\n")
     (folder / "test_it.py").write_text(textwrap.dedent(tests))
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "-p", "no:cacheprovider"]
     environment = {**os.environ, "ENTREPOT_REQUIRE": ""}
@@ -159,7 +159,8 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
 
 
 def test_one_that_is_alone_is_by_itself(tmp_path):
-    """Tests say when they begin and end; what is alone has nobody's line between its own."""
+    """Tests say when they begin and end; what is alone has nobody's line between its own, nor has a process between those of its
+    tests that are."""
     done = by_two_processes(
         tmp_path,
         """
@@ -182,15 +183,58 @@ def test_one_that_is_alone_is_by_itself(tmp_path):
         @pytest.mark.alone
         @pytest.mark.parametrize("turn", range(20))
         def test_alone(turn):
-            work(f"alone {turn}")
+            work(f"alone {os.getpid()} {turn}")
         """,
     )
     assert done.returncode == 0, done.stdout
     lines = (tmp_path / "lines").read_text().splitlines()
     assert len({line for line in lines if line.startswith("other")}) == 2, "two processes"
-    for turn in range(20):
-        first = lines.index(f"alone {turn}")
-        assert lines[first + 1] == f"alone {turn}", lines
+    alone = [line for line in lines if line.startswith("alone")]
+    assert len(alone) == 40 and alone[::2] == alone[1::2], lines
+    of_the_first = [line.startswith(alone[0].rpartition(" ")[0]) for line in lines]
+    start, count = of_the_first.index(True), sum(of_the_first)
+    assert count > 2 and all(of_the_first[start : start + count]), lines
+
+
+def test_one_that_is_skipped_waits_for_nobody(tmp_path):
+    """Each process takes two of the tests, and further ones when it is through."""
+    done = by_two_processes(
+        tmp_path,
+        """
+        import time
+        from pathlib import Path
+
+        import pytest
+
+        FOLDER = Path(__file__).parent
+
+        def wait_for(file):
+            end = time.monotonic() + 20
+            while not (FOLDER / file).exists():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+
+        def test_that_lasts_until_the_other_process_is_through():
+            (FOLDER / "begun").touch()
+            wait_for("through")
+
+        def test_after_it():
+            pass
+
+        def test_beside_it():
+            wait_for("begun")
+
+        @pytest.mark.alone
+        @pytest.mark.cuda
+        def test_that_is_skipped():
+            pass
+
+        @pytest.mark.parametrize("turn", range(2))
+        def test_behind_it(turn):
+            (FOLDER / "through").touch()
+        """,
+    )
+    assert done.returncode == 0 and "5 passed, 1 skipped" in done.stdout, done.stdout
 
 
 def test_a_process_that_crashes_at_its_end_is_an_error(tmp_path):

@@ -11,6 +11,12 @@ pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.host
 
 
+@pytest.fixture(autouse=True)
+def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else is installed takes most of a run to import."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     pytester.makeini("[pytest]\naddopts = --strict-markers -p no:cacheprovider\n")
     pytester.makeconftest('pytest_plugins = ["entrepot.check.plugin"]')

@@ -1,11 +1,12 @@
 """Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process of its own.
 
-Run with the name of a module (entrepot.hip, rocm.bindings.hip) and a JSON list of [function, [kind of each argument]] on its
-standard input; prints a JSON object of what came out: the status, or why there is none.
+Run with the name of a module (entrepot.hip, rocm.bindings.hip), the path of HIP's runtime, and a JSON list of [function, [kind of
+each argument]] on its standard input; prints a JSON object of what came out: the status, or why there is none.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
@@ -43,5 +44,6 @@ def outcome(module, name, kinds):
 
 
 if __name__ == "__main__":
+    ctypes.CDLL(sys.argv[2])  # before there are children: to load it takes each of them longer than its call
     hip = importlib.import_module(sys.argv[1])
     print(json.dumps({name: outcome(hip, name, kinds) for name, kinds in json.load(sys.stdin)}))

@@ -132,11 +132,11 @@ def _has(module: str, name: str) -> bool:
     return importlib.util.find_spec("rocm") is not None and hasattr(_oracle(module), name)
 
 
-def outcomes(module: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
+def outcomes(module: str, runtime: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
     """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
     done = subprocess.run(
-        [sys.executable, worker, module],
+        [sys.executable, worker, module, runtime],
         input=json.dumps(list(arguments.items())),
         capture_output=True,
         text=True,
@@ -170,14 +170,14 @@ class Asked:
 
     def __init__(self, module: str, folder: Path) -> None:
         self.module, self.folder = module, folder
-        path = library()
+        self.runtime = library()
         if version() < 600:
-            (folder / "libhiprtc.so").symlink_to(path)
+            (folder / "libhiprtc.so").symlink_to(self.runtime)
         self.calls, self._their_calls = calls(module)
-        self.ours = outcomes(module, self.calls, folder)
+        self.ours = outcomes(module, self.runtime, self.calls, folder)
 
     def theirs(self) -> dict[str, str]:
-        return outcomes(LIBRARIES[self.module], self._their_calls, self.folder)
+        return outcomes(LIBRARIES[self.module], self.runtime, self._their_calls, self.folder)
 
     def with_other_arguments(self) -> set[str]:
         return {name for name in self.calls if len(self.calls[name]) != len(self._their_calls[name])}
