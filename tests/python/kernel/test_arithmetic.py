@@ -414,7 +414,7 @@ def against_large_literals(out, x):
     out[i, 1] = x[i] == 2**63 + 1
     out[i, 2] = (x[i] | (1 << 63)) == x[i]
     out[i, 3] = x[i] % (1 << 63) == 1
-    out[i, 4] = x[i] == -(-(2**63)) + 1
+    out[i, 4] = x[i] == (2**62 << 1) + 1
     out[i, 5] = x[i] == (2**63 - 1) * 2 + 1
 
 
