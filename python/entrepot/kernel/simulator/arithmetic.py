@@ -102,12 +102,23 @@ def _weaker(value: Any) -> type:
     return next(kind for kind in (bool, Integer, int, float, complex) if isinstance(value, kind))
 
 
+def _to_odd(value: Any) -> Any:
+    """A double as a float whose last bit says that something was left out: ml_dtypes rounds that on as it would the double."""
+    if not isinstance(value, np.float64):
+        return value
+    single = np.float32(value)
+    if np.float64(single) == value or np.isnan(value):
+        return single
+    bits = single.view(np.uint32) - np.uint32(abs(np.float64(single)) > abs(value))
+    return (bits | np.uint32(1)).view(np.float32)
+
+
 def converted(dtype: np.dtype[Any], value: Any) -> Any:
     """A value as that type: as C converts, but a literal out of the type's range is refused."""
     if isinstance(value, np.generic):
         if kind_of(value.dtype) == "complex" and kind_of(dtype) != "complex":
             raise refuse(f"a {value.dtype} does not become a {dtype}; take .real or abs()")
-        return value.astype(dtype)
+        return (_to_odd(value) if dtype.name == "bfloat16" else value).astype(dtype)
     if isinstance(value, bool):
         return dtype.type(value)
     if isinstance(value, Integer):
@@ -118,6 +129,8 @@ def converted(dtype: np.dtype[Any], value: Any) -> Any:
         return np.float64(value).astype(dtype)
     if isinstance(value, complex) and kind_of(dtype) != "complex":
         raise refuse(f"{value!r} does not become a {dtype}; take .real or abs()")
+    if isinstance(value, float) and dtype.name == "bfloat16":
+        return dtype.type(_to_odd(np.float64(value)))
     try:
         return dtype.type(value)
     except OverflowError:
@@ -202,9 +215,20 @@ def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return _of_integers(apply)
 
 
+def _have_no_common_type(natural: Any, integer: Any) -> bool:
+    is_natural = isinstance(natural, np.unsignedinteger) and natural.itemsize == 8  # buffers' are of another class than uint64
+    return is_natural and isinstance(integer, (np.signedinteger, Integer))
+
+
 def _compared(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     compare = _met(operation)
-    return lambda left, right: np.bool_(compare(left, right))
+
+    def apply(left: Any, right: Any) -> Any:
+        if _have_no_common_type(left, right) or _have_no_common_type(right, left):
+            return np.bool_(operation(int(left), int(right)))
+        return np.bool_(compare(left, right))
+
+    return apply
 
 
 add = _met(operator.add)
