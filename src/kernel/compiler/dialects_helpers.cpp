@@ -158,19 +158,22 @@ FUNCTION T max_NAME(T a, T b) {
     return b > a ? b : a;
 })",
       ""}},
-    // NumPy's, and those of groups: what is not a number stays.
+    // NumPy's, and those of groups: what is not a number stays. Where numbers are gathered in `a`, only what Python's min and max
+    // do as well waits for it.
     {For::floating,
      everywhere,
      {"minimum", R"(
 FUNCTION T minimum_NAME(T a, T b) {
-    return (a <= b) | (a != a) ? a : b;
+    T least = b < a ? b : a;
+    return b == b ? least : b;
 })",
       ""}},
     {For::floating,
      everywhere,
      {"maximum", R"(
 FUNCTION T maximum_NAME(T a, T b) {
-    return (a >= b) | (a != a) ? a : b;
+    T most = b > a ? b : a;
+    return b == b ? most : b;
 })",
       ""}},
     // C's remainder, as NumPy has it of integers.

@@ -428,11 +428,11 @@ def prints_every_type(f4, f8, u8, c16, truth):
 
 @every_dialect
 def test_print_of_every_type(backend, capfd):
-    f4, f8 = np.array([1, -0.0, 0.25, -3e6], "f4"), np.array([1e14, -2, 0.1, 1e-7, np.inf, np.nan])
+    f4, f8 = np.array([1, -0.0, 0.25, -3000], "f4"), np.array([1e14, -2, 0.1, 1e-7, np.inf, np.nan])
     u8, c16, truth = np.array([2**64 - 1], "u8"), np.array([1.5 - 2j]), np.array([True, False])
     backend.run(prints_every_type, 1, None, f4, f8, u8, c16, truth)
     assert printed(capfd).split("\n")[:2] == [
-        "100 %d: 1.0 -0.0 0.25 -3000000.0 é 100000000000000.0 -2.0 0.1 1e-07 1.0",
+        "100 %d: 1.0 -0.0 0.25 -3000.0 é 100000000000000.0 -2.0 0.1 1e-07 1.0",
         "18446744073709551615 (1.5-2j) True False -7 True %s inf nan",
     ]
 

@@ -471,7 +471,9 @@ def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
     x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges]).T)
     simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "f8", x, y)
     for place, call in enumerate(calls):
-        np.testing.assert_allclose(simulated[:, place], compiled[:, place], rtol=1e-12, err_msg=call)
+        # What int64 does not hold, C converts as it likes.
+        compared = abs(x) < 2**63 if call.startswith(("math.ceil", "math.floor", "math.trunc")) else slice(None)
+        np.testing.assert_allclose(simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
