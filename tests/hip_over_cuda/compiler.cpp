@@ -31,10 +31,10 @@ void *compiler_library() {
 
 // Clang's builtins, a type of 16 bits, and functions of a warp that name no mask.
 constexpr const char *prelude = R"(
-#define __builtin_inff() __int_as_float(0x7f800000)
-#define __builtin_inf() __longlong_as_double(0x7ff0000000000000LL)
-#define __builtin_nanf(word) __int_as_float(0x7fc00000)
-#define __builtin_nan(word) __longlong_as_double(0x7ff8000000000000LL)
+#define __builtin_inff() (1.0f / 0.0f)
+#define __builtin_inf() (1.0 / 0.0)
+#define __builtin_nanf(word) (0.0f / 0.0f)
+#define __builtin_nan(word) (0.0 / 0.0)
 #define __builtin_amdgcn_fence(order, scope)  // __syncwarp orders memory, too
 #define __builtin_amdgcn_wave_barrier() __syncwarp(__activemask())
 #define __shfl(value, lane) __shfl_sync(__activemask(), value, lane)

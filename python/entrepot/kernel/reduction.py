@@ -6,11 +6,17 @@ import functools
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, asarray, empty
+from .._core import Array, Dtype, asarray, empty
 from .elementwise import about
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id, get_global_size
 from .source import make
+
+# The type of a total: two bools make an int64 where they are added.
+_PROBE = """
+def probe(x):
+    total = function(x, x)
+"""
 
 # Each work-item takes a run of neighbours: caches of CPUs like that.
 _RUNS = """
@@ -20,7 +26,7 @@ def reduced(array, out):
     n = array.shape[0]
     first = i * n // runs
     last = (i + 1) * n // runs
-    total = array[first]
+    total = convert(array[first])
     for j in range(first + 1, last):
         total = function(total, array[j])
     out[i] = total
@@ -31,7 +37,7 @@ _STRIDES = """
 def reduced(array, out):
     i = get_global_id(0)
     stride = get_global_size(0)
-    total = array[i]
+    total = convert(array[i])
     for j in range(i + stride, array.shape[0], stride):
         total = function(total, array[j])
     out[i] = total
@@ -49,16 +55,32 @@ class Reduction:
     def __init__(self, function: FunctionType, identity: Any) -> None:
         self.function = function
         self.identity = identity
-        self._runs, self._strides = (self._made(text) for text in (_RUNS, _STRIDES))
+        self._probe = self._made("probe", _PROBE)
+        self._totals: dict[Dtype, Dtype] = {}
+        self._kernels: dict[tuple[bool, Dtype], KernelFunction] = {}
         functools.update_wrapper(self, function)
 
-    def _made(self, text: str) -> KernelFunction:
+    def _made(self, name: str, text: str, **names: Any) -> KernelFunction:
         namespace = {
             "get_global_id": get_global_id,
             "get_global_size": get_global_size,
             "function": DeviceFunction(self.function),
+            **names,
         }
-        return kernel(make("reduced", text, namespace))
+        return kernel(make(name, text, namespace))
+
+    def _kernel(self, in_runs: bool, total: Dtype) -> KernelFunction:
+        found = self._kernels.get((in_runs, total))
+        if found is None:
+            found = self._made("reduced", _RUNS if in_runs else _STRIDES, convert=total)
+            self._kernels[in_runs, total] = found
+        return found
+
+    def _total_type(self, element: Dtype) -> Dtype:
+        found = self._totals.get(element)
+        if found is None:
+            found = self._totals[element] = self._probe._type_of("total", (("scalar", element, 0, False),))
+        return found
 
     def __call__(self, array: Any, *, queue: object = None) -> Any:
         """Raises ValueError for an array without elements, where the reduction was made without identity."""
@@ -72,14 +94,15 @@ class Reduction:
 
     def _reduced(self, values: Array, queue: object) -> Array:
         is_cpu = values.device.device_type == "cpu"
-        code = self._runs if is_cpu else self._strides
+        total = self._total_type(values.dtype)
+        code = self._kernel(is_cpu, total)
         # A thread of the host takes its share by eighths, and four work-items of it in step.
         of_each = 8 * 4 if values.device.backend == "host" else 4 if is_cpu else 1024
         most = values.device.max_compute_units * of_each
         while True:
             # Pieces that are worth a work-item; at the end it is one.
             items = 1 if is_cpu and values.size <= most else min(most, max(values.size // 64, 1))
-            made = empty(items, values.dtype, queue=queue or values.queue)
+            made = empty(items, total, queue=queue or values.queue)
             code[items](values, made, queue=queue)
             if items == 1:
                 return made

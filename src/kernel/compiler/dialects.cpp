@@ -88,8 +88,8 @@ constexpr DialectRow rows[] = {
      .dimensions = {"0", "1", "2"},
      .infinity32 = "INFINITY",
      .infinity64 = "(double)INFINITY",
-     .nan32 = "NAN",
-     .nan64 = "(double)NAN",
+     .nan32 = "(0.0f / 0.0f)",
+     .nan64 = "(0.0 / 0.0)",
      .barriers = {"barrier(CLK_LOCAL_MEM_FENCE);", "barrier(CLK_GLOBAL_MEM_FENCE);",
                   "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"},
      .sub_group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
@@ -132,10 +132,10 @@ constexpr DialectRow rows[] = {
      .spaces = {"", "", "", "const "},
      .restrict_ = "__restrict__ ",
      .dimensions = {"x", "y", "z"},
-     .infinity32 = "__int_as_float(0x7f800000)",
-     .infinity64 = "__longlong_as_double(0x7ff0000000000000LL)",
-     .nan32 = "__int_as_float(0x7fc00000)",
-     .nan64 = "__longlong_as_double(0x7ff8000000000000LL)",
+     .infinity32 = "(1.0f / 0.0f)",
+     .infinity64 = "(1.0 / 0.0)",
+     .nan32 = "(0.0f / 0.0f)",
+     .nan64 = "(0.0 / 0.0)",
      .barriers = {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
      .sub_group_barrier = "__syncwarp();",
      .types = cpp_types,
@@ -204,7 +204,8 @@ constexpr MathWords math_table[] = {
 };
 // Written out the same in every dialect: of min and max Python says which operand counts where one is not a number, the others C
 // has not.
-constexpr std::string_view own_functions[] = {"min", "max", "gcd", "lcm", "isqrt", "perm", "factorial", "exponent", "comb"};
+constexpr std::string_view own_functions[] = {"min",   "max",  "minimum",   "maximum",  "gcd", "lcm",
+                                              "isqrt", "perm", "factorial", "exponent", "comb"};
 
 constexpr std::string_view reserved[] = {
     // C and C++

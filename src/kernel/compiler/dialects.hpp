@@ -36,8 +36,8 @@ struct DialectRow {
     std::array<std::string_view, 4> spaces;        // what a pointer's type begins with, by Space
     std::string_view restrict_;
     std::array<std::string_view, 3> dimensions;  // dimension 0, 1, 2 counted from the fastest; empty: counted from the slowest
-    std::string_view infinity32, infinity64, nan32, nan64;
-    std::array<std::string_view, 3> barriers;  // work-group: for local, global, both
+    std::string_view infinity32, infinity64, nan32, nan64;  // constant expressions: arrays of constants begin with them
+    std::array<std::string_view, 3> barriers;               // work-group: for local, global, both
     std::string_view sub_group_barrier;
     std::span<const TypeWords> types;
     std::span<const IndexWords> indices;

@@ -158,6 +158,39 @@ FUNCTION T max_NAME(T a, T b) {
     return b > a ? b : a;
 })",
       ""}},
+    // NumPy's, and those of groups: what is not a number stays. Where numbers are gathered in `a`, only what Python's min and max
+    // do as well waits for it.
+    {For::floating,
+     everywhere,
+     {"minimum", R"(
+FUNCTION T minimum_NAME(T a, T b) {
+    T least = b < a ? b : a;
+    return b == b ? least : b;
+})",
+      ""}},
+    {For::floating,
+     everywhere,
+     {"maximum", R"(
+FUNCTION T maximum_NAME(T a, T b) {
+    T most = b > a ? b : a;
+    return b == b ? most : b;
+})",
+      ""}},
+    // C's remainder, as NumPy has it of integers.
+    {For::signed_integer,
+     everywhere,
+     {"fmod", R"(
+FUNCTION T fmod_NAME(T a, T b) {
+    return (T)(b == 0 || b == -1 ? 0 : a % b);
+})",
+      ""}},
+    {For::unsigned_integer,
+     everywhere,
+     {"fmod", R"(
+FUNCTION T fmod_NAME(T a, T b) {
+    return (T)(b == 0 ? 0 : a % b);
+})",
+      ""}},
     {For::signed_integer,
      everywhere,
      {"abs", R"(
@@ -489,13 +522,30 @@ FUNCTION P abs_NAME(NAME a) {
 FUNCTION NAME power_NAME(NAME base, NAME exponent) {
     if (exponent.x == 0 && exponent.y == 0)
         return make_NAME(1, 0);
-    if (base.x == 0 && base.y == 0)
-        return make_NAME(0, 0);
+    P times = {abs}(exponent.x);
+    if (exponent.y == 0 && times <= 100 && times == {floor}(times)) {  // multiplied, as Python and NumPy do
+        NAME product = make_NAME(1, 0);
+        bool is_one = true;
+        for (int left = (int)times; left != 0; left /= 2) {
+            if (left % 2 != 0) {
+                product = is_one ? base : multiply_NAME(product, base);
+                is_one = false;
+            }
+            base = multiply_NAME(base, base);
+        }
+        return exponent.x < 0 ? divide_NAME(make_NAME(1, 0), product) : product;
+    }
+    if (base.x == 0 && base.y == 0) {
+        if (exponent.x > 0)
+            return make_NAME(0, 0);
+        P none = base.x / base.x;
+        return make_NAME(none, none);
+    }
     P size = {log}({hypot}(base.x, base.y)), angle = {atan2}(base.y, base.x);
     P scale = {exp}(exponent.x * size - exponent.y * angle), turn = exponent.x * angle + exponent.y * size;
     return make_NAME(scale * {cos}(turn), scale * {sin}(turn));
 })",
-      "make"}},
+      "make multiply divide"}},
 };
 
 bool takes(For types, Dtype dtype) {

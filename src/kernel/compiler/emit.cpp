@@ -318,8 +318,8 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
         }
         case TypeCode::complex:
             items.push_back((dialect_.dialect == Dialect::opencl_c ? "(" + name_of(array.dtype) + ")(" : "{") +
-                            digits_of(part(0, size / 2), size == 8) + (size == 8 ? "f, " : ", ") +
-                            digits_of(part(size / 2, size / 2), size == 8) + (size == 8 ? "f" : "") +
+                            float_constant(part(0, size / 2), part_of(array.dtype)) + ", " +
+                            float_constant(part(size / 2, size / 2), part_of(array.dtype)) +
                             (dialect_.dialect == Dialect::opencl_c ? ")" : "}"));
             continue;
         default:

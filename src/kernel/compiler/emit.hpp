@@ -128,6 +128,7 @@ protected:
     std::string loaded(const std::string &element, Dtype dtype);
     std::string stored(const ir::Expression &value);
     std::string constant(const ir::Expression &expression, bool exact);
+    std::string float_constant(double value, Dtype dtype) const;
     std::string arguments_of(const ir::Expression &call);
 
     // ------------------------------------------------------------ statements

@@ -52,6 +52,8 @@ private:
     void carry_linear_ids();
     std::string carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype);
     std::string carry_block_function(const std::string &name, const std::string &operation, Dtype dtype);
+    std::string carry_nan_beside(const std::string &called, const std::string &group, const std::string &unordered,
+                                 const std::string &found, Dtype dtype);
     std::string carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype, bool in_sub_group);
 
     // Whether a launch may have more work-items than were asked for, so that its blocks can be full ones.

@@ -36,6 +36,20 @@ std::string Emitter::stored(const ir::Expression &value) {
     return text(value);
 }
 
+std::string Emitter::float_constant(double value, Dtype dtype) const {
+    const bool single = dtype.bits != 64;
+    const TypeWords &row = words(dtype);
+    const std::string half = dtype.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
+    if (std::isnan(value))
+        return half + std::string(single ? dialect_.nan32 : dialect_.nan64);
+    if (std::isinf(value))
+        return (value < 0 ? "-" : "") + half + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
+    std::string digits = digits_of(value, single);
+    if (!half.empty() && row.suffix.empty())
+        return half + digits + "f";
+    return digits + std::string(row.suffix);
+}
+
 // `exact`: the literal is of just its type.
 std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     const Dtype dtype = expression.type.dtype;
@@ -52,28 +66,15 @@ std::string Emitter::constant(const ir::Expression &expression, bool exact) {
             },
             expression.value);
     };
-    const auto floating = [&](double value, Dtype type) -> std::string {
-        const bool single = type.bits != 64;
-        const TypeWords &row = words(type);
-        const std::string half = type.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
-        if (std::isnan(value))
-            return half + std::string(single ? dialect_.nan32 : dialect_.nan64);
-        if (std::isinf(value))
-            return (value < 0 ? "-" : "") + half + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
-        std::string digits = digits_of(value, single);
-        if (!half.empty() && row.suffix.empty())
-            return half + digits + "f";
-        return digits + std::string(row.suffix);
-    };
     if (is_boolean(dtype))
         return real() != 0 ? "true" : "false";
     if (is_complex(dtype)) {
         const auto *value = std::get_if<std::complex<double>>(&expression.value);
-        return helper("make", dtype) + "(" + floating(real(), part_of(dtype)) + ", " +
-               floating(value ? value->imag() : 0, part_of(dtype)) + ")";
+        return helper("make", dtype) + "(" + float_constant(real(), part_of(dtype)) + ", " +
+               float_constant(value ? value->imag() : 0, part_of(dtype)) + ")";
     }
     if (!is_integer(dtype))
-        return floating(real(), dtype);
+        return float_constant(real(), dtype);
     if (dtype.code == TypeCode::unsigned_integer) {
         const auto *wide = std::get_if<std::uint64_t>(&expression.value);
         const auto *narrow = std::get_if<std::int64_t>(&expression.value);
@@ -225,13 +226,13 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
         return {helper("make", expression.type.dtype) + listed};
     if (name == "conj" && !is_complex(dtype))
         return spell(first);
-    if (is_complex(dtype) || name == "min" || name == "max" || name == "power")
+    if (is_complex(dtype) || name == "min" || name == "max" || name == "minimum" || name == "maximum" || name == "power")
         return name == "power" && !is_complex(dtype) && !is_integer(dtype)
                    ? narrowed({math_words(dialect_, name, dtype) + listed}, dtype)
                    : Spelled{helper(name, dtype) + listed};
     if (name == "abs" && (dtype.code == TypeCode::unsigned_integer || is_boolean(dtype)))
         return spell(first);
-    if (name == "abs" && is_integer(dtype))
+    if ((name == "abs" || name == "fmod") && is_integer(dtype))
         return {helper(name, dtype) + listed};
     if (name == "nextafter" && words(dtype).carried())
         return {helper("nextafter_" + name_of(dtype), dtype) + listed};
@@ -417,7 +418,6 @@ std::string Emitter::checked_index(const ir::Expression &expression) {
 
 // What an operation leaves the other operand as it is with.
 std::string Emitter::identity(const std::string &operation, Dtype dtype) {
-    const bool is_float = dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
     const std::string type = value_type(dtype);
     if (dtype.code == TypeCode::complex)
         return helper("make", dtype) + (operation == "mul" ? "(1, 0)" : "(0, 0)");
@@ -428,7 +428,7 @@ std::string Emitter::identity(const std::string &operation, Dtype dtype) {
     if (operation != "min" && operation != "max")
         return "0";
     const bool least = operation == "max";
-    if (is_float)
+    if (is_float(dtype))
         return (least ? "-" : "") + std::string(dtype.bits == 64 ? dialect_.infinity64 : dialect_.infinity32);
     if (dtype.code == TypeCode::integer) {
         const std::string most = std::to_string((std::uint64_t{1} << (dtype.bits - 1)) - 1) +
@@ -440,7 +440,7 @@ std::string Emitter::identity(const std::string &operation, Dtype dtype) {
 
 std::string Emitter::combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype) {
     if (operation == "min" || operation == "max")
-        return helper(operation, dtype) + "(" + a + ", " + b + ")";
+        return helper(is_float(dtype) ? operation + "imum" : operation, dtype) + "(" + a + ", " + b + ")";
     if (dtype.code == TypeCode::complex)
         return helper(operation == "mul" ? "multiply" : "add", dtype) + "(" + a + ", " + b + ")";
     const std::string sign = operation == "add"   ? "+"

@@ -1,9 +1,11 @@
 // Device dialects: group functions. SYCL has them all; CUDA and HIP build those of a work-group from those of a warp; OpenCL C
 // has some of sub-groups, and builds the others in local memory.
 #include "kernel/compiler/emit_device.hpp"
+#include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace entrepot::kernel {
 
@@ -23,6 +25,10 @@ std::string with(std::string text, std::initializer_list<std::pair<std::string_v
 // with its loop 2; the rest is left to other branches. What is called has its own table, and takes up to twice as long.
 // tools/intel_opencl_compiler.py shows it.
 constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, most_blocks_inlined = 28;
+
+bool may_leave_out_nan(const ir::Expression &call) {
+    return is_float(call.operands[0].type.dtype) && (call.operation == "min" || call.operation == "max");
+}
 
 }  // namespace
 
@@ -77,6 +83,16 @@ std::string DeviceEmitter::lane_of(const std::string &place) {
     return "sub_group_lane(" + place + ")";
 }
 
+// The device's own min and max may leave out what is not a number: it is looked for beside them.
+std::string DeviceEmitter::carry_nan_beside(const std::string &called, const std::string &group, const std::string &unordered,
+                                            const std::string &found, Dtype dtype) {
+    const std::string T = value_type(dtype);
+    carry_along(called, group + T + " value) {\n    const int unordered = " + unordered + ";\n    const " + T +
+                            " found = " + found + ";\n    return unordered > 0 ? " +
+                            float_constant(std::numeric_limits<double>::quiet_NaN(), dtype) + " : found;\n}");
+    return called;
+}
+
 // ---------------------------------------------------------------- SYCL
 
 std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vector<std::string> &values) {
@@ -96,14 +112,24 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vec
     constexpr Words operations[] = {{"add", "plus"},    {"mul", "multiplies"}, {"min", "minimum"}, {"max", "maximum"},
                                     {"and", "bit_and"}, {"or", "bit_or"},      {"xor", "bit_xor"}};
     carry_this_item();
-    const std::string T = value_type(call.operands[0].type.dtype);
+    const Dtype dtype = call.operands[0].type.dtype;
+    const std::string T = value_type(dtype);
     const std::string group =
         std::string("this_item().") + (call.scope == ir::Scope::sub_group ? "get_sub_group()" : "get_group()");
-    std::string text = "sycl::" + std::string(std::ranges::find(functions, call.text, &Words::name)->sycl) + "(" + group + ", (" +
-                       T + ")(" + values[0] + ")";
+    const std::string function = "sycl::" + std::string(std::ranges::find(functions, call.text, &Words::name)->sycl) + "(";
     const bool combines = call.text == "reduce" || call.text.ends_with("scan");
+    const std::string operation =
+        combines ? "sycl::" + std::string(std::ranges::find(operations, call.operation, &Words::name)->sycl) : "";
+    if (may_leave_out_nan(call)) {
+        const std::string called = call.text + "_" + call.operation + "_" + name_of(dtype);
+        return carry_nan_beside(called, "template <class Group> static inline " + T + " " + called + "(Group group, ",
+                                function + "group, (int)(value != value), sycl::maximum<int>())",
+                                function + "group, value, " + operation + "<" + T + ">())", dtype) +
+               "(" + group + ", " + values[0] + ")";
+    }
+    std::string text = function + group + ", (" + T + ")(" + values[0] + ")";
     if (combines)
-        text += ", sycl::" + std::string(std::ranges::find(operations, call.operation, &Words::name)->sycl) + "<" + T + ">()";
+        text += ", " + operation + "<" + T + ">()";
     else if (call.text == "shuffle_xor")
         text += ", sycl::id<1>(" + values[1] + ")";
     else if (call.text.starts_with("shuffle_"))
@@ -337,6 +363,13 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call, const std::v
     if (name == "broadcast")
         return "sub_group_broadcast(" + values[0] + ", " + lane_of(values[1]) + ")";
     const std::string word = name == "reduce" ? "reduce_" : name == "inclusive_scan" ? "scan_inclusive_" : "scan_exclusive_";
+    if (may_leave_out_nan(call)) {
+        const std::string called = name + "_" + call.operation + "_" + name_of(dtype);
+        return carry_nan_beside(called, value_type(dtype) + " " + called + "(",
+                                "sub_group_" + word + "max((int)(value != value))",
+                                "sub_group_" + word + call.operation + "(value)", dtype) +
+               "(" + values[0] + ")";
+    }
     return "sub_group_" + word + call.operation + "((" + value_type(dtype) + ")(" + values[0] + "))";
 }
 

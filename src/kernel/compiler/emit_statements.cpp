@@ -266,8 +266,14 @@ void Emitter::write_print(const ir::Statement &statement) {
             format += "%s";
             values.push_back(shortest_text(dtype) + "(" + value + ").text");
         } else {
-            format += wide ? "%.15g" : "%.7g";
-            values.push_back(wide || (is_opencl && !target_.fp64) ? value : "(double)" + value);
+            // A whole one ends in .0, as Python shows it.
+            const bool is_single = is_opencl && !target_.fp64;
+            const std::string shown = unique("shown"), most = is_single ? "1e7f" : wide ? "1e15" : "1e7";
+            out_.line("const " + std::string(is_single ? "float " : "double ") + shown + " = " + value + ";");
+            format += wide ? "%.15g%s" : "%.7g%s";
+            values.push_back(shown);
+            values.push_back(shown + " < " + most + " && " + shown + " > -" + most + " && (" +
+                             std::string(words(dtypes::int64).value) + ")" + shown + " == " + shown + " ? \".0\" : \"\"");
         }
     };
     const auto add = [&](const ir::Expression &value) {

@@ -236,9 +236,11 @@ void Lowering::return_value(const Value &value, Position at) {
     const std::vector<Value> items = is_tuple ? value.items : std::vector{value};
     for (const Value &item : items)
         if (!item.is_scalar())
-            refuse(value.at.line ? value.at : at, "a device function returns a number or a tuple of numbers, but here it is " +
-                                                      item.type_name() +
-                                                      "; to return an array, take one as an argument and write to it");
+            refuse(value.at.line ? value.at : at,
+                   "a device function returns a number or a tuple of numbers, but here it is " +
+                       (item.kind == Value::Kind::tuple
+                            ? "a tuple within a tuple; write its items one by one"
+                            : item.type_name() + "; to return an array, take one as an argument and write to it"));
     Slot &found = found_[""];
     if (found.form == Slot::Form::unknown) {
         found.form = is_tuple ? Slot::Form::tuple : Slot::Form::scalar;

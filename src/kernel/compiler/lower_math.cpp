@@ -30,7 +30,7 @@ Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<co
     if (row.rule == Rule::whole && !is_float(values[0].expression.type.dtype))
         return as(values[0], dtypes::int64);
 
-    const Scalar type = as_float(common_type(values), target_);
+    const Scalar common = common_type(values), type = row.name == "numpy.fmod" ? common : as_float(common, target_);
     ir::Expression call = build::math("", scalar_type(type.dtype), node.at, {});
     call.text = row.text;
     for (const Value &value : values)
@@ -47,17 +47,22 @@ Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<co
 Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Position at) {
     if (values.size() < 2)
         refuse(at, "`" + std::string(row.name) + "` takes two numbers or more; write a loop for the elements of an array");
+    const bool is_least = row.text == "min" || row.text == "minimum", keeps_nan = row.name.starts_with("numpy.");
+    const auto is_nan = [](const Value &value) {
+        const auto *number = std::get_if<double>(&value.expression.value);
+        return value.is_literal() && number && std::isnan(*number);
+    };
     Value result = values[0];
     for (std::size_t i = 1; i < values.size(); ++i) {
         if (result.is_literal() && values[i].is_literal()) {
-            const auto truth = folded(row.text == "min" ? "<" : ">", values[i].expression.value, result.expression.value);
-            result = truth && std::get<bool>(*truth) ? values[i] : result;
+            const auto truth = folded(is_least ? "<" : ">", values[i].expression.value, result.expression.value);
+            result = (truth && std::get<bool>(*truth)) || (keeps_nan && is_nan(values[i])) ? values[i] : result;
             continue;
         }
         const Scalar type = common_type({result, values[i]});
         const auto [a, b] = unified_values(result, values[i], type);
         ir::Expression call = build::math("", scalar_type(type.dtype), at, {a.expression, b.expression});
-        call.text = row.text;
+        call.text = keeps_nan && is_float(type.dtype) ? row.text : is_least ? "min" : "max";
         result = made(std::move(call), type.weak);
     }
     return result;
@@ -122,8 +127,8 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         return binary("*", x, x, node.at);
     }
     if (row.name == "numpy.clip")
-        return extremum(*find_function("min"), {extremum(*find_function("max"), {values[0], values[1]}, node.at), values[2]},
-                        node.at);
+        return extremum(*find_function("numpy.minimum"),
+                        {extremum(*find_function("numpy.maximum"), {values[0], values[1]}, node.at), values[2]}, node.at);
     if (row.name == "numpy.where")
         return lazily(truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
     const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");

@@ -16,6 +16,7 @@ from kernel import test_atomics_of_groups as atomics_of_groups
 from kernel import test_functions_of_groups as functions_of_groups
 from kernel import test_group_operations as group_operations
 from kernel import test_mathematics as mathematics
+from kernel import test_spaces as spaces
 
 FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
@@ -58,6 +59,10 @@ OF_THE_SUITE = [
         for dtype in atomics_of_groups.DTYPES
     ],
     (atomics_of_groups.by_reference, "void(int64[::1], int64[:, :])"),
+    *[
+        (spaces.constants_of(spaces.floats_at_the_ends(dtype)), f"void({dtype}[::1])")
+        for dtype in ("float16", "float32", "float64", "complex64", "complex128")
+    ],
 ]
 
 

@@ -299,6 +299,33 @@ def test_complex_numbers(backend, dtype):
 
 
 @dppy.kernel
+def complex_powers(out, z, exponents):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    out[i, j, 0] = z[i] ** exponents[j]
+    out[i, j, 1] = z[i] ** 3
+    out[i, j, 2] = z[i] ** -1
+    out[i, j, 3] = z[i] ** 0.5
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_powers_of_complex_numbers(backend, dtype):
+    """Whole ones are multiplied, as in Python: exactly, where the products are. Of 0, negative ones are none."""
+    z = np.array([1j, 2 - 1j, -3, 1e-3 + 2j, 0], dtype)
+    exponents = np.array([-3, -1, 0, 1, 2, 3, 20])
+    out, *_ = backend.run(complex_powers, (5, 7), None, np.zeros((5, 7, 4), dtype), z, exponents)
+    assert out[0, :, 0].tolist() == [1j, -1j, 1, 1j, -1, -1j, 1]
+    assert out[:3, 0, 1].tolist() == [-1j, 2 - 11j, -27]
+    expected = [[[a**b, a**3, 1 / a, a**0.5] for b in exponents.tolist()] for a in z[:-1].tolist()]
+    np.testing.assert_allclose(out[:-1], expected, rtol=3e-6 if dtype == "complex64" else 1e-13)
+    of_zero = out[-1]
+    assert of_zero[2:, 0].tolist() == [1, 0, 0, 0, 0]
+    assert of_zero[:, [1, 3]].tolist() == [[0, 0]] * 7
+    for found in (of_zero[:2, 0], of_zero[:, 2]):
+        assert np.isnan(found.real).all() and np.isnan(found.imag).all()
+
+
+@dppy.kernel
 def made_complex(out, x):
     i = dppy.get_global_id(0)
     out[i, 0] = complex(x[i], 2)

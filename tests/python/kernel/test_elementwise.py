@@ -83,6 +83,20 @@ def test_reductions(device, size):
     assert largest(on(device, values)) == values.max()
 
 
+@every_device
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
+def test_reductions_of_every_dtype(device, dtype):
+    """In the type that the function gives two elements: of bools int64, and small integers wrap."""
+    values = np.random.default_rng(5).integers(0, 2 if dtype in "?f2" else 100, 1001).astype(dtype)
+    found = total(on(device, values))
+    expected = values.sum(dtype="i8" if dtype == "?" else dtype)
+    assert (type(found), found) == (type(expected.item()), expected.item())
+    assert total(on(device, values[:1])) == values[0]
+    halves = dppy.reduce(lambda a, b: a * 0.5 + b * 0.5)
+    if dtype not in ("f2", "f4", "f8", "c8", "c16"):
+        assert halves(on(device, np.full(100, 1, dtype))) == 1.0
+
+
 @pytest.mark.host
 def test_reductions_of_what_is_not_contiguous_and_of_nothing():
     values = np.arange(24.0).reshape(4, 6)

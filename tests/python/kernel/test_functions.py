@@ -244,6 +244,55 @@ def test_numpys_functions(backend):
 
 
 @dppy.kernel
+def extremes(out, x, y):
+    i = dppy.get_global_id(0)
+    out[i, 0] = np.maximum(x[i], y[i])
+    out[i, 1] = np.minimum(x[i], y[i])
+    out[i, 2] = np.clip(x[i], y[i], 2)
+    out[i, 3] = np.clip(x[i], -2, y[i])
+    out[i, 4] = np.maximum(1.0, math.nan)
+    out[i, 5] = np.minimum(math.nan, 1)
+    out[i, 6] = max(x[i], y[i])
+    out[i, 7] = min(x[i], y[i])
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_what_is_not_a_number_stays_in_numpys_extremes(backend, dtype):
+    """In Python's the first stays."""
+    ends = [np.nan, 1, -1, np.inf, -np.inf]
+    pairs = np.array([(x, y) for x in ends for y in ends])
+    x, y = np.ascontiguousarray(pairs.T).astype(dtype)
+    out, _, _ = backend.run(extremes, x.size, None, np.zeros((x.size, 8), dtype), x, y)
+    none = np.full_like(x, np.nan)
+    expected = [np.maximum(x, y), np.minimum(x, y), np.minimum(np.maximum(x, y), 2), np.clip(x, -2, y), none, none]
+    expected += [np.where(y > x, y, x), np.where(y < x, y, x)]
+    np.testing.assert_array_equal(out, np.stack(expected, axis=1))
+
+
+@dppy.kernel
+def remainders(out, floats, x, y):
+    i = dppy.get_global_id(0)
+    out[i, 0] = np.fmod(x[i], y[i])
+    out[i, 1] = np.fmod(x[i], 2)
+    floats[i] = math.fmod(x[i], 2)
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["i1", "u4", "i8", "u8"])
+def test_numpys_remainder_of_integers_is_one(backend, dtype):
+    """And Python's is a float: of 2**63 - 1 by 2 it is 0, as that is no float64."""
+    limits = np.iinfo(dtype)
+    numbers = [0, 1, 2, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -7, limits.min + 1] if limits.min else [])]
+    x, y = np.ascontiguousarray(np.array([(a, b) for a in numbers for b in numbers], dtype).T)
+    out, floats, _, _ = backend.run(remainders, x.size, None, np.zeros((x.size, 2), dtype), np.zeros(x.size), x, y)
+    with np.errstate(divide="ignore"):
+        expected = [np.fmod(x, y), np.fmod(x, np.array(2, dtype))]
+    assert out.tolist() == np.stack(expected, axis=1).tolist()
+    assert np.array_equal(floats, np.fmod(x.astype("f8"), 2))
+
+
+@dppy.kernel
 def more_functions(out, x):
     i = dppy.get_global_id(0)
     fraction, integer = math.modf(x[i])
@@ -369,6 +418,23 @@ def prints_formatted(x):
 def test_print_of_an_f_string(backend, capfd):
     backend.run(prints_formatted, 1, None, np.array([7], "i4"))
     assert printed(capfd).strip() == "x[0]=7"
+
+
+@dppy.kernel
+def prints_every_type(f4, f8, u8, c16, truth):
+    print("100 %d:", f4[0], f4[1], f4[2], f4[3], "é", f8[0], f8[1], f8[2], f8[3], 1.0)
+    print(u8[0], c16[0], truth[0], truth[1], -7, f4[0] > 0, "%s", f8[4], f8[5])
+
+
+@every_dialect
+def test_print_of_every_type(backend, capfd):
+    f4, f8 = np.array([1, -0.0, 0.25, -3000], "f4"), np.array([1e14, -2, 0.1, 1e-7, np.inf, np.nan])
+    u8, c16, truth = np.array([2**64 - 1], "u8"), np.array([1.5 - 2j]), np.array([True, False])
+    backend.run(prints_every_type, 1, None, f4, f8, u8, c16, truth)
+    assert printed(capfd).split("\n")[:2] == [
+        "100 %d: 1.0 -0.0 0.25 -3000.0 é 100000000000000.0 -2.0 0.1 1e-07 1.0",
+        "18446744073709551615 (1.5-2j) True False -7 True %s inf nan",
+    ]
 
 
 @dppy.kernel

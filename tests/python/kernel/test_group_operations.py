@@ -206,6 +206,23 @@ def test_numbers_of_the_group(backend, name):
     check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
 
 
+@every_dialect
+@pytest.mark.parametrize("name", FLOATS)
+def test_what_is_not_a_number_stays_in_a_group(backend, name):
+    """Devices' own min and max give one of the others, or this, by the order in which they meet."""
+    skip_what_the_device_has_not(backend, name)
+    for shape, local in (((66,), (33,)), ((4, 6, 10), (2, 3, 5))):
+        x = values(name, int(np.prod(shape)))
+        x[[0, 17, 40]] = np.nan
+        out = np.zeros((3 * len(OF_NUMBERS), x.size), x.dtype)
+        of_group, _ = backend.run(numbers_of_the_group, shape, local, out, x)
+        of_sub_group, ids, _ = backend.run(numbers_of_the_sub_group, shape, local, out, np.zeros((3, x.size), "i8"), x)
+        for found, parts in ((of_group, groups_of(shape, local)), (of_sub_group, sub_groups_of(shape, local, ids))):
+            with np.errstate(invalid="ignore"):
+                expected = expected_of(OF_NUMBERS, parts, x)
+            np.testing.assert_array_equal(found.astype("f8"), expected.astype("f8"))
+
+
 @every_backend
 @pytest.mark.parametrize("name", INTEGERS)
 def test_bits_of_the_group(backend, name):

@@ -178,6 +178,26 @@ def test_two_dimensions_with_more_work_items_than_two_to_the_31(backend):
     assert out[0] == shape[0] * shape[1] - 1
 
 
+@dppy.kernel
+def marks_the_last_of_groups_of_planes(out, last):
+    i, j, k = dppy.get_global_id(0), dppy.get_global_id(1), dppy.get_global_id(2)
+    own = (i * dppy.get_global_size(1) + j) * dppy.get_global_size(2) + k
+    if own == last:
+        out[0] = own
+        out[1] = dppy.get_group_id(2) * dppy.get_local_size(2) + dppy.get_local_id(2)
+        out[2] = dppy.get_num_groups(0) * dppy.get_num_groups(1) * dppy.get_num_groups(2)
+
+
+@every_compiler
+def test_groups_of_three_dimensions_beyond_two_to_the_31(backend):
+    if backend.name == "sycl":
+        pytest.skip("the same range as in OpenCL C, on the same device")
+    shape, local = (2, 2, 2**29 + 2**10), (1, 2, 2**9)
+    size = 4 * shape[2]
+    (out,) = backend.run(marks_the_last_of_groups_of_planes, shape, local, np.zeros(3, "i8"), size - 1)
+    assert out.tolist() == [size - 1, shape[2] - 1, size // 2**10]
+
+
 @pytest.fixture
 def trimmed():
     """What the test has let go of goes back to the driver."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from entrepot import _core
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -418,3 +420,83 @@ def test_a_signature_counts():
 def test_matrices_are_not_multiplied_in_place():
     with pytest.raises(ep.KernelError, match=r"test_simulator.py:\d+: @ multiplies matrices"):
         multiplies_matrices.simulate[4](np.zeros(4), 1)
+
+
+#: Of `math` and `numpy`: what takes integers, tuples or three numbers, or gives two. The others take one number or two.
+_OTHERWISE = {
+    *("math.comb", "math.dist", "math.factorial", "math.fma", "math.frexp", "math.fsum", "math.gcd", "math.isqrt", "math.lcm"),
+    *("math.ldexp", "math.modf", "math.perm", "math.prod", "math.sumprod"),
+    *("numpy.clip", "numpy.frexp", "numpy.gcd", "numpy.lcm", "numpy.ldexp", "numpy.modf", "numpy.where"),
+}
+_OF_TWO = {
+    *("math.atan2", "math.copysign", "math.fmod", "math.hypot", "math.isclose", "math.log", "math.nextafter", "math.pow"),
+    *("math.remainder", "numpy.arctan2", "numpy.copysign", "numpy.fmod", "numpy.hypot", "numpy.maximum", "numpy.minimum"),
+    *("numpy.nextafter", "numpy.power"),
+}
+
+
+def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
+    """A kernel that writes each call's result beside the last one's."""
+    lines = ["def calls(out, x, y):", "    i = dppy.get_global_id(0)"]
+    lines += [f"    out[i, {place}] = {call}" for place, call in enumerate(calls)]
+    path = folder / "calls.py"
+    path.write_text("\n".join([*lines, ""]))
+    named: dict[str, object] = {"__name__": "calls", "dppy": dppy, "math": math, "numpy": np}
+    exec(compile(path.read_text(), str(path), "exec"), named)
+    return dppy.kernel(named["calls"])
+
+
+def results_of(kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The simulator's and the host's."""
+    simulated, compiled = np.zeros((x.size, len(calls)), dtype), np.zeros((x.size, len(calls)), dtype)
+    with np.errstate(all="ignore"):
+        kernel.simulate[x.size](simulated, x, y)
+    kernel.options(dialect="c++")[x.size](compiled, x, y).wait()
+    return simulated, compiled
+
+
+def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
+    names = [name for name in _core.kernel_function_names if name.startswith(("math.", "numpy.")) and name not in _OTHERWISE]
+    names = [name for name in names if hasattr(math if name.startswith("math.") else np, name.split(".")[1])]
+    calls = [f"{name}(x[i], y[i])" if name in _OF_TWO else f"{name}(x[i])" for name in names]
+    calls += [
+        "complex(x[i], y[i]).real",
+        "complex(x[i], y[i]).imag",
+        "max(x[i], y[i])",
+        "x[i] ** y[i]",
+        "x[i] // y[i]",
+        "x[i] % y[i]",
+    ]
+    edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2.5, 3, 1e-310, 1e300, 171.5, -171.5, -3, 710]
+    x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges]).T)
+    simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "f8", x, y)
+    for place, call in enumerate(calls):
+        # What int64 does not hold, C converts as it likes.
+        compared = abs(x) < 2**63 if call.startswith(("math.ceil", "math.floor", "math.trunc")) else slice(None)
+        np.testing.assert_allclose(simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
+def test_functions_of_integers_are_the_hosts_at_their_edges(tmp_path, dtype):
+    of_one = ("math.floor", "math.ceil", "math.trunc", "int", "round", "abs", "math.isqrt", "numpy.square", "-", "~")
+    of_two = ("math.gcd", "math.lcm", "numpy.fmod", "numpy.maximum", "numpy.minimum", "max", "min")
+    calls = [f"{name}(x[i])" for name in of_one] + [f"{name}(x[i], y[i])" for name in of_two]
+    calls += [f"x[i] {sign} y[i]" for sign in ("+", "-", "*", "//", "%", "&", "|", "^", "<", "==", "<<", ">>")]
+    limits = np.iinfo(dtype)
+    edges = [0, 1, 2, 3, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -2, -7, limits.min + 1] if limits.min else [])]
+    x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges], dtype).T)
+    simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "i8", x, y)
+    for place, call in enumerate(calls):
+        np.testing.assert_array_equal(simulated[:, place], compiled[:, place], err_msg=call)
+
+
+@dppy.kernel
+def pow_of_three(out):
+    out[0] = pow(3, 4, 5)
+
+
+def test_pow_of_three_numbers_is_refused_as_by_the_compiler():
+    with pytest.raises(dppy.KernelError, match=r"`pow\(base, exp\)` takes at most 2 arguments"):
+        pow_of_three.simulate[1](np.zeros(1, "i4"))
+    with pytest.raises(dppy.KernelError, match=r"`pow\(base, exp\)` takes at most 2 arguments"):
+        pow_of_three[1](np.zeros(1, "i4"))

@@ -50,6 +50,51 @@ def test_constant_memory(backend):
     assert out.tolist() == [float(WEIGHTS[i % 2, i % 3] + 6) for i in range(6)]
 
 
+@dppy.kernel
+def every_constant(integers, small, truths, others):
+    i = dppy.get_global_id(0)
+    integers[i] = dppy.constant.array(INT64)[i]
+    small[i] = dppy.constant.array(INT8)[i]
+    truths[i] = dppy.constant.array(TRUTHS)[i]
+    others[i] = dppy.constant.array(UINT64)[i]
+
+
+INT64 = np.array([-(2**63), 2**63 - 1, -(2**31), 2**31, -1])
+INT8 = np.array([-128, 127, -1, 0, 1], "i1")
+TRUTHS = np.array([True, False, False, True, True])
+UINT64 = np.array([2**64 - 1, 2**63, 0, 2**32, 7], "u8")
+
+
+@every_dialect
+def test_constant_integers_of_every_value(backend):
+    tables = [INT64, INT8, TRUTHS, UINT64]
+    for found, table in zip(backend.run(every_constant, 5, None, *map(np.zeros_like, tables)), tables, strict=True):
+        assert found.tolist() == table.tolist()
+
+
+def floats_at_the_ends(dtype: str) -> np.ndarray:
+    """Not a number, infinities, zeros of both signs, and the largest and the smallest; each with each, where they are complex."""
+    part = np.zeros(0, dtype).real.dtype
+    limits = np.finfo(part)
+    values = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.1, -1.5, limits.max, limits.smallest_normal], part)
+    if part == dtype:
+        return values
+    both = np.zeros(81, dtype)
+    both.real, both.imag = np.repeat(values, 9), np.tile(values, 9)
+    return both
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_constant_floats_of_every_value(backend, dtype):
+    values = floats_at_the_ends(dtype)
+    (out,) = backend.run(constants_of(values), values.size, None, np.zeros_like(values))
+    for found, expected in ((out.real, values[::-1].real), (out.imag, values[::-1].imag)):
+        np.testing.assert_array_equal(found, expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
 @pytest.mark.host
 def test_an_array_that_is_named_twice_is_compiled_in_once():
     @dppy.kernel

@@ -148,11 +148,14 @@ def cast(spelling: Any, value: Any = 0, imaginary: Any = None) -> Any:
 
 
 def _complex(real: Any, imaginary: Any) -> Any:
+    if isinstance(real, (complex, np.complexfloating)):
+        return real
     real, imaginary = meet(real, imaginary)
+    number = complex(float(real), float(imaginary))  # not a sum: an infinite part would make the other one none
     if not isinstance(real, np.generic):
-        return complex(real, imaginary)
-    narrow = real.dtype in (np.dtype("float32"), np.dtype("complex64"))
-    return (np.complex64 if narrow else np.complex128)(real + imaginary * np.complex64(1j))
+        return number
+    narrow = kind_of(real.dtype) == "float" and real.dtype.itemsize <= 4
+    return (np.complex64 if narrow else np.complex128)(number)
 
 
 def _wrapped(value: int) -> int:
@@ -364,6 +367,20 @@ def _extreme(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 minimum = _extreme(lambda left, right: right if right < left else left)
 maximum = _extreme(lambda left, right: right if right > left else left)
+#: NumPy's, and those of groups: what is not a number stays.
+numpys_minimum = _extreme(lambda left, right: left if left <= right or left != left else right)
+numpys_maximum = _extreme(lambda left, right: left if left >= right or left != left else right)
+
+
+@_met
+def numpys_fmod(left: Any, right: Any) -> Any:
+    """C's remainder, which has the sign of what is divided; of integers by 0 it is 0, and bools are integers."""
+    left, right = _number(left), _number(right)
+    if _is_zero_integer(right):
+        return right * 0
+    if isinstance(left, int) and isinstance(right, int):
+        return left - right * (abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
+    return np.fmod(left, right)
 
 
 def rounded(number: Any, ndigits: Any = None) -> Any:
@@ -400,7 +417,9 @@ def close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any
     return np.bool_(math.isclose(float(left), float(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol)))
 
 
-def raised(base: Any, exponent: Any) -> Any:
+def raised(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    if modulus is not None:
+        raise refuse("`pow(base, exp)` takes at most 2 arguments; write pow(base, exp) % m")
     return power(base, exponent)
 
 
@@ -447,24 +466,36 @@ def _number_only(value: Any) -> None:
         raise refuse(f"{value!r} is no number; mathematical functions take numbers")
 
 
-def whole(function: Callable[[float], int]) -> Callable[[Any], Any]:
-    """``math.floor`` and its like, which give int64 in Python's manner."""
+def whole(function: Callable[[Any], Any], literal: Callable[[float], int]) -> Callable[[Any], Any]:
+    """``math.floor`` and its like, which give int64 in Python's manner; what that does not hold is converted as C does."""
 
     def apply(value: Any) -> Any:
         _number_only(value)
-        return cast(np.int64, value if isinstance(value, (int, np.integer, np.bool_)) else function(float(value)))
+        if isinstance(value, Integer):
+            return value
+        if not isinstance(value, np.generic):
+            return literal(value)
+        of_float = kind_of(value.dtype) == "float"
+        return (function(np.float64(value)) if of_float else value).astype(np.int64)
 
     return apply
 
 
-def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    def apply(value: Any) -> Any:
-        try:
-            return function(value)
-        except (ValueError, OverflowError):  # C's functions give these, Python's raise
-            return np.float64("nan" if isinstance(value, complex) or (not math.isinf(value) and value <= 0) else "inf")
+def _gamma(value: float) -> float:
+    """C's, which gives what it has where Python's raises."""
+    try:
+        return math.gamma(value)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.copysign(math.inf, value) if value == 0 else math.nan
 
-    return apply
+
+def _log_gamma(value: float) -> float:
+    try:
+        return math.lgamma(value)
+    except (OverflowError, ValueError):
+        return math.inf
 
 
 _fraction, _whole_part = (mathematical(lambda x, part=part: np.modf(x)[part]) for part in (0, 1))
@@ -476,20 +507,20 @@ MATHEMATICAL: dict[str, Callable[..., Any]] = {
         "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2", "log10": "log10",
         "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
         "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
-        "atanh": "arctanh", "pow": "power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
+        "atanh": "arctanh", "pow": "float_power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
         "isinf": "isinf", "isfinite": "isfinite", "fabs": "abs", "degrees": "degrees", "radians": "radians", "cbrt": "cbrt",
         "fmax": "fmax", "fmin": "fmin", "rint": "rint",
     }.items()
 }  # fmt: skip
 MATHEMATICAL |= {
     "log": mathematical(lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base)),
-    "floor": whole(math.floor),
-    "ceil": whole(math.ceil),
-    "trunc": whole(math.trunc),
+    "floor": whole(np.floor, math.floor),
+    "ceil": whole(np.ceil, math.ceil),
+    "trunc": whole(np.trunc, math.trunc),
     "erf": mathematical(math.erf),
     "erfc": mathematical(math.erfc),
-    "gamma": mathematical(_elementwise(math.gamma)),
-    "lgamma": mathematical(_elementwise(math.lgamma)),
+    "gamma": mathematical(_gamma),
+    "lgamma": mathematical(_log_gamma),
     "fma": mathematical(lambda x, y, z: x * y + z),
     "isclose": close,
     "modf": lambda value: (_fraction(value), _whole_part(value)),

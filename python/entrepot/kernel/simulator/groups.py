@@ -183,8 +183,8 @@ def _divergence(at: dict[Item, Meeting | None]) -> Exception:
 _FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add,
     "mul": arithmetic.multiply,
-    "min": arithmetic.minimum,
-    "max": arithmetic.maximum,
+    "min": arithmetic.numpys_minimum,
+    "max": arithmetic.numpys_maximum,
     "and": arithmetic.bit_and,
     "or": arithmetic.bit_or,
     "xor": arithmetic.bit_xor,

@@ -49,17 +49,18 @@ _NUMPY_NAMES = {
     "arctanh": "atanh", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
 _NUMPY_OWN: dict[str, Callable[..., Any]] = {
-    "minimum": arithmetic.minimum,
-    "maximum": arithmetic.maximum,
+    "minimum": arithmetic.numpys_minimum,
+    "maximum": arithmetic.numpys_maximum,
     "abs": arithmetic.absolute,
     "absolute": arithmetic.absolute,
     "floor": arithmetic.mathematical(np.floor),
     "ceil": arithmetic.mathematical(np.ceil),
     "trunc": arithmetic.mathematical(np.trunc),
+    "fmod": arithmetic.numpys_fmod,
     "power": arithmetic.power,
     "square": lambda value: arithmetic.multiply(value, value),
     "where": arithmetic.chosen,
-    "clip": lambda value, least, most: arithmetic.minimum(arithmetic.maximum(value, least), most),
+    "clip": lambda value, least, most: arithmetic.numpys_minimum(arithmetic.numpys_maximum(value, least), most),
 }
 
 
