@@ -186,7 +186,8 @@ TEST_CASE("calls") {
         {"`same` takes 1 arguments, but 2 are given", {put(call(same, {1, 2}))}},
         {"`same` is not given `x`", {put(call(same, {}))}},
         {"a device function returns a number or a tuple of numbers, but here it is float32[::1]", {put(call(same, {"a"}))}},
-        {"a device function returns a number or a tuple of numbers, but here it is a tuple within a tuple", {put(call(nested, {1}))}},
+        {"a device function returns a number or a tuple of numbers, but here it is a tuple within a tuple",
+         {put(call(nested, {1}))}},
         {"print() takes strings and numbers, but this is float32[::1]", {evaluate(call("print", {"a"}))}},
         {"`print(*values)` has no argument `end`", {evaluate(call_named(builtin("print"), {{"end", text("")}}))}},
     });
