@@ -14,8 +14,8 @@ from .source import make
 
 # The type of a total: two bools make an int64 where they are added.
 _PROBE = """
-def probe(x):
-    total = function(x, x)
+def probe(array):
+    total = function(array, array)
 """
 
 # Each work-item takes a run of neighbours: caches of CPUs like that.
