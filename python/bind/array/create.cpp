@@ -32,8 +32,10 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-[[noreturn]] void refuse_extents(PyObject *given) {
-    throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ", shown(given));
+// `wrong` is what was given, or an item of it.
+[[noreturn]] void refuse_extents(PyObject *given, PyObject *wrong) {
+    throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ", shown(given),
+                given == wrong ? ", a " : ", with a ", Py_TYPE(wrong)->tp_name);
 }
 
 std::int64_t extent_from(PyObject *object) {
@@ -159,7 +161,7 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
         if (!PyErr_ExceptionMatches(PyExc_TypeError))
             throw PythonError{};
         PyErr_Clear();
-        refuse_extents(shape);
+        refuse_extents(shape, shape);
     }
     const Reference items = items_of(sequence.get());
     if (!items)
@@ -168,7 +170,7 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
     for (std::size_t i = 0; i < extents.size(); ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
         if (!PyIndex_Check(item))
-            refuse_extents(shape);
+            refuse_extents(shape, item);
         extents[i] = extent_from(item);
     }
     return extents;
