@@ -268,6 +268,7 @@ TEST_CASE("a producer that is believed is not asked about, unless its device's n
         CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
         let_go(records, std::move(array).take_memory());
     }
+    recycle(records.take());
 }
 
 TEST_CASE("allocations are of the kind that the prototype's device names") {

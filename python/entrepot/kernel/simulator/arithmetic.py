@@ -10,7 +10,8 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
+from typing import cast as cast_type
 
 import numpy as np
 
@@ -195,7 +196,10 @@ def integer(value: Any) -> Any:
     return Integer(_wrapped(value)) if isinstance(value, int) else value
 
 
-def _of_integers(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+_Operation = TypeVar("_Operation", bound=Callable[[Any, Any], Any])
+
+
+def _of_integers(operation: _Operation) -> _Operation:
     """The operation, for Integers that meet literals too: in int64, and of literals still."""
 
     def apply(left: Any, right: Any) -> Any:
@@ -206,7 +210,7 @@ def _of_integers(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], A
         result = operation(np.int64(_wrapped(left)), np.int64(_wrapped(right)))
         return integer(result.item()) if isinstance(result, (np.int64, np.float64)) else result
 
-    return apply
+    return cast_type("_Operation", apply)
 
 
 def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -372,8 +376,7 @@ numpys_minimum = _extreme(lambda left, right: left if left <= right or left != l
 numpys_maximum = _extreme(lambda left, right: left if left >= right or left != left else right)
 
 
-@_met
-def numpys_fmod(left: Any, right: Any) -> Any:
+def _remainder_of_c(left: Any, right: Any) -> Any:
     """C's remainder, which has the sign of what is divided; of integers by 0 it is 0, and bools are integers."""
     left, right = _number(left), _number(right)
     if _is_zero_integer(right):
@@ -381,6 +384,9 @@ def numpys_fmod(left: Any, right: Any) -> Any:
     if isinstance(left, int) and isinstance(right, int):
         return left - right * (abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
     return np.fmod(left, right)
+
+
+numpys_fmod = _met(_remainder_of_c)
 
 
 def rounded(number: Any, ndigits: Any = None) -> Any:
