@@ -156,13 +156,9 @@ constexpr const char *placement_doc =
 std::vector<std::int64_t> extents_from(PyObject *shape) {
     if (PyIndex_Check(shape))
         return {extent_from(shape)};
-    const Reference sequence(PySequence_Fast(shape, ""));
-    if (!sequence) {
-        if (!PyErr_ExceptionMatches(PyExc_TypeError))
-            throw PythonError{};
-        PyErr_Clear();
+    if (!PySequence_Check(shape) && !Py_TYPE(shape)->tp_iter)
         refuse_extents(shape, shape);
-    }
+    const Reference sequence = checked(PySequence_Fast(shape, ""));
     const Reference items = items_of(sequence.get());
     if (!items)
         throw PythonError{};

@@ -269,16 +269,16 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
-// The type of the variable in the kernel, compiled for the signature.
+// The type of the variable in the kernel, compiled for the signature and the device.
 PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
-        if (nargs != 2 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
-            throw Error(ErrorKind::type, "_type_of() takes a variable's name and a signature");
+        if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
+            throw Error(ErrorKind::type, "_type_of() takes a variable's name, a signature and a device");
         const std::string_view name = PyUnicode_AsUTF8(args[0]);
         PythonKernel *const kernel = kernel_of(self);
         const VersionPtr version = current_version(kernel);
         const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
-        const Device device = registry::current_device();
+        const Device device = device_from(args[2]);
         const kernel::ir::Module module = without_gil([&] {
             return kernel::lower(version->code->function(), types,
                                  kernel::target_for(device, kernel::usual_dialect(device).value_or(EP_CPP), 1, kernel->options));
@@ -430,7 +430,7 @@ PyMethodDef methods[] = {
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
      "The source of the kernel and how it is called, without building it: for the last launch's local size, or for any."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
-     "_type_of($self, variable, signature, /)\n--\n\nThe type of a variable of the kernel, for that signature."},
+     "_type_of($self, variable, signature, device, /)\n--\n\nThe type of a variable of the kernel, for that signature there."},
     {"_types", types_for, METH_O,
      "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and what it calls, for those arguments."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,

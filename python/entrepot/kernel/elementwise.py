@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Dtype, EntrepotError, Scalar, asarray, copy, empty
+from .._core import Array, Device, Dtype, EntrepotError, Scalar, asarray, copy, empty
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id
 from .signatures import Signature, signature_of, texts_of
@@ -70,7 +70,7 @@ class Vectorized:
                     operands[position] = _typed(each, arrays)
         if out is None:
             leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
-            out = empty(shape, self._result_type(operands), queue=queue or leading.queue)
+            out = empty(shape, self._result_type(operands, leading.device), queue=queue or leading.queue)
         with about(f"{self.__name__}(): out"):
             result = asarray(out)
         if result.shape != shape:
@@ -113,7 +113,7 @@ class Vectorized:
             self._kernels[dimensions, are_arrays] = found
         return found
 
-    def _result_type(self, operands: list[Any]) -> Dtype:
+    def _result_type(self, operands: list[Any], device: Device) -> Dtype:
         types = [each.dtype for each in operands]
         for returns, parameters in self._signatures:
             if returns is not None and [dtype for _, dtype, _, _ in parameters] == types:
@@ -121,7 +121,7 @@ class Vectorized:
         if self._signatures:
             known = "; ".join(", ".join(str(dtype) for _, dtype, _, _ in parameters) for _, parameters in self._signatures)
             raise TypeError(f"{self.__name__}() has no signature for ({', '.join(map(str, types))}), but for {known}")
-        return self._probe._type_of("result", tuple(("scalar", dtype, 0, False) for dtype in types))
+        return self._probe._type_of("result", tuple(("scalar", dtype, 0, False) for dtype in types), device)
 
 
 def vectorize(function: Any) -> Any:

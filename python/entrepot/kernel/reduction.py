@@ -6,7 +6,7 @@ import functools
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Dtype, asarray, empty
+from .._core import Array, Device, Dtype, asarray, empty
 from .elementwise import about
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id, get_global_size
@@ -56,7 +56,7 @@ class Reduction:
         self.function = function
         self.identity = identity
         self._probe = self._made("probe", _PROBE)
-        self._totals: dict[Dtype, Dtype] = {}
+        self._totals: dict[tuple[Device, Dtype], Dtype] = {}
         self._kernels: dict[tuple[bool, Dtype], KernelFunction] = {}
         functools.update_wrapper(self, function)
 
@@ -76,10 +76,11 @@ class Reduction:
             self._kernels[in_runs, total] = found
         return found
 
-    def _total_type(self, element: Dtype) -> Dtype:
-        found = self._totals.get(element)
+    def _total_type(self, element: Dtype, device: Device) -> Dtype:
+        found = self._totals.get((device, element))
         if found is None:
-            found = self._totals[element] = self._probe._type_of("total", (("scalar", element, 0, False),))
+            found = self._probe._type_of("total", (("scalar", element, 0, False),), device)
+            self._totals[device, element] = found
         return found
 
     def __call__(self, array: Any, *, queue: object = None) -> Any:
@@ -94,7 +95,7 @@ class Reduction:
 
     def _reduced(self, values: Array, queue: object) -> Array:
         is_cpu = values.device.device_type == "cpu"
-        total = self._total_type(values.dtype)
+        total = self._total_type(values.dtype, values.device)
         code = self._kernel(is_cpu, total)
         # A thread of the host takes its share by eighths, and four work-items of it in step.
         of_each = 8 * 4 if values.device.backend == "host" else 4 if is_cpu else 1024

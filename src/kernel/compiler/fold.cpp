@@ -6,33 +6,47 @@ namespace entrepot::kernel {
 
 namespace {
 
-std::optional<std::int64_t> integer_of(const Number &number) {
+// Holds whatever int64 and uint64 hold, and what is calculated of two such: what a kernel may have is asked of the result.
+__extension__ using Wide = __int128;
+
+std::optional<Wide> whole_of(const Number &number) {
     if (const auto *const value = std::get_if<bool>(&number))
         return *value;
+    if (const auto *const value = std::get_if<std::uint64_t>(&number))
+        return *value;
     const auto *const value = std::get_if<std::int64_t>(&number);
-    return value ? std::optional(*value) : std::nullopt;
+    return value ? std::optional<Wide>(*value) : std::nullopt;
 }
 
 std::optional<double> real_of(const Number &number) {
     if (const auto *const value = std::get_if<double>(&number))
         return *value;
-    const auto value = integer_of(number);
+    const auto value = whole_of(number);
     return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-std::int64_t floored(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0); }
+// int64 where that holds it, else uint64; nullopt where neither does.
+std::optional<Number> kept(Wide value) {
+    if (value >= INT64_MIN && value <= INT64_MAX)
+        return static_cast<std::int64_t>(value);
+    if (value >= 0 && value <= Wide{UINT64_MAX})
+        return static_cast<std::uint64_t>(value);
+    return std::nullopt;
+}
 
-std::optional<Number> power(std::int64_t base, std::int64_t exponent) {
+Wide floored(Wide a, Wide b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0); }
+
+std::optional<Number> power(Wide base, Wide exponent) {
     if (exponent < 0)
         return base == 0 ? std::nullopt
                          : std::optional<Number>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
-    std::int64_t result = 1;
     if (base == 0 || base == 1 || base == -1)
-        return exponent == 0 ? 1 : base == -1 && exponent % 2 == 0 ? std::int64_t{1} : base;
+        return exponent == 0 ? std::int64_t{1} : static_cast<std::int64_t>(base == -1 && exponent % 2 == 0 ? 1 : base);
+    Wide result = 1;
     for (; exponent > 0; --exponent)
         if (__builtin_mul_overflow(result, base, &result))
             return std::nullopt;
-    return result;
+    return kept(result);
 }
 
 template <class Value> std::optional<Number> compared(std::string_view sign, Value a, Value b) {
@@ -51,40 +65,40 @@ template <class Value> std::optional<Number> compared(std::string_view sign, Val
     return std::nullopt;
 }
 
-std::optional<Number> bits(std::string_view sign, std::int64_t a, std::int64_t b) {
+std::optional<Number> bits(std::string_view sign, Wide a, Wide b) {
+    constexpr int most = 64;  // more leave nothing, or what neither type holds
     if (sign == "&")
-        return a & b;
+        return kept(a & b);
     if (sign == "|")
-        return a | b;
+        return kept(a | b);
     if (sign == "^")
-        return a ^ b;
+        return kept(a ^ b);
     if (b < 0)
         return std::nullopt;
     if (sign == ">>")
-        return b > 63 ? (a < 0 ? std::int64_t{-1} : std::int64_t{0}) : a >> b;
-    if (sign == "<<" && (a == 0 || b < 63)) {
-        const std::int64_t shifted = a == 0 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
-        return a == 0 || shifted >> b == a ? std::optional<Number>(shifted) : std::nullopt;
-    }
+        return kept(b > most ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b));
+    Wide shifted = 0;
+    if (sign == "<<" && (a == 0 || (b < most && !__builtin_mul_overflow(a, Wide{1} << static_cast<int>(b), &shifted))))
+        return kept(shifted);
     return std::nullopt;
 }
 
-std::optional<Number> integers(std::string_view sign, std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
+std::optional<Number> integers(std::string_view sign, Wide a, Wide b) {
+    Wide product = 0;
     if (sign == "+")
-        return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional<Number>(result);
+        return kept(a + b);
     if (sign == "-")
-        return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional<Number>(result);
+        return kept(a - b);
     if (sign == "*")
-        return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional<Number>(result);
+        return __builtin_mul_overflow(a, b, &product) ? std::nullopt : kept(product);
     if (sign == "**")
         return power(a, b);
     if (sign == "/" || sign == "//" || sign == "%") {
-        if (b == 0 || (a == INT64_MIN && b == -1))
+        if (b == 0)
             return std::nullopt;
         if (sign == "/")
             return static_cast<double>(a) / static_cast<double>(b);
-        return sign == "//" ? floored(a, b) : a - floored(a, b) * b;
+        return kept(sign == "//" ? floored(a, b) : a - floored(a, b) * b);
     }
     const auto truth = compared(sign, a, b);
     return truth ? truth : bits(sign, a, b);
@@ -102,50 +116,6 @@ double floored(bool quotient, double a, double b) {
     if (!quotient)
         return rest;
     return whole == 0 ? std::copysign(0.0, a / b) : std::floor(whole) + (whole - std::floor(whole) > 0.5 ? 1 : 0);
-}
-
-std::optional<std::uint64_t> natural_of(const Number &number) {
-    if (const auto *const value = std::get_if<std::uint64_t>(&number))
-        return *value;
-    const auto value = integer_of(number);
-    return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
-}
-
-std::optional<std::uint64_t> power(std::uint64_t base, std::uint64_t exponent) {
-    std::uint64_t result = 1;
-    for (; exponent > 0 && result != 0; --exponent)
-        if (__builtin_mul_overflow(result, base, &result))
-            return std::nullopt;
-    return result;
-}
-
-Number smallest(std::uint64_t value) {
-    return value <= std::uint64_t{INT64_MAX} ? Number(static_cast<std::int64_t>(value)) : Number(value);
-}
-
-// Of ints that are not negative, where one of them or the result is beyond int64.
-std::optional<Number> naturals(std::string_view sign, std::uint64_t a, std::uint64_t b) {
-    std::uint64_t result = 0;
-    if (sign == "+")
-        return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(smallest(result));
-    if (sign == "*")
-        return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(smallest(result));
-    if (sign == "-" && a >= b)
-        return smallest(a - b);
-    if (sign == "**" && a > 1)
-        if (const auto raised = power(a, b))
-            return smallest(*raised);
-    if (sign == "/" && b != 0)
-        return static_cast<double>(a) / static_cast<double>(b);
-    if ((sign == "//" || sign == "%") && b != 0)
-        return smallest(sign == "//" ? a / b : a % b);
-    if (sign == "&" || sign == "|" || sign == "^")
-        return smallest(sign == "&" ? a & b : sign == "|" ? a | b : a ^ b);
-    if (sign == ">>")
-        return smallest(b > 63 ? 0 : a >> b);
-    if (sign == "<<" && b < 64 && a << b >> b == a)
-        return smallest(a << b);
-    return compared(sign, a, b);
 }
 
 std::optional<Number> reals(std::string_view sign, double a, double b) {
@@ -169,18 +139,12 @@ std::optional<Number> reals(std::string_view sign, double a, double b) {
 }  // namespace
 
 std::optional<Number> folded(std::string_view sign, const Number &a, const Number &b) {
-    if (const auto left = integer_of(a), right = integer_of(b); left && right) {
+    if (const auto left = whole_of(a), right = whole_of(b); left && right) {
         const bool logical = std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b);
         if (logical && (sign == "&" || sign == "|" || sign == "^"))
             return sign == "&" ? (*left & *right) != 0 : sign == "|" ? (*left | *right) != 0 : *left != *right;
-        if (const auto number = integers(sign, *left, *right))
-            return number;
+        return integers(sign, *left, *right);
     }
-    if (const auto left = natural_of(a), right = natural_of(b); left && right)
-        return naturals(sign, *left, *right);
-    const auto is_whole = [](const Number &number) { return !std::holds_alternative<double>(number); };
-    if (is_whole(a) && is_whole(b))
-        return std::nullopt;
     const auto left = real_of(a), right = real_of(b);
     return left && right ? reals(sign, *left, *right) : std::nullopt;
 }
@@ -190,14 +154,8 @@ std::optional<Number> folded(std::string_view sign, const Number &a) {
         return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
     if (const auto *const value = std::get_if<double>(&a))
         return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
-    if (sign == "-" && a == Number(std::uint64_t{1} << 63))  // Python's -9223372036854775808 is two tokens
-        return INT64_MIN;
-    const auto value = integer_of(a);
-    if (!value)
-        return std::nullopt;
-    if (sign == "-" && *value == INT64_MIN)
-        return std::uint64_t{1} << 63;
-    return sign == "-" ? -*value : sign == "~" ? ~*value : *value;
+    const auto value = whole_of(a);
+    return value ? kept(sign == "-" ? -*value : sign == "~" ? ~*value : *value) : std::nullopt;
 }
 
 }  // namespace entrepot::kernel

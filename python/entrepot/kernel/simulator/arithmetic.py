@@ -193,7 +193,7 @@ _DIRECT = frozenset(
 
 def integer(value: Any) -> Any:
     """The same, and no literal any more where it was one."""
-    return Integer(_wrapped(value)) if isinstance(value, int) else value
+    return Integer(_wrapped(value)) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 _Operation = TypeVar("_Operation", bound=Callable[[Any, Any], Any])

@@ -155,6 +155,14 @@ TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
     CHECK(folded("<", Number(std::int64_t{1}), number(UINT64_MAX)) == Number(true));
     CHECK(folded("-", number(std::uint64_t{1} << 63)) == Number(INT64_MIN));
     CHECK(folded("-", Number(INT64_MIN)) == number(std::uint64_t{1} << 63));
+    CHECK(folded("//", Number(INT64_MIN), Number(std::int64_t{-1})) == number(std::uint64_t{1} << 63));
+    CHECK(folded("+", number(UINT64_MAX)) == number(UINT64_MAX));
+    CHECK(folded("+", number(UINT64_MAX), Number(std::int64_t{-1})) == number(UINT64_MAX - 1));
+    CHECK(folded("-", number(std::uint64_t{1} << 63), number((std::uint64_t{1} << 63) + 1)) == Number(std::int64_t{-1}));
+    CHECK(folded("*", number(std::uint64_t{1} << 63), Number(0.5)) == Number(0x1p62));
+    CHECK(folded(">", Number(std::int64_t{-1}), number(std::uint64_t{1} << 63)) == Number(false));
+    CHECK(folded(">", number(std::uint64_t{1} << 63), Number(1.5)) == Number(true));
+    CHECK(folded("&", Number(std::int64_t{-1}), number(UINT64_MAX)) == number(UINT64_MAX));
     CHECK(folded("**", Number(std::int64_t{2}), Number(std::int64_t{63})) == number(std::uint64_t{1} << 63));
     CHECK(folded("**", Number(std::int64_t{10}), Number(std::int64_t{19})) == number(10'000'000'000'000'000'000u));
     CHECK_FALSE(folded("+", number(UINT64_MAX), Number(std::int64_t{1})));
@@ -168,7 +176,7 @@ TEST_CASE("literals whose result fits nothing have none") {
     CHECK_FALSE(folded("**", Number(std::int64_t{2}), Number(std::int64_t{64})));
     CHECK_FALSE(folded("<<", Number(std::int64_t{-1}), Number(std::int64_t{64})));
     CHECK_FALSE(folded("//", Number(std::int64_t{1}), Number(std::int64_t{0})));
-    CHECK_FALSE(folded("//", Number(INT64_MIN), Number(std::int64_t{-1})));
+    CHECK_FALSE(folded("-", Number(INT64_MIN), Number(std::uint64_t{1} << 63)));
     CHECK_FALSE(folded("-", Number(std::uint64_t{UINT64_MAX})));
     CHECK_FALSE(folded("**", Number(-1.0), Number(0.5)));
 }
