@@ -14,6 +14,8 @@ void inline_for_groups(ir::Module &module);
 void check_target(const ir::Module &module, const Target &target);
 // Local memory of a kernel, that of functions in it included, beyond the device's limit. Throws CompileError.
 void check_local_memory(const ir::Module &module, const Target &target);
+// Private arrays that are more than a work-item has. Throws CompileError.
+void check_private_memory(const ir::Module &module, const Target &target);
 // Barriers and group functions that not all work-items of a group reach together. Throws CompileError.
 void check_uniform(const ir::Module &module);
 

@@ -117,6 +117,41 @@ void check_target(const ir::Module &module, const Target &target) {
         TargetCheck(function, target).run();
 }
 
+namespace {
+
+// What a work-item has for its private arrays, in bytes; 0: its driver says.
+std::uint64_t most_private_bytes(Dialect dialect) {
+    switch (dialect) {
+    case Dialect::cpp:
+        return std::uint64_t{256} << 10;  // they stand on the stack of the thread that runs it, which may be a small one
+    case Dialect::cuda:
+        return std::uint64_t{512} << 10;  // of every compute capability, says the CUDA programming guide
+    default:
+        return 0;
+    }
+}
+
+}  // namespace
+
+void check_private_memory(const ir::Module &module, const Target &target) {
+    const std::uint64_t most = most_private_bytes(target.dialect);
+    std::uint64_t bytes = 0;
+    for (const ir::Function &function : module.functions)
+        for (const ir::Root &root : function.roots) {
+            if (root.type.space != Space::private_ || root.parameter || root.values)
+                continue;
+            std::uint64_t size = static_cast<std::uint64_t>(root.type.dtype.itemsize());
+            for (const std::int64_t extent : root.type.shape)
+                size *= static_cast<std::uint64_t>(extent);
+            bytes += size;
+            if (most != 0 && bytes > most)
+                throw CompileError({&function, root.inlined.get(), root.at},
+                                   sentence_of("private arrays take ", bytes, " bytes up to here, and ",
+                                               target.dialect == Dialect::cpp ? "the host" : "a CUDA device", " has ", most,
+                                               " for a work-item; use an array in global memory"));
+        }
+}
+
 void check_local_memory(const ir::Module &module, const Target &target) {
     const ir::Function &kernel = module.kernel();
     std::uint64_t bytes = 0;

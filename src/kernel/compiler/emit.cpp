@@ -1,5 +1,6 @@
 // Emitter: names, functions and arrays as all C dialects write them.
 #include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/check.hpp"
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
 
@@ -425,6 +426,7 @@ void Emitter::write_function(const ir::Function &function) {
 }
 
 Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
+    check_private_memory(module, target);
     return target.dialect == Dialect::cpp ? emit_host(module, arguments, target) : emit_device(module, arguments, target);
 }
 

@@ -12,26 +12,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Private arrays stand on the stack of the thread that runs a work-item, which may be a small one.
-constexpr std::uint64_t most_private_bytes = std::uint64_t{256} << 10;
-
-void require_stack(const ir::Module &module) {
-    std::uint64_t bytes = 0;
-    for (const ir::Function &function : module.functions)
-        for (const ir::Root &root : function.roots) {
-            if (root.type.space != Space::private_ || root.parameter || root.values)
-                continue;
-            std::uint64_t size = static_cast<std::uint64_t>(root.type.dtype.itemsize());
-            for (const std::int64_t extent : root.type.shape)
-                size *= static_cast<std::uint64_t>(extent);
-            bytes += size;
-            if (bytes > most_private_bytes)
-                throw CompileError({&function, root.inlined.get(), root.at},
-                                   "private arrays take " + std::to_string(bytes) + " bytes up to here, and the host has " +
-                                       std::to_string(most_private_bytes) + " for a work-item; use an array in global memory");
-        }
-}
-
 bool returns_within_loop(const std::vector<ir::Statement> &list, bool in_loop) {
     return std::ranges::any_of(list, [&](const ir::Statement &statement) {
         return (statement.act == ir::Act::return_ && in_loop) ||
@@ -693,7 +673,6 @@ std::string HostEmitter::root_argument(ir::RootId root) {
 }
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
-    require_stack(module);
     const ir::Module ready = prepared(module);
     return HostEmitter(ready, target).run(arguments);
 }

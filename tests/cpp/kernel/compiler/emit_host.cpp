@@ -375,12 +375,20 @@ TEST_CASE("print shows floats by the fewest digits that read back as them") {
     CHECK(shown == "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
 }
 
-TEST_CASE("private arrays that no stack holds are refused with both numbers") {
+TEST_CASE("private arrays that no work-item has room for are refused with both numbers") {
     Building build("large");
     const RootId mine = build.own_array("mine", float64, Space::private_, 40'000);
     build.add(Building::store(mine, number(0), number(1, float64)));
     CHECK_THROWS_WITH_AS(build.emitted({}),
                          doctest::Contains("private arrays take 320000 bytes up to here, and the host has 262144"), CompileError);
+    Target cuda;
+    cuda.dialect = Dialect::cuda;
+    CHECK_NOTHROW(build.emitted(cuda));
+    const RootId more = build.own_array("more", float64, Space::private_, 30'000);
+    build.add(Building::store(more, number(0), number(1, float64)));
+    CHECK_THROWS_WITH_AS(build.emitted(cuda),
+                         doctest::Contains("private arrays take 560000 bytes up to here, and a CUDA device has 524288"),
+                         CompileError);
 }
 
 TEST_CASE("a loop whose step passes over the end of all numbers ends") {
