@@ -260,20 +260,31 @@ void Emitter::write_print(const ir::Statement &statement) {
     std::string format;
     std::vector<std::string> values{""};
     std::size_t next = 0;
+    // CUDA's printf takes 32 arguments; one that ends in .0 takes two.
+    constexpr std::size_t most_arguments = 32;
+    const auto needs_two = [](const ir::Expression &each) { return is_float(each.type.dtype) || is_complex(each.type.dtype); };
+    const std::size_t arguments =
+        statement.expressions.size() + static_cast<std::size_t>(std::ranges::count_if(statement.expressions, needs_two));
+    const bool shows_whole = dialect_.dialect != Dialect::cuda || arguments <= most_arguments;
     const auto add_float = [&](const std::string &value, Dtype dtype) {
         const bool wide = dtype.bits == 64;
         if (dialect_.dialect == Dialect::cpp) {
             format += "%s";
             values.push_back(shortest_text(dtype) + "(" + value + ").text");
+        } else if (!shows_whole) {
+            format += wide ? "%.15g" : "%.7g";
+            values.push_back("(double)" + value);
         } else {
-            // A whole one ends in .0, as Python shows it.
+            // What is shown without decimal places ends in .0, as Python shows it.
             const bool is_single = is_opencl && !target_.fp64;
-            const std::string shown = unique("shown"), most = is_single ? "1e7f" : wide ? "1e15" : "1e7";
+            const std::string shown = unique("shown"), suffix = is_single ? "f" : "";
+            const std::string most = (wide ? "1e15" : "1e7") + suffix, large = (wide ? "1e14" : "1e6") + suffix;
             out_.line("const " + std::string(is_single ? "float " : "double ") + shown + " = " + value + ";");
             format += wide ? "%.15g%s" : "%.7g%s";
             values.push_back(shown);
-            values.push_back(shown + " < " + most + " && " + shown + " > -" + most + " && (" +
-                             std::string(words(dtypes::int64).value) + ")" + shown + " == " + shown + " ? \".0\" : \"\"");
+            values.push_back(shown + " < " + most + " && " + shown + " > -" + most + " && (" + shown + " >= " + large + " || " +
+                             shown + " <= -" + large + " || (" + std::string(words(dtypes::int64).value) + ")" + shown +
+                             " == " + shown + ") ? \".0\" : \"\"");
         }
     };
     const auto add = [&](const ir::Expression &value) {

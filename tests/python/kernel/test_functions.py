@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import math
+import re
 
 import numpy as np
 import pytest
@@ -435,6 +437,31 @@ def test_print_of_every_type(backend, capfd):
         "100 %d: 1.0 -0.0 0.25 -3000.0 é 100000000000000.0 -2.0 0.1 1e-07 1.0",
         "18446744073709551615 (1.5-2j) True False -7 True %s inf nan",
     ]
+
+
+@dppy.kernel
+def prints_large_ones(x):
+    print(x[0], x[1], x[2], x[3])
+
+
+@every_dialect
+def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
+    """Seven of them on devices; what is left without decimal places is a float all the same."""
+    backend.run(prints_large_ones, 1, None, np.array([8388607.5, -1234567.9, 999999, 123456.7], "f4"))
+    shown = printed(capfd).split()
+    assert [np.float32(each) for each in shown] == pytest.approx([8388607.5, -1234567.9, 999999, 123456.7], rel=2e-7)
+    assert all("." in each for each in shown)
+
+
+@pytest.mark.parametrize(("count", "arguments"), [(16, 32), (17, 17), (32, 32)])
+def test_print_gives_printf_of_cuda_no_more_than_it_takes(count, arguments, tmp_path):
+    path = tmp_path / "printing.py"
+    path.write_text(f"import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    print({', '.join(['x[0]'] * count)})\n")
+    spec = importlib.util.spec_from_file_location("printing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (line,) = re.findall(r"printf\((.*)\);", module.prints.source("cuda", signature="void(float32[::1])"))
+    assert line.partition('\\n", ')[2].count(", ") + 1 == arguments
 
 
 @dppy.kernel
