@@ -524,6 +524,21 @@ def usm(kind: str = "shared") -> ep.Array:
 every_sycl_place = pytest.mark.parametrize("place", SYCL, ids=str)
 
 
+class TorchXpu(Producer):
+    """Speaks DLPack as PyTorch's xpu: a queue is an integer."""
+
+    def __dlpack__(
+        self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
+    ) -> object:
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be int or None")
+        self.order(stream)
+        return self.capsule()
+
+    def order(self, stream: int | None) -> None:
+        """Has the queue wait for the work on the memory: there is none."""
+
+
 @pytest.mark.sycl
 class TestOneAPI:
     @every_sycl_place
@@ -552,14 +567,7 @@ class TestOneAPI:
     def test_producers_like_torch_xpu(self) -> None:
         """Data is the start of the storage, with an offset in bytes; one number in the capsule and another one announced."""
 
-        class Xpu(Producer):
-            def __dlpack__(
-                self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
-            ) -> object:
-                if stream is not None and type(stream) is not int:
-                    raise TypeError("stream must be int or None")
-                return self.capsule()
-
+        class Xpu(TorchXpu):
             def __dlpack_device__(self) -> tuple[int, int]:
                 return (ONE_API, 3)
 
@@ -570,21 +578,15 @@ class TestOneAPI:
 
     @pytest.mark.alone
     def test_producers_that_are_told_the_queue_order_themselves(self) -> None:
-        """As torch's xpu: the queue is the integer that stands for it."""
         far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
         memory, asked = ep.zeros(16, "int32", kind="device", queue=far), []
         far.wait()
 
-        class Xpu(Producer):
-            def __dlpack__(
-                self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
-            ) -> object:
-                if stream is not None and type(stream) is not int:
-                    raise TypeError("stream must be int or None")
+        class Xpu(TorchXpu):
+            def order(self, stream: int | None) -> None:
                 asked.append(stream)
                 if stream == near.addressof_ref():
                     near.wait_for(far)
-                return self.capsule()
 
         producer = Xpu(memory.data_ptr, memory, shape=(16,), strides=(1,), dtype=(0, 32, 1), device=memory.__dlpack_device__())
         done = launch("slow", memory, queue=far)
