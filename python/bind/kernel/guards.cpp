@@ -1,7 +1,10 @@
 #include "guards.hpp"
 
+#include <entrepot/core/small_vector.hpp>
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -58,14 +61,15 @@ void Guards::add(std::vector<Guard> &guards, Guard guard) {
     return std::ranges::all_of(dicts_, is_unchanged) || look_up();
 }
 
-// A dict that changes meanwhile is looked at again.
+// A dict that changes meanwhile is looked at again: the versions are those from before.
 [[gnu::noinline]] bool Guards::look_up() const {
+    SmallVector<std::uint64_t, 4> versions(dicts_.size());
     for (const Dict &each : dicts_)
-        each.asked = version_of(each.dict);
+        versions.emplace_back(version_of(each.dict));
     if (!all_hold(names_))
         return false;
-    for (const Dict &each : dicts_)
-        each.version = each.asked;
+    for (std::size_t i = 0; i < dicts_.size(); ++i)
+        dicts_[i].version = versions[i];
     return true;
 }
 

@@ -35,7 +35,7 @@ private:
     // A dict that `names_` were looked up in, and its version when all of them were last found to hold.
     struct Dict {
         PyObject *dict;
-        mutable std::uint64_t version = 0, asked = 0;
+        mutable std::uint64_t version = 0;
     };
 
     static void add(std::vector<Guard> &guards, Guard guard);
