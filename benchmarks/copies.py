@@ -1,4 +1,4 @@
-"""Copies from the host to the device and back, against memcpy and dpctl."""
+"""Copies from the host to the device and back, and fills, against memcpy, dpctl and NumPy."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ import dpctl
 import dpctl.memory
 import numpy as np
 
+import entrepot
 import entrepot.memory
 
 from .harness import Pair
 
-SIZES = {"4 KiB": 1 << 12, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "64 MiB": 1 << 26, "256 MiB": 1 << 28}
+SIZES = {
+    "4 KiB": 1 << 12, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "16 MiB + 5 B": (1 << 24) + 5, "64 MiB": 1 << 26, "256 MiB": 1 << 28,
+}  # fmt: skip
+
+
+def fills() -> list[Pair]:
+    """Of bytes, and of items that have several, by the device and by NumPy."""
+    queue = entrepot.Queue("opencl:cpu")
+    found = []
+    for dtype in ("uint8", "int32", "complex128"):
+        theirs = np.empty((1 << 26) // np.dtype(dtype).itemsize, dtype)
+        names = {"fill": entrepot.fill, "ours": entrepot.empty(theirs.shape, dtype, queue=queue), "theirs": theirs}
+        found.append(Pair(f"fill 64 MiB of {dtype}, against NumPy", "fill(ours, 7).wait()", "theirs.fill(7)", 0.9, names))
+    return found
 
 
 def pairs() -> list[Pair]:
@@ -44,4 +58,4 @@ def pairs() -> list[Pair]:
             found.append(
                 Pair(f"device → host {size}, against memcpy", "ours.copy_to_host(host)", "memcpy(to, from_, nbytes)", 0.9, names)
             )
-    return found
+    return [*found, *fills()]

@@ -1,4 +1,5 @@
 // Memory: allocation, what a pointer is, copies and fills.
+#include "contiguous.hpp"
 #include "strided.hpp"
 
 #include <CL/cl_ext.h>
@@ -181,7 +182,11 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t byte
 
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
-        if (bytes != 0)
+        if (bytes == 0)
+            return;
+        if (is_of_cores(queue))
+            in_order(queue, [&](::sycl::queue &native) { copy_on_cores(queue, native, to, from, bytes); });
+        else
             in_order_with_event(queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
     });
 }
@@ -193,10 +198,12 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const
         if (walk.is_empty)
             return;
         in_order(queue, [&](::sycl::queue &native) {
-            if (walk.is_contiguous())
-                syclex::memcpy(native, walk.to, walk.from, walk.bytes());
-            else
+            if (!walk.is_contiguous())
                 submit_copy(queue, native, walk);
+            else if (is_of_cores(queue))
+                copy_on_cores(queue, native, walk.to, walk.from, walk.bytes());
+            else
+                syclex::memcpy(native, walk.to, walk.from, walk.bytes());
         });
     });
 }
@@ -207,7 +214,9 @@ template <std::size_t Bytes> void fill_units(::sycl::queue &native, const Walk &
     syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit, walk.bytes() / Bytes);
 }
 
-void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+void fill_contiguous(ep_queue queue, ::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+    if (is_of_cores(queue))
+        return fill_on_cores(queue, native, walk.to, value, walk.bytes());
     if (std::all_of(value.begin(), value.end(), [&](unsigned char byte) { return byte == value[0]; }))
         return syclex::memset(native, walk.to, value[0], walk.bytes());
     switch (walk.unit) {
@@ -226,7 +235,7 @@ void submit(ep_queue queue, const Fill &fill) {
     in_order(queue, [&](::sycl::queue &native) {
         for (std::size_t i = 0; i < fill.walks.size(); ++i) {
             if (fill.walks[i].is_contiguous())
-                fill_contiguous(native, fill.walks[i], fill.values[i]);
+                fill_contiguous(queue, native, fill.walks[i], fill.values[i]);
             else
                 submit_fill(queue, native, fill.walks[i], fill.values[i]);
         }

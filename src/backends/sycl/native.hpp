@@ -122,7 +122,7 @@ struct ep_context_s {
 
     // The kernels of strided copies and fills that this context has needed so far; see strided.cpp.
     std::mutex mutex;
-    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> strided_kernels;
+    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> kernels;  // of ours, by what kept_kernel calls them
 };
 
 namespace entrepot::backends::sycl {
@@ -301,6 +301,19 @@ inline bool is_idle(ep_queue queue) {
 // A kernel of ours, built for one device.
 ::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
                             const char *name);
+
+// The same for a queue's device, kept in its context by a name: `source(dialect)` is asked for at first.
+template <class Source>::sycl::kernel kept_kernel(ep_queue queue, std::string form, const char *name, const Source &source) {
+    ep_context context = queue->context;
+    const std::lock_guard lock(context->mutex);
+    auto key = std::make_tuple(queue->device, std::move(form));
+    const auto known = context->kernels.find(key);
+    if (known != context->kernels.end())
+        return known->second;
+    const ep_dialect dialect = context->cl ? EP_OPENCL_C : EP_SYCL_SOURCE;
+    ::sycl::kernel built = build_kernel(context, queue->device, dialect, source(dialect), name);
+    return context->kernels.emplace(std::move(key), std::move(built)).first->second;
+}
 
 // -------------------------------------------------------------------- files
 

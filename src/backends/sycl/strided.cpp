@@ -84,19 +84,6 @@ std::string source_of(const Verb &verb, std::size_t unit, std::size_t depth, ep_
                        "\n#define ARGUMENT ", verb.argument, "\n#define VALUE(offset) ", verb.value, kernel_text);
 }
 
-::sycl::kernel kernel_for(ep_queue queue, const Verb &verb, std::size_t unit, std::size_t depth) {
-    ep_context context = queue->context;
-    const std::string form = verb.name + std::to_string(unit) + "x" + std::to_string(depth);
-    std::lock_guard lock(context->mutex);
-    const auto key = std::make_tuple(queue->device, form);
-    const auto known = context->strided_kernels.find(key);
-    if (known != context->strided_kernels.end())
-        return known->second;
-    const ep_dialect dialect = context->cl ? EP_OPENCL_C : EP_SYCL_SOURCE;
-    ::sycl::kernel built = build_kernel(context, queue->device, dialect, source_of(verb, unit, depth, dialect), "walk");
-    return context->strided_kernels.emplace(key, std::move(built)).first->second;
-}
-
 // How the rows and columns are dealt out to work-items.
 struct Geometry {
     std::int64_t columns_at_once;  // work-items of a row
@@ -168,7 +155,9 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
 
     const ::sycl::range<2> global(rows, geometry.columns_at_once);
     const ::sycl::range<2> local(geometry.local_rows, is_cpu ? 1 : geometry.columns_at_once);
-    const ::sycl::kernel kernel = kernel_for(queue, verb, walk.unit, Depth);
+    const auto source = [&](ep_dialect dialect) { return source_of(verb, walk.unit, Depth, dialect); };
+    const std::string form = verb.name + std::to_string(walk.unit) + "x" + std::to_string(Depth);
+    const ::sycl::kernel kernel = kept_kernel(queue, form, "walk", source);
     native.submit([&](::sycl::handler &handler) {
         handler.set_arg(0, static_cast<void *>(walk.to));
         set_argument(handler);

@@ -703,7 +703,7 @@ inline void fills_repeat_an_item(const Subject &subject) {
         const Queue queue = bench.queue();
         for (const ep_usm_kind kind : bench.kinds())
             for (std::size_t itemsize = 1; itemsize <= 17; ++itemsize)
-                for (const std::size_t count : {0u, 1u, 2u, 33u, 5000u}) {
+                for (const std::size_t count : {0u, 1u, 2u, 33u, 5000u, 70001u}) {
                     const std::vector<std::uint8_t> item = random_bytes(random, itemsize);
                     const Memory memory(bench, kind, (count + 1) * itemsize);
                     std::vector<std::uint8_t> expected((count + 1) * itemsize, 0x77);
