@@ -224,6 +224,8 @@ def driver() -> ctypes.CDLL | None:
     library = ctypes.CDLL(str(path))
     for launch in (library.driver_launch, library.driver_launch_of_four):
         launch.restype, launch.argtypes = ctypes.c_double, [ctypes.c_uint64, ctypes.c_int]
+    library.driver_launch_there_and_back.restype = ctypes.c_double
+    library.driver_launch_there_and_back.argtypes = [ctypes.c_uint64, ctypes.c_int]
     library.driver_hand_over.restype = ctypes.c_double
     library.driver_hand_over.argtypes = [ctypes.c_int]
     library.driver_work.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
@@ -311,7 +313,31 @@ def streams() -> list[Result]:
             Result(Pair(f"{what}, within 2 × 100 ns of the driver", "", "", at_least), ns["ours"], ns["driver"]),
             Result(Pair(f"{what}, of the driver and the GIL alone", "", "", 0.8), ns["ours"], ns["driver"] + ns["GIL"]),
         ]
-    return found
+    return [*found, *launches_elsewhere()]
+
+
+def launches_elsewhere() -> list[Result]:
+    """What a launch takes longer whose array was last used in another queue: the hand-over that nobody has to ask for."""
+    library = driver()
+    if library is None:
+        return []
+    queues = ep.Queue("cuda:0"), ep.Queue("cuda:0")
+    array = ep.zeros(4, "float32", queue=queues[0])
+    names: dict[str, Any] = {
+        "array": array, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "x": ep.Scalar(1, "float32"), "n": ep.Scalar(2, "int32"), "here": queues[0], "there": queues[1],
+    }  # fmt: skip
+    one = "launch(array, array, x, n, queue={})"
+    sides: dict[str, Side] = {
+        "here": (calls_of("; ".join(map(one.format, ("here", "here"))), names), nothing),
+        "there": (calls_of("; ".join(map(one.format, ("here", "there"))), names), nothing),
+        "driver here": (lambda calls: 2 * library.driver_launch(array.data_ptr, calls), nothing),
+        "driver there": (lambda calls: library.driver_launch_there_and_back(array.data_ptr, calls), nothing),
+    }
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
+    ours, drivers = ns["there"] - ns["here"], ns["driver there"] - ns["driver here"]
+    at_least = drivers / (drivers + HANDOVER_MARGIN_NS)
+    return [Result(Pair("hand-overs within two launches, within 2 × 100 ns of the driver", "", "", at_least), ours, drivers)]
 
 
 def kernels() -> list[Result]:

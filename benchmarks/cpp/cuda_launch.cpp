@@ -46,8 +46,12 @@ template <class Call> double nanoseconds(int calls, Call &&call) {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls;
 }
 
+void launch(CUfunction kernel, void **arguments, CUstream stream) {
+    check(driver().launch(kernel, 1, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr));
+}
+
 double launches(CUfunction kernel, void **arguments, int calls) {
-    return nanoseconds(calls, [&] { check(driver().launch(kernel, 1, 1, 1, 128, 1, 1, 0, driver().first, arguments, nullptr)); });
+    return nanoseconds(calls, [&] { launch(kernel, arguments, driver().first); });
 }
 
 }  // namespace
@@ -74,6 +78,19 @@ __attribute__((visibility("default"))) double driver_hand_over(int calls) {
     return nanoseconds(calls, [] {
         driver().hand_over(driver().first, driver().second);
         driver().hand_over(driver().second, driver().first);
+    });
+}
+
+// The same of a launch in either stream, each behind the one before.
+__attribute__((visibility("default"))) double driver_launch_there_and_back(CUdeviceptr memory, int calls) {
+    float x = 1;
+    int n = 2;
+    void *arguments[] = {&memory, &memory, &x, &n};
+    return nanoseconds(calls, [&] {
+        driver().hand_over(driver().second, driver().first);
+        launch(driver().nothing, arguments, driver().first);
+        driver().hand_over(driver().first, driver().second);
+        launch(driver().nothing, arguments, driver().second);
     });
 }
 

@@ -651,14 +651,53 @@ void Queue::wait_for(const Queue &other) const {
         return wait_for(other.event_at(1));
     if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
-    if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
+    if (!can_take_over(other))
         return wait_for(other.record());
+    take_over(other);
+}
+
+void Queue::wait_for(const Queue &other, Position position) const {
+    fork_guard::require_usable(backend());
+    if ((other == *this && is_in_order()) || position <= other.record_->completed.load(std::memory_order_acquire))
+        return;
+    if (other.is_past() || !can_take_over(other))
+        return wait_for(other.event_at(position));
+    if (has_waited_for(other, position))
+        return;
+    const Position covered = other.position();
+    if (const Event known = other.known_event_at(position)) {
+        wait_for(known);
+        return remember_wait_for(other, position);
+    }
+    take_over(other);
+    remember_wait_for(other, covered);
+}
+
+void Queue::take_over(const Queue &other) const {
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
     if (status == EP_UNSUPPORTED)
         refuse_captured();
     backend().check(status);
     submitted();
+}
+
+bool Queue::has_waited_for(const Queue &other, Position position) const noexcept {
+    const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
+    return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
+}
+
+void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
+    const std::uint64_t number = other.record_->number;
+    const bool has_room = number >> 32 == 0 && position >> 32 == 0;
+    record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);
+}
+
+Event Queue::known_event_at(Position position) const {
+    if (position > record_->last_event_position.load(std::memory_order_acquire)) [[likely]]
+        return Event();
+    const std::lock_guard locked(record_->mutex);
+    return record_->last_event;
 }
 
 }  // namespace entrepot

@@ -12,12 +12,15 @@ namespace entrepot {
 namespace {
 
 // Takes out those that are to go, the others stay in their order.
-template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, std::vector<Queue> &left) {
-    const auto first =
-        std::stable_partition(entries.begin(), entries.end(), [&](const Memory::Ordering::Entry &entry) { return !goes(entry); });
-    for (auto entry = first; entry != entries.end(); ++entry)
-        left.push_back(std::move(entry->queue));
-    entries.erase(first, entries.end());
+template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, LeftQueues &left) {
+    auto free = entries.begin();
+    for (Memory::Ordering::Entry &entry : entries) {
+        if (goes(entry))
+            left.add(std::move(entry.queue));
+        else if (&*free++ != &entry)
+            free[-1] = std::move(entry);
+    }
+    entries.erase(free, entries.end());
 }
 
 bool is_done(const Memory::Ordering::Entry &entry) noexcept { return is_known_done(entry.queue, entry.position); }
@@ -42,11 +45,21 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 
 // With the lock held, or nobody else who has the memory.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    const std::uint64_t last = ordering.entries.empty() ? 0 : ordering.entries.back().queue.identity()->number;
-    const bool is_of_one = std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
-        return entry.queue.identity()->number == last || entry.waited_by == last;
-    });
-    record.noted.store(is_of_one ? last : Memory::Record::by_several, std::memory_order_release);
+    const auto is_all_of = [&](std::uint64_t queue) {
+        return std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
+            return entry.queue.identity()->number == queue || entry.waited_by == queue;
+        });
+    };
+    std::uint64_t of = 0;
+    if (!ordering.entries.empty()) {
+        const Memory::Ordering::Entry &last = ordering.entries.back();
+        const std::uint64_t its = last.queue.identity()->number;
+        if (last.waited_by != 0 && is_all_of(last.waited_by))
+            of = last.waited_by;
+        else
+            of = is_all_of(its) ? its : Memory::Record::by_several;
+    }
+    record.noted.store(of, std::memory_order_release);
 }
 
 }  // namespace
@@ -81,19 +94,18 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
     if (entries.empty())
         return false;
     Entry &last = entries.back();
-    if (last.queue != queue || last.access != access || last.capture != capture)
+    if (last.queue != queue || last.access != access || last.capture != capture || last.waited_by != 0)
         return false;
     for (Entry *entry = entries.data(); entry != &last; ++entry)
         if (entry->is_behind(access, queue, capture))
             return false;
     last.position = std::max(position, last.position);
-    last.waited_by = 0;
     last.is_producers = false;
     return true;
 }
 
 void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                            std::vector<Queue> &left) {
+                            LeftQueues &left) {
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
@@ -105,10 +117,9 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
     entries.push_back({queue, position, access, 0, false, capture});
 }
 
-void Memory::Ordering::drop_done(std::vector<Queue> &left) { take_out(entries, is_done, left); }
+void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, left); }
 
-std::vector<Memory::Ordering::Blocker> Memory::Ordering::blocking(Access access, const Queue &queue) const {
-    std::vector<Blocker> uses;
+void Memory::Ordering::find_blocking(Access access, const Queue &queue, Blockers &uses) const {
     for (const Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
@@ -116,17 +127,16 @@ std::vector<Memory::Ordering::Blocker> Memory::Ordering::blocking(Access access,
         const auto known = std::ranges::find_if(
             uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
         if (known == uses.end())
-            uses.push_back({entry.queue, entry.position, entry.capture});
+            uses.emplace_back(entry.queue, entry.position, entry.capture);
         else
             known->position = std::max(known->position, entry.position);
     }
-    return uses;
 }
 
-void Memory::Ordering::mark_waited(const std::vector<Blocker> &uses, const Queue &queue) {
+void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
     for (Entry &entry : entries)
         for (const Blocker &use : uses)
-            if (entry.queue == use.queue && entry.capture == use.capture && entry.position <= use.position)
+            if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture && entry.position <= use.position)
                 entry.waited_by = queue.identity()->number;
 }
 
@@ -139,6 +149,29 @@ std::vector<Use> Memory::Ordering::take_all() {
     return uses;
 }
 
+namespace {
+
+// Whether all later work of the queue, whose capture is given, is behind the use now.
+bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture, Memory::Wait on_host) {
+    const bool is_ours = &use.queue.backend() == &queue.backend();
+    if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
+        queue.wait_for(use.queue, use.position);
+        return true;
+    }
+    const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
+    if (captured != 0 && captured != capture)  // what is captured into another graph does not run now
+        return false;
+    const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
+    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
+    if (is_ours && event.capture() == capture)
+        queue.wait_for(event);
+    else if (!event.is_done())
+        on_host([&] { event.wait(); });
+    return capture == 0 || use.capture != 0;  // else in the graph only: what the queue does after it is not behind what runs now
+}
+
+}  // namespace
+
 void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (is_quiet())
         return;
@@ -146,39 +179,26 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (is_free_for(queue))
         return;
     Ordering *const ordering = made_ordering(*record_);
-    std::vector<Ordering::Blocker> uses;
-    {
-        const std::lock_guard lock(ordering->mutex);
-        ordering->begin(*record_);
-        uses = ordering->blocking(access, queue);
-    }
-    if (uses.empty())
+    std::unique_lock lock(ordering->mutex);
+    ordering->begin(*record_);
+    Ordering::Blockers uses(ordering->entries.size());
+    ordering->find_blocking(access, queue, uses);
+    lock.unlock();
+    if (uses.size() == 0)
         return;
     const std::uint64_t capture = queue.capture();
-    const auto is_elsewhere = [&](const Ordering::Blocker &use) {
-        const std::uint64_t now = use.capture != 0 ? use.queue.capture_of_work() : 0;
-        return now != 0 && now != capture;
-    };
-    std::erase_if(uses, is_elsewhere);  // what is captured into another graph does not run now
     const auto come_behind = [&](Wait on_host) {
-        for (const Ordering::Blocker &use : uses) {
-            const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
-            const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
-            if (&use.queue.backend() == &queue.backend() && event.capture() == capture) [[likely]]
-                queue.wait_for(event);
-            else if (!event.is_done())
-                on_host([&] { event.wait(); });
-        }
+        for (Ordering::Blocker &use : uses)
+            use.is_waited_for = come_behind_one(use, queue, capture, on_host);
     };
     const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
     if (may_block(queue) || std::ranges::any_of(uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
         wait([&] { come_behind(wait_here); });
     else
         come_behind(wait);
-    if (capture != 0)  // in the graph only, and what the queue does after it is not behind what runs now
-        std::erase_if(uses, [](const Ordering::Blocker &use) { return use.capture == 0; });
-    const std::lock_guard lock(ordering->mutex);
+    lock.lock();
     ordering->mark_waited(uses, queue);
+    publish(*record_, *ordering);
 }
 
 [[gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
@@ -217,37 +237,37 @@ void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
-    std::vector<Ordering::Blocker> uses;
-    {
-        const std::lock_guard lock(ordering->mutex);
-        ordering->begin(*record_);
-        uses = ordering->blocking(access, {});
-    }
+    std::unique_lock lock(ordering->mutex);
+    ordering->begin(*record_);
+    Ordering::Blockers uses(ordering->entries.size());
+    ordering->find_blocking(access, {}, uses);
+    lock.unlock();
     for (const Ordering::Blocker &use : uses)
         use.queue.wait_at(use.position);
-    std::vector<Queue> left;
-    const std::lock_guard lock(ordering->mutex);
+    LeftQueues left;
+    lock.lock();
     ordering->drop_done(left);
     publish(*record_, *ordering);
+    lock.unlock();
 }
 
 bool Memory::has_done_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
-    std::vector<Ordering::Blocker> uses;
-    {
-        const std::lock_guard lock(ordering->mutex);
-        ordering->begin(*record_);
-        uses = ordering->blocking(access, {});
-    }
+    std::unique_lock lock(ordering->mutex);
+    ordering->begin(*record_);
+    Ordering::Blockers uses(ordering->entries.size());
+    ordering->find_blocking(access, {}, uses);
+    lock.unlock();
     for (const Ordering::Blocker &use : uses)
         if (!use.queue.is_done(use.position))
             return false;
-    std::vector<Queue> left;
-    const std::lock_guard lock(ordering->mutex);
+    LeftQueues left;
+    lock.lock();
     ordering->drop_done(left);
     publish(*record_, *ordering);
+    lock.unlock();
     return true;
 }
 

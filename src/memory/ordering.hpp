@@ -1,5 +1,6 @@
 // Ordering: which accesses to a piece of memory may still be running.
 #pragma once
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/resource.hpp>
 #include <memory/deferred.hpp>
 
@@ -25,7 +26,9 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         std::uint64_t capture;
+        bool is_waited_for = false;
     };
+    using Blockers = SmallVector<Blocker, 2>;
 
     // The last write and what came since, at most one of each kind for a queue, and as many in its capture; and what other
     // threads do at the same time.
@@ -38,15 +41,16 @@ struct Memory::Ordering {
     // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with. Queues that are left go to
     // the caller, who drops them without it.
     void begin(Record &record);
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, std::vector<Queue> &left);
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, LeftQueues &left);
     // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
     // once. Else false. Of which queue everything is stays as it was published.
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept;
-    void drop_done(std::vector<Queue> &left);
+    void drop_done(LeftQueues &left);
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before.
-    std::vector<Blocker> blocking(Access access, const Queue &queue) const;
-    void mark_waited(const std::vector<Blocker> &uses, const Queue &queue);
+    // At most as many as there are entries.
+    void find_blocking(Access access, const Queue &queue, Blockers &uses) const;
+    void mark_waited(const Blockers &uses, const Queue &queue);
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
     std::vector<Use> take_all();

@@ -4,19 +4,19 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 namespace entrepot {
 
 // Up to `most` elements are added, in place; `N` of them lie in the object itself.
 template <class T, std::size_t N> class SmallVector {
-    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
 public:
     explicit SmallVector(std::size_t most) : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
     SmallVector(const SmallVector &) = delete;
     SmallVector &operator=(const SmallVector &) = delete;
+    ~SmallVector() { std::destroy_n(data(), size_); }
 
     template <class... Parts> T &emplace_back(Parts &&...parts) {
         assert(size_ < most_);

@@ -204,6 +204,21 @@ private:
     Record *record_ = nullptr;
 };
 
+// Queues that are nobody's any more, perhaps: they go with this, which is when no lock is held. Most are one and the same.
+class LeftQueues {
+public:
+    void add(Queue queue) {
+        if (!first_)
+            first_ = std::move(queue);
+        else if (queue != first_)
+            others_.push_back(std::move(queue));
+    }
+
+private:
+    Queue first_;
+    std::vector<Queue> others_;
+};
+
 // `after` of all the memory that one piece of work has used. A lock that several pieces have in common is taken once, and held
 // until this ends: meanwhile the caller does nothing else.
 class Memory::After {
@@ -222,7 +237,7 @@ private:
     const Queue &queue_;
     const Queue::Position position_;
     const std::uint64_t capture_;
-    std::vector<Queue> left_;  // nobody's any more, perhaps: they go when the lock is free
+    LeftQueues left_;
     std::unique_lock<std::mutex> lock_;
 };
 

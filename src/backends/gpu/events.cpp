@@ -129,20 +129,22 @@ Reference<Event> Queue::record() {
 }
 
 void Queue::hand_over(Queue &to) {
-    const auto wait_for = [&](const Event &mark) {
-        to.submit([&](CUstream stream) {
-            check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
-        });
+    const auto wait_in = [](CUstream stream, const Event &mark) {
+        check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
     };
+    const auto wait_for = [&](const Event &mark) { to.submit([&](CUstream stream) { wait_in(stream, mark); }); };
     if (!is_of_this_thread())
         return wait_for(*record());
     Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
     Reference<Event> mark = kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
-    const Current current(context->native);  // while `to` waits, too, which changes it again only in another context
+    const Current current(context->native);  // while `to` waits, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // Whoever waits for a mark of a graph goes into it.
     require_running("a hand-over from");
-    wait_for(*mark);
+    if (&*to.context == &*context && to.is_ordinary()) [[likely]]
+        wait_in(to.native, *mark);
+    else
+        wait_for(*mark);
     Event *none = nullptr;
     if (hand_over_mark_.compare_exchange_strong(none, &*mark, std::memory_order_release, std::memory_order_relaxed))
         mark.detach();

@@ -198,6 +198,8 @@ public:
     Device &device() const noexcept { return context->device; }
     bool is_of_this_thread() const noexcept;
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
+    // Whether its stream is the same one for every thread, and waits for no other by itself.
+    bool is_ordinary() const noexcept { return thread == 0 && native != CU_STREAM_LEGACY; }
 
     Reference<Event> record();
     // Later work of `to` waits for what this holds now.

@@ -75,6 +75,41 @@ TEST_CASE("a queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
+TEST_CASE("what a queue did to several pieces of memory is waited for once, and what it does later anew") {
+    const HeldQueue writer, reader;
+    const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue), some_memory(writer.queue)};
+    std::string order;
+    for (const Memory &memory : memories)
+        access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    const fake::Calls before = calls();
+    for (const Memory &memory : memories)
+        access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
+    CHECK(calls().event_is_done == before.event_is_done);
+    access(memories[1], Access::write, writer.queue, [&] { order += 'w'; });
+    access(memories[1], Access::read, reader.queue, [&] { order += 'r'; });
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 3);  // the writer for the reads, the reader for the write
+    reader.finish();
+    CHECK(order == "");
+    writer.finish();
+    CHECK(order == "wwwrrrwr");
+}
+
+TEST_CASE("who waits for what is marked already does not wait for what came behind the mark") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    std::string order;
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    const Event marked = writer.queue.record();
+    fake::submit(writer.queue, [&] { order += 'l'; });
+    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    reader.finish();
+    fake::step(writer.queue, 2);
+    CHECK(order == "wr");
+    writer.finish();
+    CHECK(order == "wrl");
+}
+
 TEST_CASE("a queue that has waited and is gone does not stand for the next one at its address") {
     const HeldQueue writer;
     const Memory memory = some_memory(writer.queue);
