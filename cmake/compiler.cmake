@@ -33,4 +33,8 @@ if(ENTREPOT_SANITIZE)
     add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# What most files include of the standard library, and would be read again for each.
+set(entrepot_usual_headers <algorithm> <array> <atomic> <functional> <map> <memory> <mutex> <optional> <span> <string> <string_view>
+                           <utility> <vector>)
+
 find_package(Threads REQUIRED)

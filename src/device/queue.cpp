@@ -651,25 +651,30 @@ void Queue::wait_for(const Queue &other) const {
         return wait_for(other.event_at(1));
     if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
-    if (!can_take_over(other))
+    if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
         return wait_for(other.record());
     take_over(other);
 }
 
+// Nothing is remembered of this queue's stream where others have it: they may destroy it, and the next at its address has waited
+// for nothing. Of what others submit to, no position but the one that was asked for is known to be behind the wait.
 void Queue::wait_for(const Queue &other, Position position) const {
     fork_guard::require_usable(backend());
     if ((other == *this && is_in_order()) || position <= other.record_->completed.load(std::memory_order_acquire))
         return;
-    if (other.is_past() || !can_take_over(other))
+    if (is_foreign() || other.is_past() || &other.backend() != &backend() || !backend().hands_over_quickly())
         return wait_for(other.event_at(position));
     if (has_waited_for(other, position))
         return;
-    const Position covered = other.position();
+    Position covered = position;
     if (const Event known = other.known_event_at(position)) {
         wait_for(known);
-        return remember_wait_for(other, position);
+    } else if (other.capture() != 0) {
+        wait_for(other.event_at(position));
+    } else {
+        covered = other.is_foreign() ? position : other.position();
+        take_over(other);
     }
-    take_over(other);
     remember_wait_for(other, covered);
 }
 

@@ -7,20 +7,21 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 namespace entrepot {
 namespace {
 
-// Takes out those that are to go, the others stay in their order.
-template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, LeftQueues &left) {
-    auto free = entries.begin();
-    for (Memory::Ordering::Entry &entry : entries) {
-        if (goes(entry))
-            left.add(std::move(entry.queue));
-        else if (&*free++ != &entry)
-            free[-1] = std::move(entry);
+// Takes out those that are to go, the others stay in their order. Each is whole at any time, for `keep` may throw.
+template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, Memory::LeftQueues &left) {
+    auto stays = entries.begin();
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+        if (goes(*entry))
+            left.keep(entry->queue);
+        else if (stays++ != entry)
+            std::swap(stays[-1], *entry);
     }
-    entries.erase(free, entries.end());
+    entries.erase(stays, entries.end());
 }
 
 bool is_done(const Memory::Ordering::Entry &entry) noexcept { return is_known_done(entry.queue, entry.position); }
@@ -50,7 +51,7 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept 
             return entry.queue.identity()->number == queue || entry.waited_by == queue;
         });
     };
-    std::uint64_t of = 0;
+    std::uint64_t of = 0;  // of who has waited for the last, if anybody's, else of who did it
     if (!ordering.entries.empty()) {
         const Memory::Ordering::Entry &last = ordering.entries.back();
         const std::uint64_t its = last.queue.identity()->number;
@@ -119,15 +120,18 @@ void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position p
 
 void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, left); }
 
-void Memory::Ordering::find_blocking(Access access, const Queue &queue, Blockers &uses) const {
+void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, std::optional<Blockers> &uses) {
+    const std::lock_guard lock(mutex);
+    begin(record);
+    uses.emplace(entries.size());
     for (const Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
         const auto known = std::ranges::find_if(
-            uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
-        if (known == uses.end())
-            uses.emplace_back(entry.queue, entry.position, entry.capture);
+            *uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
+        if (known == uses->end())
+            uses->emplace_back(entry.queue, entry.position, entry.capture);
         else
             known->position = std::max(known->position, entry.position);
     }
@@ -179,25 +183,22 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (is_free_for(queue))
         return;
     Ordering *const ordering = made_ordering(*record_);
-    std::unique_lock lock(ordering->mutex);
-    ordering->begin(*record_);
-    Ordering::Blockers uses(ordering->entries.size());
-    ordering->find_blocking(access, queue, uses);
-    lock.unlock();
-    if (uses.size() == 0)
+    std::optional<Ordering::Blockers> uses;
+    ordering->find_blocking(*record_, access, queue, uses);
+    if (uses->size() == 0)
         return;
     const std::uint64_t capture = queue.capture();
     const auto come_behind = [&](Wait on_host) {
-        for (Ordering::Blocker &use : uses)
+        for (Ordering::Blocker &use : *uses)
             use.is_waited_for = come_behind_one(use, queue, capture, on_host);
     };
     const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
-    if (may_block(queue) || std::ranges::any_of(uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
+    if (may_block(queue) || std::ranges::any_of(*uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
         wait([&] { come_behind(wait_here); });
     else
         come_behind(wait);
-    lock.lock();
-    ordering->mark_waited(uses, queue);
+    const std::lock_guard lock(ordering->mutex);
+    ordering->mark_waited(*uses, queue);
     publish(*record_, *ordering);
 }
 
@@ -237,37 +238,29 @@ void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
-    std::unique_lock lock(ordering->mutex);
-    ordering->begin(*record_);
-    Ordering::Blockers uses(ordering->entries.size());
-    ordering->find_blocking(access, {}, uses);
-    lock.unlock();
-    for (const Ordering::Blocker &use : uses)
+    std::optional<Ordering::Blockers> uses;
+    ordering->find_blocking(*record_, access, {}, uses);
+    for (const Ordering::Blocker &use : *uses)
         use.queue.wait_at(use.position);
     LeftQueues left;
-    lock.lock();
+    const std::lock_guard lock(ordering->mutex);
     ordering->drop_done(left);
     publish(*record_, *ordering);
-    lock.unlock();
 }
 
 bool Memory::has_done_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
-    std::unique_lock lock(ordering->mutex);
-    ordering->begin(*record_);
-    Ordering::Blockers uses(ordering->entries.size());
-    ordering->find_blocking(access, {}, uses);
-    lock.unlock();
-    for (const Ordering::Blocker &use : uses)
+    std::optional<Ordering::Blockers> uses;
+    ordering->find_blocking(*record_, access, {}, uses);
+    for (const Ordering::Blocker &use : *uses)
         if (!use.queue.is_done(use.position))
             return false;
     LeftQueues left;
-    lock.lock();
+    const std::lock_guard lock(ordering->mutex);
     ordering->drop_done(left);
     publish(*record_, *ordering);
-    lock.unlock();
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <entrepot/memory/resource.hpp>
 #include <memory/deferred.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace entrepot {
@@ -38,8 +39,7 @@ struct Memory::Ordering {
     // have the same, for what is made together is used together.
     ForkSafeMutex &mutex = next_mutex();
 
-    // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with. Queues that are left go to
-    // the caller, who drops them without it.
+    // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with.
     void begin(Record &record);
     void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, LeftQueues &left);
     // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
@@ -47,9 +47,9 @@ struct Memory::Ordering {
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept;
     void drop_done(LeftQueues &left);
 
-    // What an access has to wait for, of queues other than `queue` that has not waited for it before.
-    // At most as many as there are entries.
-    void find_blocking(Access access, const Queue &queue, Blockers &uses) const;
+    // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
+    // that the caller drops what it gets without it.
+    void find_blocking(Record &record, Access access, const Queue &queue, std::optional<Blockers> &uses);
     void mark_waited(const Blockers &uses, const Queue &queue);
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.

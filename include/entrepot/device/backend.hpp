@@ -28,6 +28,8 @@ public:
     // Whether the thread may be kept that submits to a queue, or marks one: until another has waited for the queue, or for what
     // the runtime cannot put before it.
     bool may_block_submissions() const noexcept { return is_sycl_; }
+    // Whether event_hand_over takes less than to ask an event whether it is done, and to wait for it.
+    bool hands_over_quickly() const noexcept { return !is_sycl_ && !is_host_; }
 
     // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
     void check(ep_status status) const {

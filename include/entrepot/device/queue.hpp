@@ -108,7 +108,7 @@ public:
     void wait_for(const Event &event) const;
     // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
     void wait_for(const Queue &other) const;
-    // The same for what it held at a position of it; what was waited for before costs a look.
+    // The same for what it held at a position of it, of a queue that is not captured. What was waited for before costs a look.
     void wait_for(const Queue &other, Position position) const;
 
     // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
@@ -161,14 +161,14 @@ public:
         Context context;
         std::atomic<Position> submitted{0};
         std::atomic<Position> completed{0};
-        std::mutex mutex;  // guards what follows
-        std::vector<std::shared_ptr<void>> owners;
-        Event last_event;                                  // serves every position up to this one
-        std::atomic<Position> last_event_position{0};      // to be read without the lock, for less than there may be
-        std::atomic<Event::Promised *> promised{nullptr};  // of the last position; to be read without the lock
         // The queue that this one has waited for last, and its position then: the number above 32 bits of position. 0 where
-        // either has more; without the lock.
+        // either has more.
         std::atomic<std::uint64_t> waited_for{0};
+        std::atomic<Event::Promised *> promised{nullptr};  // of the last position
+        std::mutex mutex;                                  // guards what follows
+        std::vector<std::shared_ptr<void>> owners;
+        Event last_event;                              // serves every position up to this one
+        std::atomic<Position> last_event_position{0};  // read without the lock, too: who misses the latest asks for an event
     };
     const Record *identity() const noexcept { return record_; }
 
@@ -190,14 +190,10 @@ private:
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
-    // Whether the other queue's work can be waited for as one piece, without an event of its own.
-    bool can_take_over(const Queue &other) const {
-        return &other.backend() == &backend() && other.capture() == 0 && capture() == 0;
-    }
     void take_over(const Queue &other) const;
     bool has_waited_for(const Queue &other, Position position) const noexcept;
     void remember_wait_for(const Queue &other, Position position) const noexcept;
-    // The event that serves the position, where one has been recorded already.
+    // The event that serves the position, where one has been recorded already and may not be done.
     Event known_event_at(Position position) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     bool is_known() const noexcept;       // positions tell all that there is to know of it, and events no times

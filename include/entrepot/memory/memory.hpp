@@ -122,6 +122,7 @@ public:
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
     class After;
+    class LeftQueues;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
     // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
     void after_producer(const Queue &queue) const {
@@ -204,14 +205,15 @@ private:
     Record *record_ = nullptr;
 };
 
-// Queues that are nobody's any more, perhaps: they go with this, which is when no lock is held. Most are one and the same.
-class LeftQueues {
+// Keeps queues that are dropped with a lock held from going before it is free: the last reference may be among them. Most of them
+// are one and the same.
+class Memory::LeftQueues {
 public:
-    void add(Queue queue) {
+    void keep(const Queue &queue) {
         if (!first_)
-            first_ = std::move(queue);
+            first_ = queue;
         else if (queue != first_)
-            others_.push_back(std::move(queue));
+            others_.push_back(queue);
     }
 
 private:

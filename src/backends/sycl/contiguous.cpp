@@ -14,8 +14,8 @@ namespace {
 // What a work-item, and so a core, takes at a time: a multiple of 64.
 constexpr std::size_t piece = 64 << 10;
 
-// PIECE, TAKE (from where), VALUE (16 bytes at an offset) and BYTE (one of them) are defined in front of it.
-constexpr const char *kernel_text = R"(
+// NAME, PIECE, TAKE (from where), VALUE (16 bytes at an offset) and BYTE (one of them) are defined in front of it.
+constexpr const char *block_text = R"(
 kernel void NAME(global uchar *to, TAKE, ulong bytes) {
     const ulong begin = get_global_id(0) * PIECE;
     const ulong end = min(begin + PIECE, bytes), whole = begin + (end - begin) / 64 * 64;
@@ -31,19 +31,31 @@ kernel void NAME(global uchar *to, TAKE, ulong bytes) {
 }
 )";
 
-struct Verb {
+struct BlockVerb {
     const char *name, *take, *value, *byte;
 };
-constexpr Verb copy_verb = {"copy_block", "global const uchar *from", "vload16(0, from + (at))", "from[at]"};
-constexpr Verb fill_verb = {"fill_block", "uchar16 value", "value", "((const uchar *)&value)[(at) % 16]"};
+constexpr BlockVerb copies = {"copy_block", "global const uchar *from", "vload16(0, from + (at))", "from[at]"};
+constexpr BlockVerb fills = {"fill_block", "uchar16 value", "value", "((const uchar *)&value)[(at) % 16]"};
 
-template <class SetArgument>
-void submit(ep_queue queue, ::sycl::queue &native, const Verb &verb, void *to, std::size_t bytes, SetArgument &&set_argument) {
+std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
+    const ep_device_info &device = queue->device->info;
+    if (!queue->context->cl || device.type != EP_CPU || !(device.aspects & EP_READS_HOST_MEMORY) ||
+        queue->context->builds_no_blocks.load(std::memory_order_relaxed))
+        return std::nullopt;
     const auto source = [&](ep_dialect) {
         return sentence_of("#define NAME ", verb.name, "\n#define PIECE ", piece, "ul\n#define TAKE ", verb.take,
-                           "\n#define VALUE(at) ", verb.value, "\n#define BYTE(at) ", verb.byte, kernel_text);
+                           "\n#define VALUE(at) ", verb.value, "\n#define BYTE(at) ", verb.byte, block_text);
     };
-    const ::sycl::kernel kernel = kept_kernel(queue, verb.name, verb.name, source);
+    try {
+        return kept_kernel(queue, verb.name, verb.name, source);
+    } catch (...) {  // a driver without its compiler copies all the same
+        queue->context->builds_no_blocks.store(true, std::memory_order_relaxed);
+        return std::nullopt;
+    }
+}
+
+template <class SetArgument>
+void submit_block(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, std::size_t bytes, SetArgument &&set_argument) {
     native.submit([&](::sycl::handler &handler) {
         handler.set_arg(0, to);
         set_argument(handler);
@@ -54,15 +66,17 @@ void submit(ep_queue queue, ::sycl::queue &native, const Verb &verb, void *to, s
 
 }  // namespace
 
-bool is_of_cores(ep_queue queue) noexcept { return queue->context->cl && queue->device->info.type == EP_CPU; }
+std::optional<::sycl::kernel> block_copy(ep_queue queue) { return kernel_of(queue, copies); }
+std::optional<::sycl::kernel> block_fill(ep_queue queue) { return kernel_of(queue, fills); }
 
-void copy_on_cores(ep_queue queue, ::sycl::queue &native, void *to, const void *from, std::size_t bytes) {
-    submit(queue, native, copy_verb, to, bytes, [&](::sycl::handler &handler) { handler.set_arg(1, const_cast<void *>(from)); });
+void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const void *from, std::size_t bytes) {
+    submit_block(native, kernel, to, bytes, [&](::sycl::handler &handler) { handler.set_arg(1, const_cast<void *>(from)); });
 }
 
-void fill_on_cores(ep_queue queue, ::sycl::queue &native, void *to, const Fill::Value &value, std::size_t bytes) {
-    submit(queue, native, fill_verb, to, bytes,
-           [&](::sycl::handler &handler) { handler.set_arg(1, syclex::raw_kernel_arg(value.data(), value.size())); });
+void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const Fill::Value &value,
+                       std::size_t bytes) {
+    submit_block(native, kernel, to, bytes,
+                 [&](::sycl::handler &handler) { handler.set_arg(1, syclex::raw_kernel_arg(value.data(), value.size())); });
 }
 
 }  // namespace entrepot::backends::sycl

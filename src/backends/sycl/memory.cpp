@@ -184,8 +184,8 @@ ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t by
     return guarded([&] {
         if (bytes == 0)
             return;
-        if (is_of_cores(queue))
-            in_order(queue, [&](::sycl::queue &native) { copy_on_cores(queue, native, to, from, bytes); });
+        if (const auto kernel = block_copy(queue))
+            in_order(queue, [&](::sycl::queue &native) { submit_block_copy(native, *kernel, to, from, bytes); });
         else
             in_order_with_event(queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
     });
@@ -197,11 +197,12 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const
         const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
         if (walk.is_empty)
             return;
+        const auto kernel = walk.is_contiguous() ? block_copy(queue) : std::nullopt;
         in_order(queue, [&](::sycl::queue &native) {
             if (!walk.is_contiguous())
                 submit_copy(queue, native, walk);
-            else if (is_of_cores(queue))
-                copy_on_cores(queue, native, walk.to, walk.from, walk.bytes());
+            else if (kernel)
+                submit_block_copy(native, *kernel, walk.to, walk.from, walk.bytes());
             else
                 syclex::memcpy(native, walk.to, walk.from, walk.bytes());
         });
@@ -214,9 +215,7 @@ template <std::size_t Bytes> void fill_units(::sycl::queue &native, const Walk &
     syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit, walk.bytes() / Bytes);
 }
 
-void fill_contiguous(ep_queue queue, ::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
-    if (is_of_cores(queue))
-        return fill_on_cores(queue, native, walk.to, value, walk.bytes());
+void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
     if (std::all_of(value.begin(), value.end(), [&](unsigned char byte) { return byte == value[0]; }))
         return syclex::memset(native, walk.to, value[0], walk.bytes());
     switch (walk.unit) {
@@ -232,12 +231,16 @@ void fill_contiguous(ep_queue queue, ::sycl::queue &native, const Walk &walk, co
 }
 
 void submit(ep_queue queue, const Fill &fill) {
+    const auto kernel = std::ranges::any_of(fill.walks, &Walk::is_contiguous) ? block_fill(queue) : std::nullopt;
     in_order(queue, [&](::sycl::queue &native) {
         for (std::size_t i = 0; i < fill.walks.size(); ++i) {
-            if (fill.walks[i].is_contiguous())
-                fill_contiguous(queue, native, fill.walks[i], fill.values[i]);
+            const Walk &walk = fill.walks[i];
+            if (!walk.is_contiguous())
+                submit_fill(queue, native, walk, fill.values[i]);
+            else if (kernel)
+                submit_block_fill(native, *kernel, walk.to, fill.values[i], walk.bytes());
             else
-                submit_fill(queue, native, fill.walks[i], fill.values[i]);
+                fill_contiguous(native, walk, fill.values[i]);
         }
     });
 }

@@ -120,9 +120,10 @@ struct ep_context_s {
     cl_context cl = nullptr;                                    // of OpenCL contexts; one reference is ours
     entrepot::backends::sycl::QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
 
-    // The kernels of strided copies and fills that this context has needed so far; see strided.cpp.
+    // The kernels of copies and fills that this context has needed so far; see kept_kernel.
     std::mutex mutex;
-    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> kernels;  // of ours, by what kept_kernel calls them
+    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> kernels;
+    std::atomic<bool> builds_no_blocks = false;  // see contiguous.hpp
 };
 
 namespace entrepot::backends::sycl {

@@ -683,12 +683,13 @@ inline void copies_move_every_byte(const Subject &subject) {
         const Queue queue = bench.queue();
         for (const ep_usm_kind from : bench.kinds())
             for (const ep_usm_kind to : bench.kinds())
-                for (const std::size_t bytes : {0u, 1u, 3u, 4096u, (1u << 20) + 1, (9u << 20) + 5}) {
+                for (const std::size_t bytes : {0u, 1u, 3u, 4096u, 65535u, 65536u, 65537u, (1u << 20) + 1, (9u << 20) + 5}) {
+                    const std::size_t at = bytes % 2 == 0 ? 16 : 1;  // in the source, and 1 in the target
                     const std::vector<std::uint8_t> expected = random_bytes(random, bytes);
-                    const Memory source(bench, from, bytes + 2), target(bench, to, bytes + 2);
+                    const Memory source(bench, from, bytes + at + 1), target(bench, to, bytes + 2);
                     target.write(std::vector<std::uint8_t>(bytes + 2, 0x5A));
-                    CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(1), expected.data(), bytes));
-                    CONTRACT_OK(bench.table.memory_copy(queue.get(), target.at(1), source.at(1), bytes));
+                    CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(at), expected.data(), bytes));
+                    CONTRACT_OK(bench.table.memory_copy(queue.get(), target.at(1), source.at(at), bytes));
                     bench.wait(queue);
                     std::vector<std::uint8_t> guarded(bytes + 2, 0x5A);
                     std::copy(expected.begin(), expected.end(), guarded.begin() + 1);
