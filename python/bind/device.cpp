@@ -306,6 +306,9 @@ nb::object record(const Queue &queue) {
     return nb::steal(wrap_event(without_gil([&] { return queue.record(); })));
 }
 
+// Event and wait take no place in a stream, yet while another thread frees memory or loads a module CUDA's driver keeps them
+// until all work is done, callbacks that want the GIL included: it is given up here, though that takes a third of the driver's
+// time.
 void wait_for(const Queue &queue, PyObject *other) {
     if (const Queue *const given = ours<Queue>(other))
         return without_gil([&] { queue.wait_for(*given); });

@@ -645,7 +645,7 @@ void Queue::wait_for(const Event &event) const {
     submitted();  // later events of this queue are not the earlier ones: they come after the wait
 }
 
-void Queue::wait_for(const Queue &other) const {
+[[gnu::hot]] void Queue::wait_for(const Queue &other) const {
     fork_guard::require_usable(backend());
     if (other.is_past())
         return wait_for(other.event_at(1));
@@ -653,12 +653,15 @@ void Queue::wait_for(const Queue &other) const {
         return;
     if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
         return wait_for(other.record());
+    const Position covered = other.position();
     take_over(other);
+    if (!is_foreign() && !other.is_foreign())
+        remember_wait_for(other, covered);
 }
 
 // Nothing is remembered of this queue's stream where others have it: they may destroy it, and the next at its address has waited
 // for nothing. Of what others submit to, no position but the one that was asked for is known to be behind the wait.
-void Queue::wait_for(const Queue &other, Position position) const {
+[[gnu::hot]] void Queue::wait_for(const Queue &other, Position position) const {
     fork_guard::require_usable(backend());
     if ((other == *this && is_in_order()) || position <= other.record_->completed.load(std::memory_order_acquire))
         return;
@@ -678,7 +681,7 @@ void Queue::wait_for(const Queue &other, Position position) const {
     remember_wait_for(other, covered);
 }
 
-void Queue::take_over(const Queue &other) const {
+[[gnu::hot]] void Queue::take_over(const Queue &other) const {
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
     if (status == EP_UNSUPPORTED)
@@ -687,14 +690,14 @@ void Queue::take_over(const Queue &other) const {
     submitted();
 }
 
-bool Queue::has_waited_for(const Queue &other, Position position) const noexcept {
-    const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
-    return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
+bool Queue::is_right_behind(const Queue &other) const noexcept {
+    return is_behind(other, 0) && record_->waited_at.load(std::memory_order_relaxed) == position();
 }
 
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
     const std::uint64_t number = other.record_->number;
     const bool has_room = number >> 32 == 0 && position >> 32 == 0;
+    record_->waited_at.store(this->position(), std::memory_order_relaxed);
     record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);
 }
 

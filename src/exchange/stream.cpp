@@ -6,13 +6,13 @@ namespace {
 
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
-// What the consumer will submit is not known yet; where its queue stays, a place there is claimed now.
+// What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
 void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait wait) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
     memory.before(access_of(array), consumer, wait);
     if (stays)
-        memory.after(access_of(array), consumer, consumer.submitted());
+        memory.after_consumer(access_of(array), consumer);
 }
 
 // What is left of a producer's stream that may not be touched after the call.

@@ -7,24 +7,25 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 
 namespace entrepot {
 namespace {
 
 // Takes out those that are to go, the others stay in their order. Each is whole at any time, for `keep` may throw.
 template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, Memory::LeftQueues &left) {
-    auto stays = entries.begin();
-    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-        if (goes(*entry))
-            left.keep(entry->queue);
-        else if (stays++ != entry)
-            std::swap(stays[-1], *entry);
+    auto stay = entries.begin();
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry)
+        if (!goes(*entry) && stay++ != entry)
+            std::swap(stay[-1], *entry);
+    for (auto go = entries.end() - stay; go > 0; --go) {
+        left.keep(entries.back().queue);
+        entries.pop_back();
     }
-    entries.erase(stays, entries.end());
 }
 
-bool is_done(const Memory::Ordering::Entry &entry) noexcept { return is_known_done(entry.queue, entry.position); }
+bool is_done(const Memory::Ordering::Entry &entry) noexcept {
+    return !entry.is_consumers && is_known_done(entry.queue, entry.position);
+}
 
 [[gnu::noinline]] Memory::Ordering *make_ordering(Memory::Record &record) {
     auto fresh = std::make_unique<Memory::Ordering>();
@@ -72,7 +73,7 @@ ForkSafeMutex &Memory::Ordering::next_mutex() {
     return (*mutexes)[made++ / in_a_row % mutexes->size()];
 }
 
-void Memory::Ordering::begin(Record &record) {
+[[gnu::hot]] void Memory::Ordering::begin(Record &record) {
     if (!record.home)
         return;
     const bool is_producers = record.resource == nullptr;
@@ -90,8 +91,8 @@ bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint
     return queue == by && access == Access::read;
 }
 
-inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position,
-                                     std::uint64_t capture) noexcept {
+inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+                                     bool is_consumers) noexcept {
     if (entries.empty())
         return false;
     Entry &last = entries.back();
@@ -102,38 +103,55 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
             return false;
     last.position = std::max(position, last.position);
     last.is_producers = false;
+    last.is_consumers |= is_consumers;
     return true;
 }
 
-void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                            LeftQueues &left) {
+[[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+                                         bool is_consumers, LeftQueues &left) {
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
-    // Another thread may have noted a later position of the queue already: it is still running when this one is done.
-    for (const Entry &entry : entries)
-        if (entry.queue == queue && is_behind(entry))
+    for (Entry &entry : entries) {
+        if (capture == 0 && entry.capture == 0 && !entry.is_consumers && queue.is_behind(entry.queue, entry.position))
+            entry.waited_by = queue.identity()->number;
+        // Another thread may have noted a later position of the queue already: it is still running when this one is done.
+        if (entry.queue == queue && is_behind(entry)) {
             position = std::max(position, entry.position);
+            is_consumers |= entry.is_consumers;
+        }
+    }
+    if (entries.size() == 1 && is_behind(entries.front())) {  // what two queues do in turns
+        left.keep(entries.front().queue);
+        entries.front() = {queue, position, access, 0, false, capture, is_consumers};
+        return;
+    }
     take_out(entries, is_behind, left);
     if (entries.size() > 4)
         drop_done(left);
-    entries.push_back({queue, position, access, 0, false, capture});
+    entries.push_back({queue, position, access, 0, false, capture, is_consumers});
 }
 
 void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, left); }
 
-void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, std::optional<Blockers> &uses) {
+[[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses) {
     const std::lock_guard lock(mutex);
     begin(record);
-    uses.emplace(entries.size());
-    for (const Entry &entry : entries) {
+    uses.reserve(entries.size());
+    for (Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
+        if (entry.is_consumers) {
+            if (!queue || !queue.is_right_behind(entry.queue))
+                entry.position = entry.queue.submitted();
+        } else if (queue && entry.capture == 0 && queue.is_behind(entry.queue, entry.position)) {
+            continue;
+        }
         const auto known = std::ranges::find_if(
-            *uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
-        if (known == uses->end())
-            uses->emplace_back(entry.queue, entry.position, entry.capture);
+            uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
+        if (known == uses.end())
+            uses.emplace_back(entry.queue, entry.position, entry.capture, entry.is_consumers);
         else
-            known->position = std::max(known->position, entry.position);
+            known->join(entry);
     }
 }
 
@@ -176,33 +194,38 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
 
 }  // namespace
 
-void Memory::before(Access access, const Queue &queue, Wait wait) const {
+[[gnu::hot]] void Memory::before(Access access, const Queue &queue, Wait wait) const {
     if (is_quiet())
         return;
     fork_guard::require_usable(queue.backend());
     if (is_free_for(queue))
         return;
     Ordering *const ordering = made_ordering(*record_);
-    std::optional<Ordering::Blockers> uses;
+    Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, queue, uses);
-    if (uses->size() == 0)
+    if (uses.size() == 0)
         return;
     const std::uint64_t capture = queue.capture();
     const auto come_behind = [&](Wait on_host) {
-        for (Ordering::Blocker &use : *uses)
+        for (Ordering::Blocker &use : uses)
             use.is_waited_for = come_behind_one(use, queue, capture, on_host);
     };
     const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
-    if (may_block(queue) || std::ranges::any_of(*uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
+    if (may_block(queue) || std::ranges::any_of(uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
         wait([&] { come_behind(wait_here); });
     else
         come_behind(wait);
+    const auto is_told_by_queue = [&](const Ordering::Blocker &use) {
+        return use.capture == 0 && !use.is_consumers && queue.is_behind(use.queue, use.position);
+    };
+    if (std::ranges::all_of(uses, is_told_by_queue))  // and `note` asks it
+        return;
     const std::lock_guard lock(ordering->mutex);
-    ordering->mark_waited(*uses, queue);
+    ordering->mark_waited(uses, queue);
     publish(*record_, *ordering);
 }
 
-[[gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
+[[gnu::hot, gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
     lock_ = {};  // one at a time
     lock_ = std::unique_lock<std::mutex>(ordering.mutex);
 }
@@ -212,19 +235,23 @@ void Memory::before(Access access, const Queue &queue, Wait wait) const {
     Ordering *const ordering = made_ordering(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
-    if (!record.home && ordering->repeat(access, queue_, position_, capture_)) [[likely]]
+    if (!record.home && ordering->repeat(access, queue_, position_, capture_, is_consumers_)) [[likely]]
         return;
     note_anew(access, record, *ordering);
 }
 
-[[gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
+[[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
     ordering.begin(record);
-    ordering.note(access, queue_, position_, capture_, left_);
+    ordering.note(access, queue_, position_, capture_, is_consumers_, left_);
     publish(record, ordering);
 }
 
 void Memory::after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const {
     After(queue, position, capture).note(access, *this);
+}
+
+void Memory::after_consumer(Access access, const Queue &queue) const {
+    After(queue, queue.submitted(), queue.capture_of_work(), true).note(access, *this);
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
@@ -238,9 +265,9 @@ void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
-    std::optional<Ordering::Blockers> uses;
+    Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
-    for (const Ordering::Blocker &use : *uses)
+    for (const Ordering::Blocker &use : uses)
         use.queue.wait_at(use.position);
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);
@@ -252,9 +279,9 @@ bool Memory::has_done_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
-    std::optional<Ordering::Blockers> uses;
+    Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
-    for (const Ordering::Blocker &use : *uses)
+    for (const Ordering::Blocker &use : uses)
         if (!use.queue.is_done(use.position))
             return false;
     LeftQueues left;

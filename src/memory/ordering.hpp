@@ -4,7 +4,7 @@
 #include <entrepot/memory/resource.hpp>
 #include <memory/deferred.hpp>
 
-#include <optional>
+#include <algorithm>
 #include <vector>
 
 namespace entrepot {
@@ -17,6 +17,7 @@ struct Memory::Ordering {
         std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
         bool is_producers = false;    // from before the memory was borrowed
         std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
+        bool is_consumers = false;    // more of it may come, which no position tells; see Memory::after_consumer
 
         // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
         bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
@@ -27,7 +28,13 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         std::uint64_t capture;
+        bool is_consumers;
         bool is_waited_for = false;
+
+        void join(const Entry &entry) noexcept {
+            position = std::max(position, entry.position);
+            is_consumers |= entry.is_consumers;
+        }
     };
     using Blockers = SmallVector<Blocker, 2>;
 
@@ -41,15 +48,16 @@ struct Memory::Ordering {
 
     // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with.
     void begin(Record &record);
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, LeftQueues &left);
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers,
+              LeftQueues &left);
     // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
     // once. Else false. Of which queue everything is stays as it was published.
-    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept;
+    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers) noexcept;
     void drop_done(LeftQueues &left);
 
-    // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
-    // that the caller drops what it gets without it.
-    void find_blocking(Record &record, Access access, const Queue &queue, std::optional<Blockers> &uses);
+    // What an access has to wait for, of queues other than `queue` that has not waited for it before. What a consumer may have
+    // submitted gets a position now. Takes the lock itself, so that the caller drops what it gets without it.
+    void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses);
     void mark_waited(const Blockers &uses, const Queue &queue);
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.

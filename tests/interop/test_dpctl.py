@@ -125,3 +125,14 @@ class TestSubDevices:
         slow.launch_on_dpctl(first.sycl_queue, first)
         ep.copy(ep.asarray(second), ep.asarray(first)).wait()
         assert PEER.values(second)[0] == slow.RESULT
+
+
+def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() -> None:
+    """Both are handed over before the consumer begins, and our first use of one comes before the consumer's of the other."""
+    queue, ours = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
+    arrays = [ep.zeros(24, "int32", queue=queue, kind="device") for _ in range(2)]
+    for array, memory in [(array, dpmem.as_usm_memory(array)) for array in arrays]:
+        slow.launch_on_dpctl(memory.sycl_queue, memory)
+        seen = ep.empty(24, "int32", queue=ours)
+        ep.copy(seen, array, queue=ours)
+        assert values_of(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"

@@ -234,3 +234,14 @@ class TestOnDevice:
             assert address not in {other.data_ptr for other in others}
             torch.cuda.synchronize()
             assert all(not other.copy_to_host().numpy().any() for other in others)
+
+    def test_our_work_comes_behind_what_torch_does_later(self) -> None:
+        """Both tensors are made before PyTorch works on either, and our first use of one comes before PyTorch's of the other."""
+        arrays = [ep.zeros((4, 6), "int32", queue=ep.Queue("cuda:0")) for _ in range(2)]
+        peer, ours = TorchCuda(own_stream=False), ep.Queue("cuda:0")
+        for array, tensor in reversed([(array, torch.from_dlpack(array)) for array in arrays]):
+            peer.start_slow_kernel(tensor)
+            assert not torch.cuda.current_stream().query(), "the kernel must be slow enough for a test to mean anything"
+            seen = ep.empty((4, 6), "int32", queue=ours)
+            ep.copy(seen, array, queue=ours)
+            assert seen.copy_to_host().numpy()[0, 0] == 42, "read before PyTorch's kernel was done"

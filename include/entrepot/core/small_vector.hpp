@@ -1,4 +1,4 @@
-// SmallVector: a vector whose greatest size is known when it is made, without an allocation up to a number of elements.
+// SmallVector: a vector whose greatest size is known before its first element, without an allocation up to a number of elements.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -13,11 +13,20 @@ template <class T, std::size_t N> class SmallVector {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
 public:
+    SmallVector() noexcept : most_(N) {}
     explicit SmallVector(std::size_t most) : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
     SmallVector(const SmallVector &) = delete;
     SmallVector &operator=(const SmallVector &) = delete;
     ~SmallVector() { std::destroy_n(data(), size_); }
 
+    // While it is empty: room for as many.
+    void reserve(std::size_t most) {
+        assert(size_ == 0);
+        if (most <= most_)
+            return;
+        heap_.reset(new std::byte[most * sizeof(T)]);
+        most_ = most;
+    }
     template <class... Parts> T &emplace_back(Parts &&...parts) {
         assert(size_ < most_);
         T &added = *new (data() + size_) T{std::forward<Parts>(parts)...};

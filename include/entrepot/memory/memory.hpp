@@ -121,6 +121,9 @@ public:
     }
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
+    // The same where a consumer has the memory, who submits to the queue when he likes: who comes behind it comes behind what it
+    // holds then. Until another queue has written: whoever shares the memory after that hands it over anew.
+    void after_consumer(Access access, const Queue &queue) const;
     class After;
     class LeftQueues;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
@@ -209,11 +212,13 @@ private:
 // are one and the same.
 class Memory::LeftQueues {
 public:
-    void keep(const Queue &queue) {
+    // Takes it; where that throws, the queue is still there.
+    void keep(Queue &queue) {
         if (!first_)
-            first_ = queue;
+            first_ = std::move(queue);
         else if (queue != first_)
             others_.push_back(queue);
+        queue = {};
     }
 
 private:
@@ -225,8 +230,8 @@ private:
 // until this ends: meanwhile the caller does nothing else.
 class Memory::After {
 public:
-    After(const Queue &queue, Queue::Position position, std::uint64_t capture) noexcept
-        : queue_(queue), position_(position), capture_(capture) {}
+    After(const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers = false) noexcept
+        : queue_(queue), position_(position), capture_(capture), is_consumers_(is_consumers) {}
     After(const After &) = delete;
     After &operator=(const After &) = delete;
 
@@ -239,6 +244,7 @@ private:
     const Queue &queue_;
     const Queue::Position position_;
     const std::uint64_t capture_;
+    const bool is_consumers_;
     LeftQueues left_;
     std::unique_lock<std::mutex> lock_;
 };

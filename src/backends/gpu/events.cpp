@@ -37,7 +37,7 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     });
 }
 
-ep_status event_hand_over(ep_queue from, ep_queue to) {
+[[gnu::hot]] ep_status event_hand_over(ep_queue from, ep_queue to) {
     return guarded([&] { object(from).hand_over(object(to)); });
 }
 
@@ -128,7 +128,7 @@ Reference<Event> Queue::record() {
     return event;
 }
 
-void Queue::hand_over(Queue &to) {
+[[gnu::hot]] void Queue::hand_over(Queue &to) {
     const auto wait_in = [](CUstream stream, const Event &mark) {
         check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
     };

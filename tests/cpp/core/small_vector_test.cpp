@@ -22,9 +22,14 @@ template <class T, std::size_t N> bool is_inside(const SmallVector<T, N> &small)
 }  // namespace
 
 TEST_CASE("few elements lie in the object, and more of them elsewhere") {
+    bool is_known = true;
+    SUBCASE("known when it is made") {}
+    SUBCASE("known later") { is_known = false; }
     for (const std::size_t most : {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{100}}) {
         CAPTURE(most);
-        SmallVector<Pair, 3> small(most);
+        SmallVector<Pair, 3> known(most), later;
+        later.reserve(most);
+        SmallVector<Pair, 3> &small = is_known ? known : later;
         for (std::size_t i = 0; i < most; ++i)
             CHECK(small.emplace_back(static_cast<std::int32_t>(i)).second == 0.5);
         CHECK(small.size() == most);

@@ -122,6 +122,149 @@ TEST_CASE("a queue that has waited and is gone does not stand for the next one a
     }
 }
 
+TEST_CASE("a queue that was told to wait for another knows it when their memory is used") {
+    const HeldQueue writer, reader;
+    const Memory memory = some_memory(writer.queue);
+    std::string order;
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    reader.queue.wait_for(writer.queue);
+    const int waits = calls().event_wait_in_queue;
+    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    CHECK(calls().event_wait_in_queue == waits);
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });  // behind the read, and later than what was waited for
+    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    CHECK(calls().event_wait_in_queue == waits + 2);
+    reader.finish();
+    CHECK(order == "");
+    writer.finish();
+    CHECK(order == "wrwr");
+}
+
+namespace {
+
+// A queue that a consumer has, too: what he submits has no position.
+struct ConsumersQueue : HeldQueue {
+    const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
+    int earlier = 0;  // pieces before the last one that was not seen
+
+    void submit_unseen(std::function<void()> run) {
+        const std::unique_lock locked(fake::world().mutex);
+        earlier = static_cast<int>(queue.handle()->pending.size());
+        fake::hand_over(fake::world(), foreign.handle(), std::move(run));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("whoever uses what a consumer has comes behind what the consumer's queue holds then, and once") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
+    std::string order;
+    one.after_consumer(Access::write, consumer.foreign);
+    other.after_consumer(Access::write, consumer.foreign);
+    consumer.submit_unseen([&] { order += 'a'; });
+    access(other, Access::read, ours.queue, [&] { order += 'A'; });
+    consumer.submit_unseen([&] { order += 'b'; });
+    access(one, Access::read, ours.queue, [&] { order += 'B'; });
+    const int waits = calls().event_wait_in_queue;
+    access(one, Access::read, ours.queue);
+    CHECK(calls().event_wait_in_queue == waits);
+    ours.finish();
+    CHECK(order == "");
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "aA");
+    consumer.finish();
+    CHECK(order == "aAbB");
+}
+
+TEST_CASE("what one queue has come behind of a consumer's, another has not") {
+    ConsumersQueue consumer;
+    const HeldQueue one, other;
+    const Memory memory = some_memory(one.queue);
+    std::string order;
+    memory.after_consumer(Access::write, consumer.foreign);
+    access(memory, Access::read, one.queue);
+    consumer.submit_unseen([&] { order += 'c'; });
+    access(memory, Access::write, other.queue, [&] { order += 'o'; });
+    one.finish();
+    other.finish();
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "");
+    consumer.finish();
+    CHECK(order == "co");
+}
+
+TEST_CASE("a consumer goes on with what we use in his own queue") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory memory = some_memory(ours.queue);
+    std::string order;
+    SUBCASE("who writes") { memory.after_consumer(Access::write, consumer.foreign); }
+    SUBCASE("who reads") { memory.after_consumer(Access::read, consumer.foreign); }
+    access(memory, Access::write, consumer.foreign);
+    access(memory, Access::read, consumer.foreign);
+    const Event mark = consumer.foreign.record();
+    consumer.submit_unseen([&] { order += 'c'; });
+    access(memory, Access::write, ours.queue, [&] { order += 'o'; });
+    ours.finish();
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "");
+    consumer.finish();
+    CHECK(order == "co");
+}
+
+TEST_CASE("who reads beside a consumer's reads, and comes behind other work of his, has not come behind the later ones") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
+    std::string order;
+    read.after_consumer(Access::read, consumer.foreign);
+    written.after_consumer(Access::write, consumer.foreign);
+    access(written, Access::write, ours.queue);
+    access(read, Access::read, ours.queue);
+    consumer.submit_unseen([&] { order += 'c'; });
+    access(read, Access::write, ours.queue, [&] { order += 'o'; });
+    ours.finish();
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "");
+    consumer.finish();
+    CHECK(order == "co");
+}
+
+TEST_CASE("the host waits for what a consumer's queue holds then, though all was done before") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory memory = some_memory(ours.queue);
+    consumer.finish();
+    memory.after_consumer(Access::write, consumer.foreign);
+    CHECK(memory.is_ready_for_host(Access::write));
+    memory.wait_for_host(Access::write);
+    fake::hold(consumer.queue);
+    bool done = false;
+    consumer.submit_unseen([&] { done = true; });
+    CHECK(!memory.is_ready_for_host(Access::read));
+    std::thread later([&] { consumer.finish(); });
+    memory.wait_for_host(Access::read);
+    CHECK(done);
+    later.join();
+}
+
+TEST_CASE("work on several pieces of memory that one consumer has comes behind the consumer once") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory memories[] = {some_memory(ours.queue), some_memory(ours.queue), some_memory(ours.queue)};
+    for (const Memory &memory : memories)
+        memory.after_consumer(Access::write, consumer.foreign);
+    const int waits = calls().event_wait_in_queue;
+    for (const Memory &memory : memories)
+        memory.before(Access::write, ours.queue);
+    const Queue::Position position = fake::submit(ours.queue);
+    for (const Memory &memory : memories)
+        memory.after(Access::write, ours.queue, position);
+    CHECK(calls().event_wait_in_queue == waits + 1);
+}
+
 TEST_CASE("what is done is forgotten and costs nothing") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(queue);
