@@ -171,6 +171,7 @@ class TestFreedMemory:
         with pytest.raises(ValueError, match=r"look_at\(\) argument 'it': span\.bytes: this DeviceArray, at .* has been freed"):
             sample.look_at(whole, lambda first, count: 0)
 
+    @pytest.mark.hip_library
     def test_a_launch_of_a_graph(self, allocation):
         node = hip.hipKernelNodeParams(kernelParams=ffi.ListOfPointer([allocation]), extra=None)
         _mark_freed(allocation)
