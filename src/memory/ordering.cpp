@@ -11,6 +11,9 @@
 namespace entrepot {
 namespace {
 
+// From there on the queues of those who were given the memory, and have done nothing that we know of since, are forgotten.
+constexpr std::size_t most_consumers = 16;
+
 // Takes out those that are to go, the others stay in their order. Each is whole at any time, for `keep` may throw.
 template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, Memory::LeftQueues &left) {
     auto stay = entries.begin();
@@ -110,24 +113,24 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                          bool is_consumers, LeftQueues &left) {
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
-    for (Entry &entry : entries) {
-        if (capture == 0 && entry.capture == 0 && !entry.is_consumers && queue.is_behind(entry.queue, entry.position))
-            entry.waited_by = queue.identity()->number;
-        // Another thread may have noted a later position of the queue already: it is still running when this one is done.
+    // Another thread may have noted a later position of the queue already: it is still running when this one is done.
+    for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry)) {
             position = std::max(position, entry.position);
             is_consumers |= entry.is_consumers;
         }
-    }
+    Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .is_consumers = is_consumers};
     if (entries.size() == 1 && is_behind(entries.front())) {  // what two queues do in turns
         left.keep(entries.front().queue);
-        entries.front() = {queue, position, access, 0, false, capture, is_consumers};
+        entries.front() = std::move(noted);
         return;
     }
     take_out(entries, is_behind, left);
     if (entries.size() > 4)
         drop_done(left);
-    entries.push_back({queue, position, access, 0, false, capture, is_consumers});
+    if (entries.size() > most_consumers)
+        take_out(entries, [](const Entry &entry) { return is_known_done(entry.queue, entry.position); }, left);
+    entries.push_back(std::move(noted));
 }
 
 void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, left); }
@@ -136,16 +139,10 @@ void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, 
     const std::lock_guard lock(mutex);
     begin(record);
     uses.reserve(entries.size());
-    for (Entry &entry : entries) {
+    for (const Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
-        if (entry.is_consumers) {
-            if (!queue || !queue.is_right_behind(entry.queue))
-                entry.position = entry.queue.submitted();
-        } else if (queue && entry.capture == 0 && queue.is_behind(entry.queue, entry.position)) {
-            continue;
-        }
         const auto known = std::ranges::find_if(
             uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
         if (known == uses.end())
@@ -153,6 +150,10 @@ void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, 
         else
             known->join(entry);
     }
+}
+
+Queue::Position Memory::Ordering::Blocker::to_come_behind() const {
+    return is_consumers && queue.capture() == 0 ? queue.submitted() : position;
 }
 
 void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
@@ -177,14 +178,14 @@ namespace {
 bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture, Memory::Wait on_host) {
     const bool is_ours = &use.queue.backend() == &queue.backend();
     if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
-        queue.wait_for(use.queue, use.position);
+        queue.wait_for(use.queue, use.to_come_behind());
         return true;
     }
     const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
     if (captured != 0 && captured != capture)  // what is captured into another graph does not run now
         return false;
     const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
-    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.position);
+    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.to_come_behind());
     if (is_ours && event.capture() == capture)
         queue.wait_for(event);
     else if (!event.is_done())
@@ -215,11 +216,6 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
         wait([&] { come_behind(wait_here); });
     else
         come_behind(wait);
-    const auto is_told_by_queue = [&](const Ordering::Blocker &use) {
-        return use.capture == 0 && !use.is_consumers && queue.is_behind(use.queue, use.position);
-    };
-    if (std::ranges::all_of(uses, is_told_by_queue))  // and `note` asks it
-        return;
     const std::lock_guard lock(ordering->mutex);
     ordering->mark_waited(uses, queue);
     publish(*record_, *ordering);
@@ -261,6 +257,16 @@ void Memory::after_producer_too(const Queue &queue) const {
     publish(*record_, *ordering);
 }
 
+namespace {
+
+// Of what others submit to as well. An event that is recorded now is hardly ever done now, so the queue is asked, where it may
+// be: of one that is not in order, SYCL's runtime may not, while others submit to it.
+bool is_empty(const Queue &queue) {
+    return queue.capture() == 0 && (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.submitted()));
+}
+
+}  // namespace
+
 void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
@@ -268,7 +274,10 @@ void Memory::wait_for_host(Access access) const {
     Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
     for (const Ordering::Blocker &use : uses)
-        use.queue.wait_at(use.position);
+        if (use.is_consumers && use.queue.capture() == 0)
+            use.queue.wait();  // for what others have in it, too
+        else
+            use.queue.wait_at(use.position);
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);
     ordering->drop_done(left);
@@ -282,7 +291,7 @@ bool Memory::has_done_for_host(Access access) const {
     Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
     for (const Ordering::Blocker &use : uses)
-        if (!use.queue.is_done(use.position))
+        if (use.is_consumers ? !is_empty(use.queue) : !use.queue.is_done(use.position))
             return false;
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);

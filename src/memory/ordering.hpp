@@ -31,6 +31,9 @@ struct Memory::Ordering {
         bool is_consumers;
         bool is_waited_for = false;
 
+        // The position to come behind. What a consumer may have submitted by now has a new one: an event of the queue that was
+        // taken before does not stand for it. While his queue is captured, he submits nothing that runs.
+        Queue::Position to_come_behind() const;
         void join(const Entry &entry) noexcept {
             position = std::max(position, entry.position);
             is_consumers |= entry.is_consumers;
@@ -55,8 +58,8 @@ struct Memory::Ordering {
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers) noexcept;
     void drop_done(LeftQueues &left);
 
-    // What an access has to wait for, of queues other than `queue` that has not waited for it before. What a consumer may have
-    // submitted gets a position now. Takes the lock itself, so that the caller drops what it gets without it.
+    // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
+    // that the caller drops what it gets without it.
     void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses);
     void mark_waited(const Blockers &uses, const Queue &queue);
 

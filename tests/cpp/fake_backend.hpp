@@ -86,6 +86,7 @@ struct Allocation {
 // How often each function was called.
 struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0, queue_capture = 0;
+    int queue_wait_submitted = 0;  // of queue_wait: those that may leave out others' work
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
@@ -451,17 +452,21 @@ inline void enter_queues(ep_backend &table) {
     };
     table.queue_device = [](ep_queue queue, ep_device *device) { return guarded([&](World &) { *device = queue->device; }); };
     table.queue_flags = [](ep_queue queue, std::uint32_t *flags) { return guarded([&](World &) { *flags = queue->flags; }); };
-    table.queue_wait = [](ep_queue queue) {
+    static constexpr auto wait = [](World &w, ep_queue queue) {
+        ++w.calls.queue_wait;
+        if (queue->capture != 0)
+            invalidate(w, queue->capture);
+        w.changed.wait(w.mutex, [&] { return queue->pending.empty(); });
+        if (const std::string error = std::exchange(queue->error, {}); !error.empty())
+            refuse(EP_DEVICE_ERROR, error);
+    };
+    table.queue_wait = [](ep_queue queue) { return guarded([&](World &w) { wait(w, queue); }); };
+    table.queue_wait_submitted = [](ep_queue queue) {
         return guarded([&](World &w) {
-            ++w.calls.queue_wait;
-            if (queue->capture != 0)
-                invalidate(w, queue->capture);
-            w.changed.wait(w.mutex, [&] { return queue->pending.empty(); });
-            if (const std::string error = std::exchange(queue->error, {}); !error.empty())
-                refuse(EP_DEVICE_ERROR, error);
+            ++w.calls.queue_wait_submitted;
+            wait(w, queue);
         });
     };
-    table.queue_wait_submitted = table.queue_wait;
     table.queue_is_idle = [](ep_queue queue, std::int32_t *idle) {
         return guarded([&](World &w) {
             ++w.calls.queue_is_idle;

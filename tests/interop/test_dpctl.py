@@ -136,3 +136,11 @@ def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() ->
         seen = ep.empty(24, "int32", queue=ours)
         ep.copy(seen, array, queue=ours)
         assert values_of(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"
+
+
+def test_the_host_waits_for_what_a_consumer_has_submitted_since() -> None:
+    array = ep.empty(1 << 20, "int32", queue=ep.Queue("opencl:cpu"), kind="shared")
+    ep.fill(array, 0)  # work of ours in the queue, which is not all that is in it later
+    memory = dpmem.as_usm_memory(array)
+    slow.launch_on_dpctl(memory.sycl_queue, memory)
+    assert memoryview(array)[0] == slow.RESULT, "read before the consumer's kernel was done"

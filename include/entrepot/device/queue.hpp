@@ -110,13 +110,6 @@ public:
     void wait_for(const Queue &other) const;
     // The same for what it held at a position of it, of a queue that is not captured. What was waited for before costs a look.
     void wait_for(const Queue &other, Position position) const;
-    // Whether all later work is behind that position of the other queue, as far as the last hand-over tells. Of what others
-    // submit to a queue that tells nothing about later: a position of it is new wherever one is asked for anew.
-    bool is_behind(const Queue &other, Position position) const noexcept {
-        return !is_foreign() && has_waited_for(other, position);
-    }
-    // Whether nothing came between the hand-over from the other queue and the work that is submitted next.
-    bool is_right_behind(const Queue &other) const noexcept;
 
     // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
     // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
@@ -171,7 +164,6 @@ public:
         // The queue that this one has waited for last, and its position then: the number above 32 bits of position. 0 where
         // either has more.
         std::atomic<std::uint64_t> waited_for{0};
-        std::atomic<Position> waited_at{0};                // the position of this one after that
         std::atomic<Event::Promised *> promised{nullptr};  // of the last position
         std::mutex mutex;                                  // guards what follows
         std::vector<std::shared_ptr<void>> owners;
@@ -199,10 +191,7 @@ private:
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     void take_over(const Queue &other) const;
-    bool has_waited_for(const Queue &other, Position position) const noexcept {
-        const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
-        return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
-    }
+    bool has_waited_for(const Queue &other, Position position) const noexcept;
     void remember_wait_for(const Queue &other, Position position) const noexcept;
     // The event that serves the position, where one has been recorded already and may not be done.
     Event known_event_at(Position position) const;

@@ -121,8 +121,8 @@ public:
     }
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
-    // The same where a consumer has the memory, who submits to the queue when he likes: who comes behind it comes behind what it
-    // holds then. Until another queue has written: whoever shares the memory after that hands it over anew.
+    // The same where a consumer has the memory, who submits to the queue when he likes: what comes behind him, the first work of
+    // each other queue and the host each time, comes behind all that his queue holds then.
     void after_consumer(Access access, const Queue &queue) const;
     class After;
     class LeftQueues;

@@ -245,24 +245,73 @@ TEST_CASE("the host waits for what a consumer's queue holds then, though all was
     consumer.submit_unseen([&] { done = true; });
     CHECK(!memory.is_ready_for_host(Access::read));
     std::thread later([&] { consumer.finish(); });
+    const fake::Calls before = calls();
     memory.wait_for_host(Access::read);
     CHECK(done);
+    CHECK(calls().queue_wait == before.queue_wait + 1);
+    CHECK(calls().queue_wait_submitted == before.queue_wait_submitted);
     later.join();
 }
 
-TEST_CASE("work on several pieces of memory that one consumer has comes behind the consumer once") {
+TEST_CASE("a hand-over for other memory, or by wait_for, does not stand for what a consumer submits later") {
     ConsumersQueue consumer;
     const HeldQueue ours;
-    const Memory memories[] = {some_memory(ours.queue), some_memory(ours.queue), some_memory(ours.queue)};
-    for (const Memory &memory : memories)
-        memory.after_consumer(Access::write, consumer.foreign);
-    const int waits = calls().event_wait_in_queue;
-    for (const Memory &memory : memories)
-        memory.before(Access::write, ours.queue);
-    const Queue::Position position = fake::submit(ours.queue);
-    for (const Memory &memory : memories)
-        memory.after(Access::write, ours.queue, position);
-    CHECK(calls().event_wait_in_queue == waits + 1);
+    const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
+    std::string order;
+    SUBCASE("of a launch that is refused") {
+        one.after_consumer(Access::write, consumer.foreign);
+        other.after_consumer(Access::write, consumer.foreign);
+        one.before(Access::write, ours.queue);
+    }
+    SUBCASE("of an event that was taken before") {
+        access(one, Access::write, consumer.foreign);
+        other.after_consumer(Access::write, consumer.foreign);
+        const Event mark = consumer.foreign.record();
+        one.before(Access::write, ours.queue);
+    }
+    SUBCASE("by name") {
+        other.after_consumer(Access::write, consumer.foreign);
+        ours.queue.wait_for(consumer.foreign);
+    }
+    SUBCASE("by name, of a queue that is given out later") {
+        const HeldQueue theirs;
+        other.after_consumer(Access::write, theirs.queue);
+        ours.queue.wait_for(theirs.queue);
+        theirs.queue.native();
+        {
+            const std::unique_lock locked(fake::world().mutex);
+            fake::hand_over(fake::world(), theirs.queue.handle(), [&] { order += 'c'; });
+        }
+        access(other, Access::write, ours.queue, [&] { order += 'o'; });
+        ours.finish();
+        fake::step(theirs.queue);  // the mark of wait_for
+        CHECK(order == "");
+        theirs.finish();
+        CHECK(order == "co");
+        ours.finish();
+        return;
+    }
+    consumer.submit_unseen([&] { order += 'c'; });
+    access(other, Access::write, ours.queue, [&] { order += 'o'; });
+    ours.finish();
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "");
+    consumer.finish();
+    CHECK(order == "co");
+}
+
+TEST_CASE("queues of consumers who have done nothing since are not kept for ever") {
+    const HeldQueue ours;
+    const Memory memory = some_memory(ours.queue);
+    int gone = 0;
+    for (int i = 0; i < 100; ++i) {
+        const Queue theirs = Queue::from_native(fake::backend(), Queue::create(fake::device()).handle());
+        memory.after_consumer(Access::read, theirs);
+        theirs.wait();
+        theirs.keep_alive(std::shared_ptr<void>(&gone, [&](void *) { ++gone; }));
+    }
+    CHECK(gone > 80);
+    CHECK(gone < 100);
 }
 
 TEST_CASE("what is done is forgotten and costs nothing") {
