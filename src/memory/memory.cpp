@@ -280,7 +280,7 @@ Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
 
 UsmKind Memory::ask_kind() const noexcept {
     try {
-        const ep_allocation found = context().query(data(), 1);
+        const ep_allocation found = context().query(data(), 1, EP_QUERY_KIND_ALONE);
         const auto kind = static_cast<UsmKind>(found.kind);
         record_->kind.store(kind, std::memory_order_relaxed);
         return kind;

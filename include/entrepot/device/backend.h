@@ -129,7 +129,8 @@ typedef enum ep_usm_kind {
 typedef enum ep_query_flag {
     EP_QUERY_DEVICE = 1u << 0,
     EP_QUERY_SIZE = 1u << 1,
-    EP_QUERY_KIND_LATER = 1u << 2 /* the kind may be left EP_USM_UNASKED where that saves a question to the driver */
+    EP_QUERY_KIND_LATER = 1u << 2, /* the kind may be left EP_USM_UNASKED where that saves a question to the driver */
+    EP_QUERY_KIND_ALONE = 1u << 3  /* nothing but the kind is wanted: the rest may be left empty */
 } ep_query_flag;
 
 typedef struct ep_allocation {

@@ -142,7 +142,7 @@ ep_allocation query_opencl(ep_context context, const char *first, std::size_t by
             return found;
     }
     found.kind = kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));
-    if (found.kind == EP_USM_UNKNOWN)
+    if (found.kind == EP_USM_UNKNOWN || flags == EP_QUERY_KIND_ALONE)
         return found;
     found.base = base_of_last();
     found.contained = found.base && found.base <= first;
