@@ -29,13 +29,9 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
 // What `submit` hands over comes behind the work on the arrays' memory, and later work on it behind that.
 template <class Submit>
 Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
-    const ArrayUse *last = nullptr;  // often the same memory once more
     for (const ArrayUse &use : uses)
-        if (!use.array->memory().is_free_for(queue)) [[unlikely]] {
-            if (last == nullptr || last->array->memory() != use.array->memory() || last->access != use.access)
-                use.array->memory().before(use.access, queue);
-            last = &use;
-        }
+        if (!use.array->memory().is_free_for(queue)) [[unlikely]]
+            use.array->memory().before(use.access, queue);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);

@@ -154,6 +154,18 @@ struct ConsumersQueue : HeldQueue {
     }
 };
 
+// What the consumer submits now, the queue's write comes behind.
+void check_comes_behind(ConsumersQueue &consumer, const Memory &memory, const HeldQueue &ours) {
+    std::string order;
+    consumer.submit_unseen([&] { order += 'c'; });
+    access(memory, Access::write, ours.queue, [&] { order += 'o'; });
+    ours.finish();
+    fake::step(consumer.queue, consumer.earlier);
+    CHECK(order == "");
+    consumer.finish();
+    CHECK(order == "co");
+}
+
 }  // namespace
 
 TEST_CASE("whoever uses what a consumer has comes behind what the consumer's queue holds then, and once") {
@@ -182,54 +194,33 @@ TEST_CASE("what one queue has come behind of a consumer's, another has not") {
     ConsumersQueue consumer;
     const HeldQueue one, other;
     const Memory memory = some_memory(one.queue);
-    std::string order;
     memory.after_consumer(Access::write, consumer.foreign);
     access(memory, Access::read, one.queue);
-    consumer.submit_unseen([&] { order += 'c'; });
-    access(memory, Access::write, other.queue, [&] { order += 'o'; });
     one.finish();
-    other.finish();
-    fake::step(consumer.queue, consumer.earlier);
-    CHECK(order == "");
-    consumer.finish();
-    CHECK(order == "co");
+    check_comes_behind(consumer, memory, other);
 }
 
 TEST_CASE("a consumer goes on with what we use in his own queue") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
-    std::string order;
     SUBCASE("who writes") { memory.after_consumer(Access::write, consumer.foreign); }
     SUBCASE("who reads") { memory.after_consumer(Access::read, consumer.foreign); }
     access(memory, Access::write, consumer.foreign);
     access(memory, Access::read, consumer.foreign);
     const Event mark = consumer.foreign.record();
-    consumer.submit_unseen([&] { order += 'c'; });
-    access(memory, Access::write, ours.queue, [&] { order += 'o'; });
-    ours.finish();
-    fake::step(consumer.queue, consumer.earlier);
-    CHECK(order == "");
-    consumer.finish();
-    CHECK(order == "co");
+    check_comes_behind(consumer, memory, ours);
 }
 
 TEST_CASE("who reads beside a consumer's reads, and comes behind other work of his, has not come behind the later ones") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
-    std::string order;
     read.after_consumer(Access::read, consumer.foreign);
     written.after_consumer(Access::write, consumer.foreign);
     access(written, Access::write, ours.queue);
     access(read, Access::read, ours.queue);
-    consumer.submit_unseen([&] { order += 'c'; });
-    access(read, Access::write, ours.queue, [&] { order += 'o'; });
-    ours.finish();
-    fake::step(consumer.queue, consumer.earlier);
-    CHECK(order == "");
-    consumer.finish();
-    CHECK(order == "co");
+    check_comes_behind(consumer, read, ours);
 }
 
 TEST_CASE("the host waits for what a consumer's queue holds then, though all was done before") {
@@ -291,13 +282,7 @@ TEST_CASE("a hand-over for other memory, or by wait_for, does not stand for what
         ours.finish();
         return;
     }
-    consumer.submit_unseen([&] { order += 'c'; });
-    access(other, Access::write, ours.queue, [&] { order += 'o'; });
-    ours.finish();
-    fake::step(consumer.queue, consumer.earlier);
-    CHECK(order == "");
-    consumer.finish();
-    CHECK(order == "co");
+    check_comes_behind(consumer, other, ours);
 }
 
 TEST_CASE("queues of consumers who have done nothing since are not kept for ever") {
