@@ -1,4 +1,5 @@
-// What the CUDA backend adds to the driver: each call of ours beside the driver's own, taken by turns in one run.
+// What the CUDA backend, and for hand-overs the core on top of it, adds to the driver: each call of ours beside the driver's own,
+// taken by turns in one run.
 //
 //     cuda_driver            prints medians in nanoseconds, and a ratio
 //     cuda_driver launch     only what begins so
@@ -6,6 +7,7 @@
 #include "cuda_functions.hpp"
 
 #include <entrepot/device/context.hpp>
+#include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
 
 using benchmarks::check, benchmarks::compare, benchmarks::nothing_ptx, benchmarks::ok, benchmarks::wanted;
@@ -130,6 +132,16 @@ int main(int argc, char **argv) {
         [&] {
             check(fill(their_work, item, work_bytes, their_first));
             ok(table.memory_fill(first, work, &item, 1, work_bytes));
+        },
+        wait_all);
+    const entrepot::Queue one = entrepot::Queue::create(on), other = entrepot::Queue::create(on);
+    compare(
+        "Queue::wait_for, there and back", [&] { other.wait_for(one), one.wait_for(other); },
+        [&] { their_hand_over(their_first, their_second), their_hand_over(their_second, their_first); },
+        [&] {
+            check(fill(their_work, item, work_bytes, their_first));
+            ok(table.memory_fill(one.handle(), work, &item, 1, work_bytes));
+            one.submitted();
         },
         wait_all);
     compare(

@@ -6,9 +6,7 @@
 #include "array/array.hpp"
 #include "deleter.hpp"
 #include "errors.hpp"
-#include "exchange/host_turn.hpp"
 #include "exchange/routes.hpp"
-#include "gil.hpp"
 #include "init.hpp"
 
 #include <entrepot/device/registry.hpp>
@@ -40,7 +38,13 @@ struct entrepot_array {
     // One for as long as the handle is there: whoever submits to what native_queue has given out is in the order that before_use
     // and after_use see to, though Array::queue may give another by now.
     const Queue &queue() {
-        std::call_once(queue_is_chosen_, [this] { queue_ = array.queue(); });
+        if (!is_chosen_.load(std::memory_order_acquire)) {
+            Queue asked = array.queue();  // here, where nobody waits for us with the GIL: it may have to be made, without
+            std::call_once(choosing_, [&] {
+                queue_ = std::move(asked);
+                is_chosen_.store(true, std::memory_order_release);
+            });
+        }
         return queue_;
     }
 
@@ -49,7 +53,8 @@ struct entrepot_array {
     std::atomic<std::uint32_t> references{1};
 
 private:
-    std::once_flag queue_is_chosen_;
+    std::atomic<bool> is_chosen_{false};
+    std::once_flag choosing_;
     Queue queue_;
 };
 
@@ -107,7 +112,7 @@ entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
         require(array, requirements);
         const Access access = access_of(requirements & ENTREPOT_WRITABLE);
         if (requirements & ENTREPOT_HOST && !array.memory().is_ready_for_host(access))
-            without_gil([&] { array.memory().wait_for_host(access); });
+            array.memory().wait_for_host(access);
         array.memory().mark_escaped();
         return new entrepot_array(std::move(array));
     });
@@ -149,7 +154,7 @@ void *native_queue(entrepot_array *handle) {
 
 int before_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        handle->array.memory().before(access_of(writes), handle->queue(), wait_without_gil);
+        handle->array.memory().before(access_of(writes), handle->queue());
         return 0;
     });
 }
@@ -164,7 +169,7 @@ int after_use(entrepot_array *handle, int writes) {
 
 int wait_for_host(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        without_gil([&] { handle->array.memory().wait_for_host(access_of(writes)); });
+        handle->array.memory().wait_for_host(access_of(writes));
         return 0;
     });
 }

@@ -32,7 +32,7 @@ namespace {
 
 // Owners of memory that the work used are let go here, where a caller who has waited expects it.
 void wait(const Queue &queue) {
-    without_gil([&] { queue.wait(); });
+    queue.wait();
     release_finished();
 }
 
@@ -302,19 +302,12 @@ Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
     return queue_from(object.ptr());
 }
 
-nb::object record(const Queue &queue) {
-    return nb::steal(wrap_event(without_gil([&] { return queue.record(); })));
-}
+nb::object record(const Queue &queue) { return nb::steal(wrap_event(queue.record())); }
 
-// Event and wait take no place in a stream, yet while another thread frees memory or loads a module CUDA's driver keeps them
-// until all work is done, callbacks that want the GIL included: it is given up here, though that takes a third of the driver's
-// time.
 void wait_for(const Queue &queue, PyObject *other) {
     if (const Queue *const given = ours<Queue>(other))
-        return without_gil([&] { queue.wait_for(*given); });
-    const Event given = event_from(other);
-    const ReleaseGil released;
-    queue.wait_for(given);
+        return queue.wait_for(*given);
+    queue.wait_for(event_from(other));
 }
 
 // A plain method of CPython's: nanobind's way to one takes a tenth of what the driver takes for the hand-over.

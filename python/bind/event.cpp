@@ -3,7 +3,6 @@
 #include "convert.hpp"
 #include "errors.hpp"
 #include "free_list.hpp"
-#include "gil.hpp"
 #include "guarded.hpp"
 #include "parameters.hpp"
 
@@ -53,7 +52,7 @@ PyObject *repr(PyObject *self) {
 // Owners of memory that the work used are let go here, where a caller who has waited expects it.
 PyObject *wait(PyObject *self, PyObject *) {
     return guarded([&] {
-        without_gil([&] { held(self).wait(); });
+        held(self).wait();
         release_finished();
         return Py_NewRef(Py_None);
     });

@@ -165,6 +165,9 @@ private:
     PyGILState_STATE state_;
 };
 
+// Lets the core give the GIL up around what may block there: InterpreterLock.
+void set_interpreter_lock() noexcept;
+
 template <class Body> auto without_gil(Body &&body) {
     const ReleaseGil released;
     return body();

@@ -2,6 +2,7 @@
 #include "array/methods.hpp"
 #include "errors.hpp"
 #include "exchange/routes.hpp"
+#include "gil.hpp"
 #include "init.hpp"
 #include "interned.hpp"
 #include "parameters.hpp"
@@ -75,6 +76,7 @@ NB_MODULE(_core, m) {
     m.attr("__version__") = ENTREPOT_VERSION;
     if (!Interned::make_all())
         nb::raise_python_error();
+    set_interpreter_lock();
     init_errors(m);
     init_dtype(m);
     init_device(m);

@@ -1,6 +1,7 @@
 #include <entrepot/device/context.hpp>
 
 #include "device/live_table.hpp"
+#include <entrepot/core/interpreter_lock.hpp>
 
 #include <ostream>
 
@@ -92,6 +93,7 @@ void Context::destroy(Record *record) noexcept {
         if (!live().remove_if_dead(record))
             return;
     }
+    const InterpreterLock::Released released;
     record->backend->drop(&ep_backend::context_release, record->handle);
     delete record;
 }

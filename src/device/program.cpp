@@ -1,3 +1,4 @@
+#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
@@ -16,6 +17,7 @@ struct Program::Record {
     ep_program handle = nullptr;
 
     ~Record() {
+        const InterpreterLock::Released released;
         if (handle)
             device.backend().drop(&ep_backend::program_release, handle);
     }

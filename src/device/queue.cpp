@@ -2,6 +2,7 @@
 
 #include "core/thread_blocks.hpp"
 #include "device/live_table.hpp"
+#include <entrepot/core/interpreter_lock.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,18 @@
 #include <utility>
 
 namespace entrepot {
+
+// Of what a record guards. It is held while the runtime marks the queue, which may take for as long as others wait there for the
+// device: CUDA's driver marks no stream while memory is being freed, SYCL's none that somebody waits for.
+class Queue::Lock : InterpreterLock::Released, public std::unique_lock<std::mutex> {
+public:
+    explicit Lock(Record &record) : Released(!record.backend->is_host()), std::unique_lock<std::mutex>(record.mutex) {}
+    // The same unless another thread may have it for long.
+    Lock(Record &record, std::try_to_lock_t)
+        : Released(!record.backend->is_host()), std::unique_lock<std::mutex>(record.mutex, std::defer_lock) {
+        record.backend->is_host() ? lock() : static_cast<void>(try_lock());
+    }
+};
 
 // ------------------------------------------------------------------ events
 
@@ -69,8 +82,7 @@ struct Event::Promised final : Event::Record {
     ep_event handle() override {
         if (!is_kept_.load(std::memory_order_acquire)) {
             fork_guard::require_usable(*backend);
-            const std::unique_lock locked(queue_.record_->mutex);
-            keep(locked);
+            keep(Queue::Lock(*queue_.record_));
         }
         return kept_.handle();
     }
@@ -111,7 +123,7 @@ private:
 [[gnu::hot]] Event::Promised::~Promised() {
     if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
         return;
-    const std::unique_lock locked(queue_.record_->mutex);
+    const Queue::Lock locked(*queue_.record_);
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle) {
@@ -148,6 +160,7 @@ void Event::wait() const {
     fork_guard::require_usable(*record_->backend);
     if (record_->done.load(std::memory_order_acquire))
         return;
+    const InterpreterLock::Released released;
     record_->wait();
     record_->done.store(true, std::memory_order_release);
 }
@@ -196,11 +209,11 @@ template <class Visit> void for_each_of_host(Visit &&visit) {
 
 void take_locks() noexcept {
     live().mutex.lock();
-    for_each_of_host([](Queue::Record &record) { record.mutex.lock(); });
+    for_each_of_host([](Queue::Record &record) { std::lock(record.owners_mutex, record.mutex); });
 }
 
 void let_locks_go() noexcept {
-    for_each_of_host([](Queue::Record &record) { record.mutex.unlock(); });
+    for_each_of_host([](Queue::Record &record) { record.mutex.unlock(), record.owners_mutex.unlock(); });
     live().mutex.unlock();
 }
 
@@ -260,6 +273,7 @@ Queue Queue::create(const Context &context, const Device &device, Options option
         throw Error(ErrorKind::device, device, " cannot time its work: create the queue without profiling");
     const std::uint32_t flags = (options.profiling ? std::uint32_t{EP_QUEUE_PROFILING} : 0) |
                                 (options.out_of_order ? std::uint32_t{EP_QUEUE_OUT_OF_ORDER} : 0);
+    const InterpreterLock::Released released;
     ep_queue handle;
     device.backend().call(&ep_backend::queue_create, context.handle(), device.handle(), flags, &handle);
     return adopt(device.backend(), handle, false);
@@ -296,12 +310,14 @@ Queue Queue::in(const Context &context, const Device &device) {
     if (usual.context() == context) [[likely]]
         return usual;
     static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
+    const InterpreterLock::Released released;
     return others->find(context, device);
 }
 
 Queue Queue::apart(const Context &context, const Device &device) {
     fork_guard::require_usable(device.backend());
     static auto *const kept = new ContextQueues;
+    const InterpreterLock::Released released;
     return kept->find(context, device);
 }
 
@@ -326,7 +342,7 @@ Queue Queue::past(const Context &context, const Device &device, Event event) {
 
 void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
     constexpr std::size_t most_owners = 4;
-    const std::lock_guard locked(record_->mutex);
+    const std::lock_guard locked(record_->owners_mutex);
     std::vector<std::shared_ptr<void>> &owners = record_->owners;
     if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
         owners.push_back(owner);
@@ -348,6 +364,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
         record->handle = handle;
         record->number = ++queues_made;
         record->foreign.store(foreign, std::memory_order_relaxed);
+        record->is_wrapped = foreign;
         ep_context context;
         backend.call(&ep_backend::queue_context, handle, &context);
         record->context = Context::adopt(backend, context);
@@ -376,8 +393,10 @@ void Queue::destroy(Record *record) noexcept {
             return;
     }
     record->last_event = Event();
-    if (record->handle)  // else it is of the past
+    if (record->handle) {  // else it is of the past
+        const InterpreterLock::Released released(!record->is_wrapped && !record->backend->is_host());
         record->backend->drop(&ep_backend::queue_release, record->handle);
+    }
     delete record;
 }
 
@@ -392,6 +411,7 @@ void *Queue::native() const {
 }
 
 void Queue::wait() const {
+    const InterpreterLock::Released released;
     const Position before = position();
     backend().call(&ep_backend::queue_wait, handle());
     raise_to(record_->completed, before);
@@ -402,6 +422,7 @@ bool Queue::is_idle() const {
     const Position before = position();
     if (!is_foreign() && before <= record_->completed.load(std::memory_order_acquire))
         return true;
+    const InterpreterLock::Released released(!backend().is_host());
     std::int32_t idle = 0;
     backend().call(&ep_backend::queue_is_idle, handle(), &idle);
     if (idle)
@@ -421,12 +442,6 @@ Queue::Marked Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_
     record_->last_event = std::move(event);
     record_->last_event_position = covered;
     return {true, 0};
-}
-
-// The lock, unless another thread may have it for as long as it is kept in the runtime.
-std::unique_lock<std::mutex> Queue::lock_promptly() const {
-    return backend().may_block_submissions() ? std::unique_lock(record_->mutex, std::try_to_lock)
-                                             : std::unique_lock(record_->mutex);
 }
 
 // The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of the call that records it.
@@ -463,7 +478,7 @@ const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32
 }
 
 Queue::Position Queue::submitted_and_marked() const {
-    const std::unique_lock locked(record_->mutex);
+    const Lock locked(*record_);
     mark(locked, EP_EVENT_EXACT);
     return record_->last_event_position = submitted();  // nobody marks in between, so it covers that one, too
 }
@@ -489,7 +504,7 @@ Event Queue::record() const {
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
-    std::unique_lock locked(record_->mutex);
+    Lock locked(*record_);
     if (is_known() && position() <= record_->last_event_position)
         return record_->last_event;
     const Marked marked = try_mark(locked, EP_EVENT_EXACT);
@@ -505,7 +520,7 @@ std::optional<Event> Queue::try_record() const {
         return Event();
     if (capture() != 0)
         return std::nullopt;
-    const std::unique_lock locked = lock_promptly();
+    const Lock locked(*record_, std::try_to_lock);
     if (!locked)
         return std::nullopt;
     const bool has_event = is_known() && position() <= record_->last_event_position;
@@ -529,14 +544,14 @@ std::optional<Event> Queue::try_record() const {
 
 // Of another thread, who submitted beside us.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
-    std::unique_lock locked(record_->mutex);
+    const Lock locked(*record_);
     if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel))
         other->keep(locked);
 }
 
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
-    std::unique_lock locked(record_->mutex);
+    const Lock locked(*record_);
     if (Event::Promised *const promised = record_->promised.exchange(nullptr, std::memory_order_acq_rel))
         promised->keep(locked);
 }
@@ -545,7 +560,7 @@ Event Queue::event_at(Position position) const {
     fork_guard::require_usable(backend());
     if (position <= record_->completed.load(std::memory_order_acquire))
         return Event();
-    std::unique_lock locked(record_->mutex);
+    const Lock locked(*record_);
     if (position <= record_->last_event_position)
         return record_->last_event;
     if (capture() != 0)
@@ -573,7 +588,7 @@ bool Queue::is_past_last_event(const std::unique_lock<std::mutex> &) const {
 
 bool Queue::ask_done(Position position) const {
     fork_guard::require_usable(backend());
-    const std::unique_lock locked = lock_promptly();
+    const Lock locked(*record_, std::try_to_lock);
     if (!locked)
         return false;
     // A hand-over in a graph is none that anybody outside of it has to come behind.
@@ -595,6 +610,7 @@ bool Queue::ask_done(Position position) const {
 
 void Queue::wait_until(Position position) const {
     fork_guard::require_usable(backend());
+    const InterpreterLock::Released released;
     // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
     // behind, where it is in order.
     if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() && capture() == 0) {
@@ -605,7 +621,7 @@ void Queue::wait_until(Position position) const {
     Event event;
     Position covered;
     {
-        std::unique_lock locked(record_->mutex);
+        const Lock locked(*record_);
         if (record_->last_event.capture() != 0)
             return;
         if (position > record_->last_event_position && capture() != 0)
@@ -622,6 +638,7 @@ void Queue::wait_for(const Event &event) const {
     const std::uint64_t theirs = event.capture();
     if (theirs == 0 && event.is_done())
         return;
+    const InterpreterLock::Released released;
     const std::uint64_t mine = capture();
     if (event.backend() != &backend() || (mine != 0 && theirs == 0)) {
         event.wait();
@@ -682,6 +699,7 @@ void Queue::wait_for(const Event &event) const {
 }
 
 [[gnu::hot]] void Queue::take_over(const Queue &other) const {
+    const InterpreterLock::Released released;
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
     if (status == EP_UNSUPPORTED)
@@ -704,7 +722,7 @@ void Queue::remember_wait_for(const Queue &other, Position position) const noexc
 Event Queue::known_event_at(Position position) const {
     if (position > record_->last_event_position.load(std::memory_order_acquire)) [[likely]]
         return Event();
-    const std::lock_guard locked(record_->mutex);
+    const Lock locked(*record_);
     return record_->last_event;
 }
 

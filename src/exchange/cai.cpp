@@ -108,7 +108,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     return array;
 }
 
-std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait) {
+std::optional<std::uintptr_t> hand_over(const Array &array) {
     if (!is_gpu(array.device()))
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                               ", and the CUDA array interface describes memory of CUDA and HIP devices only");
@@ -116,7 +116,7 @@ std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait) {
     if (array.memory().is_ready_for_host(array.read_only() ? Access::read : Access::write))
         return std::nullopt;
     const Queue queue = array.queue();
-    exchange::hand_to(array, {queue, false}, wait);  // the consumer's work goes elsewhere
+    exchange::hand_to(array, {queue, false});  // the consumer's work goes elsewhere
     const std::uintptr_t stream = exchange::stream_of(queue);
     return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
 }

@@ -7,10 +7,10 @@ namespace {
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
 // What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
-void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Wait wait) {
+void hand_to(const Array &array, const Queue &consumer, bool stays) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
-    memory.before(access_of(array), consumer, wait);
+    memory.before(access_of(array), consumer);
     if (stays)
         memory.after_consumer(access_of(array), consumer);
 }
@@ -47,17 +47,15 @@ std::uintptr_t stream_of(const Queue &queue) {
     return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-void hand_to(const Array &array, const FarQueue &consumer, Memory::Wait wait) {
-    hand_to(array, consumer.queue, consumer.stays, wait);
-}
+void hand_to(const Array &array, const FarQueue &consumer) { hand_to(array, consumer.queue, consumer.stays); }
 
-void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait) {
+void hand_to_stream(const Array &array, std::uintptr_t stream) {
     const Device &device = array.memory().device();
     if (stream == legacy_stream)
-        return hand_to(array, legacy_stream_of(device), true, wait);
+        return hand_to(array, legacy_stream_of(device), true);
     if (stream >= lowest_handle && array.memory().is_quiet() && !device.backend().is_sycl())
         return array.memory().mark_escaped();
-    hand_to(array, queue_of_stream(device, stream), wait);
+    hand_to(array, queue_of_stream(device, stream));
 }
 
 void come_behind(const Array &array, const FarQueue &producer) {

@@ -93,11 +93,11 @@ Array verify(Descriptor descriptor, Owner owner) {
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, std::move(descriptor.queue));
 }
 
-Queue hand_over(const Array &array, Memory::Wait wait) {
+Queue hand_over(const Array &array) {
     if (!array.context().backend().is_sycl())
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
     Queue queue = queue_in_context(array);
-    exchange::hand_to(array, {queue, true}, wait);
+    exchange::hand_to(array, {queue, true});
     return queue;
 }
 

@@ -1,6 +1,7 @@
 // DirectResource: allocation and deferred freeing by the driver.
 #include <entrepot/memory/direct.hpp>
 
+#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
 
@@ -11,9 +12,14 @@
 namespace entrepot {
 namespace {
 
+// In the order of a queue the driver gives and takes device memory at once; else it may wait for all of the device's work.
+bool is_prompt(const Place &place, bool ordered) noexcept { return ordered && place.kind == UsmKind::device; }
+
 bool free_by_driver(const Place &place, void *data) noexcept {
     try {
-        const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
+        const bool ordered = place.device.has(EP_ORDERED_FREE);
+        const ep_queue queue = ordered ? place.device.default_queue().handle() : nullptr;
+        const InterpreterLock::Released released(!is_prompt(place, ordered));
         place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
     } catch (...) {  // the default queue could not be made
     }
@@ -70,6 +76,7 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
     Block block{nullptr, bytes, alignment};
     if (ordered)
         queue.submitting();
+    const InterpreterLock::Released released(!is_prompt(place, ordered));
     backend.check(backend.status_of(&ep_backend::memory_allocate, place.context.handle(), place.device.handle(),
                                     static_cast<ep_usm_kind>(place.kind), bytes, alignment, ordered ? queue.handle() : nullptr,
                                     &block.data));

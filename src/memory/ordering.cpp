@@ -2,6 +2,7 @@
 #include <memory/ordering.hpp>
 
 #include <core/thread_number.hpp>
+#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
 
 #include <algorithm>
@@ -175,7 +176,7 @@ std::vector<Use> Memory::Ordering::take_all() {
 namespace {
 
 // Whether all later work of the queue, whose capture is given, is behind the use now.
-bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture, Memory::Wait on_host) {
+bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture) {
     const bool is_ours = &use.queue.backend() == &queue.backend();
     if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
         queue.wait_for(use.queue, use.to_come_behind());
@@ -189,13 +190,13 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
     if (is_ours && event.capture() == capture)
         queue.wait_for(event);
     else if (!event.is_done())
-        on_host([&] { event.wait(); });
+        event.wait();
     return capture == 0 || use.capture != 0;  // else in the graph only: what the queue does after it is not behind what runs now
 }
 
 }  // namespace
 
-[[gnu::hot]] void Memory::before(Access access, const Queue &queue, Wait wait) const {
+[[gnu::hot]] void Memory::before(Access access, const Queue &queue) const {
     if (is_quiet())
         return;
     fork_guard::require_usable(queue.backend());
@@ -206,16 +207,12 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
     ordering->find_blocking(*record_, access, queue, uses);
     if (uses.size() == 0)
         return;
-    const std::uint64_t capture = queue.capture();
-    const auto come_behind = [&](Wait on_host) {
+    {
+        const InterpreterLock::Released released;  // once for all of them
+        const std::uint64_t capture = queue.capture();
         for (Ordering::Blocker &use : uses)
-            use.is_waited_for = come_behind_one(use, queue, capture, on_host);
-    };
-    const auto may_block = [](const Queue &each) { return each.backend().may_block_submissions(); };
-    if (may_block(queue) || std::ranges::any_of(uses, may_block, &Ordering::Blocker::queue)) [[unlikely]]
-        wait([&] { come_behind(wait_here); });
-    else
-        come_behind(wait);
+            use.is_waited_for = come_behind_one(use, queue, capture);
+    }
     const std::lock_guard lock(ordering->mutex);
     ordering->mark_waited(uses, queue);
     publish(*record_, *ordering);

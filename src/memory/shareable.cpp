@@ -1,6 +1,7 @@
 // ShareableResource: allocation by the backends' IPC functions, and deferred letting go.
 #include <entrepot/memory/shareable.hpp>
 
+#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
 #include <memory/senders.hpp>
@@ -11,6 +12,7 @@ namespace {
 // Not while a stream of the context is being captured into a graph.
 bool close_shared(const Place &place, void *data) noexcept {
     senders::withdraw(data);
+    const InterpreterLock::Released released;
     return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data) != EP_UNSUPPORTED;
 }
 
@@ -24,6 +26,7 @@ DriverBlocks &waiting() {
 
 Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &) {
     take_finished();
+    const InterpreterLock::Released released;
     const Backend &backend = place.context.backend();
     Block block{nullptr, bytes, alignment};
     backend.call(&ep_backend::ipc_allocate, place.context.handle(), place.device.handle(), static_cast<ep_usm_kind>(place.kind),

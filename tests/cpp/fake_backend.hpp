@@ -118,6 +118,7 @@ struct World {
     bool default_context_serves_sub_devices = true;
     std::int32_t argument_count = 2;  // of the kernels that are made next; -1: nobody knows
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
+    std::function<void()> may_keep;                 // what every call does first that a runtime may keep its caller in
     std::function<void()> queue_begins;             // what another thread does just before the next queue is made
     std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
     std::function<void()> meanwhile, after_record;  // what another thread does just before the next event is recorded, and after
@@ -169,6 +170,11 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
         w.loader->set_error(refused.sentence.c_str());
         return refused.status;
     }
+}
+
+inline void may_keep(World &w) {
+    if (w.may_keep)
+        w.may_keep();
 }
 
 // Retaining and letting go cannot be refused.
@@ -414,6 +420,7 @@ inline void enter_queues(ep_backend &table) {
         if (meanwhile)  // not under the lock: it takes the core's
             meanwhile();
         return guarded([&](World &w) {
+            may_keep(w);
             ++w.calls.queue_create;
             if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
                 refuse(EP_INVALID, "the device is not in the context");
@@ -436,6 +443,7 @@ inline void enter_queues(ep_backend &table) {
         quietly([&](World &w) {
             if (--queue->references != 0)
                 return;
+            may_keep(w);
             if (w.queue_ends)
                 w.queue_ends();
             std::erase(w.queues, queue);
@@ -453,6 +461,7 @@ inline void enter_queues(ep_backend &table) {
     table.queue_device = [](ep_queue queue, ep_device *device) { return guarded([&](World &) { *device = queue->device; }); };
     table.queue_flags = [](ep_queue queue, std::uint32_t *flags) { return guarded([&](World &) { *flags = queue->flags; }); };
     static constexpr auto wait = [](World &w, ep_queue queue) {
+        may_keep(w);
         ++w.calls.queue_wait;
         if (queue->capture != 0)
             invalidate(w, queue->capture);
@@ -491,6 +500,7 @@ inline const ep_backend &table();
 inline void enter_events(ep_backend &entered) {
     entered.event_record = [](ep_queue queue, std::uint32_t, ep_event *event) {
         return guarded([&](World &w) {
+            may_keep(w);
             ++w.calls.event_record;
             if (!is_of_this_thread(queue)) {
                 if (!queue->last_mark)
@@ -527,6 +537,7 @@ inline void enter_events(ep_backend &entered) {
     };
     entered.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return guarded([&](World &w) {
+            may_keep(w);
             ++w.calls.event_wait_in_queue;
             ++event->references;
             hand_over(w, queue, {}, event);
@@ -544,6 +555,7 @@ inline void enter_events(ep_backend &entered) {
     };
     entered.event_wait = [](ep_event event) {
         return guarded([&](World &w) {
+            may_keep(w);
             ++w.calls.event_wait;
             if (event->capture != 0)
                 invalidate(w, event->capture);
@@ -574,6 +586,7 @@ inline void enter_memory(ep_backend &table) {
     table.memory_allocate = [](ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
                                ep_queue, void **pointer) {
         return guarded([&](World &w) {
+            may_keep(w);
             const std::size_t step = std::max<std::size_t>(alignment, 64);
             const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
             void *block = rounded <= device->info.max_allocation ? std::aligned_alloc(step, rounded) : nullptr;
@@ -586,6 +599,7 @@ inline void enter_memory(ep_backend &table) {
     };
     table.memory_free = [](ep_context, void *pointer, ep_queue) {
         return guarded([&](World &w) {
+            may_keep(w);
             const auto found = w.allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
             if (found == w.allocations.end())
                 refuse(EP_INVALID, "the pointer is not the fake's");
@@ -669,7 +683,12 @@ inline void enter_programs(ep_backend &table) {
             ++w.alive.programs;
         });
     };
-    table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
+    table.program_release = [](ep_program program) {
+        quietly([&](World &w) {
+            may_keep(w);
+            release_program(w, program);
+        });
+    };
     table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
         return guarded([&](World &w) {
             if (program->source.find(name) == std::string::npos)

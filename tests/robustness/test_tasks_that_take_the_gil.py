@@ -1,5 +1,7 @@
-"""What dpctl and dpnp submit behind each of their operations: a task of the host that drops the operation's arguments, for which
-it takes the GIL. A thread that has the GIL and waits for such a queue, or for one who does, waits for ever.
+"""Tasks of the host that take the GIL. A thread that has the GIL and waits for such a queue, or for one who does, waits for ever.
+
+On SYCL dpctl and dpnp submit one behind each of their operations, which drops the operation's arguments. On CUDA CuPy's and
+Numba's callbacks are such; and while a function of the driver that frees memory waits for all work, nobody can mark a stream.
 
 Each program has a process of its own, which others may keep waiting: one that waits for ever does so whenever it runs."""
 
@@ -8,8 +10,6 @@ from __future__ import annotations
 import pytest
 
 from robustness.processes import run
-
-pytestmark = [pytest.mark.sycl, pytest.mark.dpctl]
 
 KEEP_ALIVE = """
 import threading, time
@@ -70,10 +70,14 @@ def finishes(program: str) -> None:
     assert run(KEEP_ALIVE + program + "print('done')") == "done"
 
 
+@pytest.mark.sycl
+@pytest.mark.dpctl
 def test_the_only_thread_hands_over() -> None:
     finishes(TWO_QUEUES)
 
 
+@pytest.mark.sycl
+@pytest.mark.dpctl
 @pytest.mark.parametrize("task", [OF_THE_QUEUE, OF_ANOTHER], ids=["of_the_queue", "of_another"])
 @pytest.mark.parametrize(
     "act",
@@ -91,3 +95,101 @@ def test_the_only_thread_hands_over() -> None:
 )
 def test_a_thread_acts_while_another_waits(act: str, task: str) -> None:
     finishes(BESIDE_A_WAITER.format(act=act, task=task))
+
+
+BESIDE_ONE_WHO_FREES = """
+import ctypes, threading, time
+import entrepot as ep
+from c_interface import c_interface
+from entrepot import memory
+from cuda_kernels import SOURCE, launch
+from cuda_streams import Stream, check, driver, inside, primary_context
+
+queue, other, busy = (ep.Queue("cuda:0") for _ in range(3))
+stream = Stream()
+array = ep.zeros(16, "int32", queue=queue)
+shared = ep.zeros(16, "int32", kind="shared", queue=queue)
+handle = c_interface().from_object(ep.asarray(array, queue=other), 0)
+kept = ep.zeros(16, "int32", queue=other)
+with memory.use_resource(memory.direct()):
+    pinned, managed = (ep.zeros(16, "int32", kind=kind, queue=busy) for kind in ("host", "shared"))
+fresh, timing, program = ep.Queue("cuda:0"), ep.Queue("cuda:0", profiling=True), ep.Program(SOURCE, "cuda:0")
+seen = [ep.zeros(16, "int32", queue=queue) for _ in range(200)]  # so many that the pool asks meanwhile which of them are free
+for each in seen:
+    each.__dlpack__(stream=stream.handle)
+del each
+wrapped = ep.Queue(stream)
+
+class Foreign:
+    __cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": stream.handle}
+
+answered = threading.Event()
+callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: answered.set())
+block = ctypes.c_uint64()
+with inside(primary_context()):
+    check(driver().cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1 << 20)))
+
+def free():
+    with inside(primary_context()):
+        check(driver().cuMemFree_v2(block))
+
+launch(ep.zeros(16, "int32", queue=busy))
+launch(ep.zeros(16, "int32", queue=busy))
+check(driver().cuLaunchHostFunc(ctypes.c_void_p(busy.__cuda_stream__()[1]), callback, None))
+launch(kept, wrapped)
+launch(shared)
+for each in seen:
+    ep.fill(each, 1)
+del each
+event, timed = launch(array), timing.record()
+waiter = threading.Thread(target=free)
+waiter.start()
+time.sleep(0.1)
+assert waiter.is_alive() and not answered.is_set()
+{act}
+waiter.join()
+queue.wait()
+assert answered.is_set()
+print("done")
+"""
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "act",
+    [
+        "array.__dlpack__(stream=stream.handle)",
+        "array.__dlpack__(stream=1)",
+        "array.__cuda_array_interface__",
+        "c_interface().before_use(handle, 1)",
+        "ep.asarray(Foreign())",
+        "memoryview(shared)",
+        "launch(array, queue=other)",
+        "other.wait_for(queue)",
+        "queue.record().done",
+        "event.done",
+        "repr(event)",
+        "queue.is_idle",
+        "queue.__cuda_stream__()",
+        "ep.Queue('cuda:0')",
+        "ep.fill(array, 1)",
+        "ep.empty(16, 'int32', queue=queue)",
+        "ep.empty(16, 'int32', kind='shared', queue=queue)",
+        "ep.empty(16, 'int32', kind='host', queue=queue)",
+        "ep.empty(10_000_000, 'uint8', queue=queue)",
+        "array.copy_to_host()",
+        "shared.host()",
+        "array.to('host')",
+        "ep.Queue('cuda:0', profiling=True).record()",
+        "seen.clear()",
+        "del kept",
+        "del event",
+        "del timed",
+        "del fresh",
+        "del program",
+        "del pinned",
+        "del managed",
+    ],
+)
+def test_a_thread_acts_while_another_frees(act: str) -> None:
+    assert run(BESIDE_ONE_WHO_FREES.replace("{act}", act), timeout=30) == "done"

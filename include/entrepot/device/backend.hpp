@@ -25,9 +25,6 @@ public:
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
-    // Whether the thread may be kept that submits to a queue, or marks one: until another has waited for the queue, or for what
-    // the runtime cannot put before it.
-    bool may_block_submissions() const noexcept { return is_sycl_; }
     // Whether event_hand_over takes less than to ask an event whether it is done, and to wait for it.
     bool hands_over_quickly() const noexcept { return !is_sycl_ && !is_host_; }
 

@@ -21,7 +21,7 @@ public:
 
     // Both throw DeviceError for an event of a capture: what it marks runs when the graph does.
     bool is_done() const;
-    void wait() const;  // blocks the thread; callers from Python release the GIL. Throws DeviceError for failed work
+    void wait() const;  // blocks the thread. Throws DeviceError for failed work
     // Seconds from this event to `later`, both done and of profiling queues; throws DeviceError otherwise.
     double seconds_until(const Event &later) const;
     void *native() const;                    // nullptr for the done event
@@ -154,6 +154,7 @@ public:
         std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
+        bool is_wrapped = false;           // it ends without us
         bool may_be_captured = false;      // into a graph, by those whom it is shared with
         std::uint32_t flags = 0;
         ep_queue handle = nullptr;  // one reference
@@ -165,8 +166,9 @@ public:
         // either has more.
         std::atomic<std::uint64_t> waited_for{0};
         std::atomic<Event::Promised *> promised{nullptr};  // of the last position
-        std::mutex mutex;                                  // guards what follows
+        std::mutex owners_mutex;                           // apart, for the other one is held while the runtime marks the queue
         std::vector<std::shared_ptr<void>> owners;
+        std::mutex mutex;                              // guards what follows
         Event last_event;                              // serves every position up to this one
         std::atomic<Position> last_event_position{0};  // read without the lock, too: who misses the latest asks for an event
     };
@@ -197,7 +199,7 @@ private:
     Event known_event_at(Position position) const;
     bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
     bool is_known() const noexcept;       // positions tell all that there is to know of it, and events no times
-    std::unique_lock<std::mutex> lock_promptly() const;
+    class Lock;
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;

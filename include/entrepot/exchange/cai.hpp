@@ -35,7 +35,7 @@ struct Descriptor {
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 // The stream that a consumer has to come behind, as the dict names it; none where no work on the array is known. Throws
-// InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver. `wait` is that of Memory::before.
-std::optional<std::uintptr_t> hand_over(const Array &array, Memory::Wait wait = Memory::wait_here);
+// InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver.
+std::optional<std::uintptr_t> hand_over(const Array &array);
 
 }  // namespace entrepot::cai

@@ -23,10 +23,10 @@ FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
 std::uintptr_t stream_of(const Queue &queue);
 
 // Of an export: the consumer's queue waits for the work on the array. Where the queue stays, later work on the array waits for
-// what it holds then. `wait` is that of Memory::before.
-void hand_to(const Array &array, const FarQueue &consumer, Memory::Wait wait = Memory::wait_here);
+// what it holds then.
+void hand_to(const Array &array, const FarQueue &consumer);
 // The same for a stream that need not be looked at where nothing is there to be waited for.
-void hand_to_stream(const Array &array, std::uintptr_t stream, Memory::Wait wait = Memory::wait_here);
+void hand_to_stream(const Array &array, std::uintptr_t stream);
 
 // Of an import: accesses of ours come behind what the producer's queue holds now.
 void come_behind(const Array &array, const FarQueue &producer);

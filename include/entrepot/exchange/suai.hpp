@@ -36,7 +36,7 @@ Array verify(Descriptor descriptor, Owner owner);
 
 // The queue that a consumer shall use: the array's own where it lives in the memory's context, else one in order in that
 // context. It is ordered behind all work on the array, and later work on the array behind what the consumer submits to it.
-// `wait` is that of Memory::before. Throws InterfaceError for memory that is not SYCL's, DeviceError of the runtime.
-Queue hand_over(const Array &array, Memory::Wait wait = Memory::wait_here);
+// Throws InterfaceError for memory that is not SYCL's, DeviceError of the runtime.
+Queue hand_over(const Array &array);
 
 }  // namespace entrepot::suai

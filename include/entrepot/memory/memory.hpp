@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -111,11 +110,8 @@ public:
     // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    // What may block runs in `wait`, with no lock held; callers from Python release the GIL there. That is all of it where a
-    // backend's submissions may (Backend::may_block_submissions), and else what no queue of this backend can be made to wait for,
-    // or no graph that the queue is captured into.
-    using Wait = void (*)(const std::function<void()> &blocking);
-    void before(Access access, const Queue &queue, Wait wait = wait_here) const;
+    // `before` blocks for what no queue of this backend can be made to wait for, or no graph that the queue is captured into.
+    void before(Access access, const Queue &queue) const;
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
     }
@@ -140,7 +136,7 @@ public:
     bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
     // Whether nothing is noted that anybody could have to wait for; costs a load.
     bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
-    // The host's turn: blocks until it may read or write (callers from Python release the GIL); nothing to wait for costs a load.
+    // The host's turn: blocks until it may read or write; nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
     bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
@@ -150,8 +146,6 @@ public:
         const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
         return noted == 0 || noted == queue.identity()->number;
     }
-
-    static void wait_here(const std::function<void()> &blocking) { blocking(); }
 
     // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
     // keeps its owner, for as long as the graph, or what was made of it, may run.

@@ -26,7 +26,7 @@ void release_later(Owner owner) noexcept;
 // For Queue::keep, of what release(handle) lets go.
 template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept { release_later({handle, release}); }
 
-// Blocks until everything that waits now is released (callers from Python release the GIL). What failed work holds stays.
+// Blocks until everything that waits now is released. What failed work holds stays.
 void wait_and_release() noexcept;
 
 // The process ends: from now on nothing is asked of, or given back to, any runtime but the host's; the system takes it all.

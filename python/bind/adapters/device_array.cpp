@@ -525,7 +525,7 @@ void give_address_its_turn(PyObject *self) {
     memory.mark_escaped();
     const Access access = is_read_only(self) ? Access::read : Access::write;
     if (!memory.is_ready_for_host(access))
-        without_gil([&] { memory.wait_for_host(access); });
+        memory.wait_for_host(access);
 }
 
 bool has_known_memory(PyObject *self) noexcept {

@@ -8,7 +8,6 @@
 #include "../owner.hpp"
 #include "exports.hpp"
 #include "foreign_error.hpp"
-#include "host_turn.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
 
@@ -64,8 +63,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 // ------------------------------------------------------------------ export
 
 Reference write(const Array &array) {
-    const std::optional<std::uintptr_t> stream =
-        unless_absent(attribute, [&] { return cai::hand_over(array, wait_without_gil); });
+    const std::optional<std::uintptr_t> stream = unless_absent(attribute, [&] { return cai::hand_over(array); });
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
         set_entry(dict, Key::data, Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));

@@ -73,7 +73,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (stream == Py_None) [[likely]] {
         if (row && row->none_is_legacy)
-            return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, wait_without_gil);
+            return exchange::hand_to(array, {legacy_stream_of(array.device()), true});
         return give_host_its_turn(array);
     }
     array.memory().mark_escaped();
@@ -82,9 +82,9 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     if (!row)
         refuse("the array is given on ", device, ", which has no streams; stream must be None there");
     if (PyLong_Check(stream))
-        exchange::hand_to_stream(array, handle_in(stream, device, *row), wait_without_gil);
+        exchange::hand_to_stream(array, handle_in(stream, device, *row));
     else
-        exchange::hand_to(array, {queue_from(stream), true}, wait_without_gil);
+        exchange::hand_to(array, {queue_from(stream), true});
 }
 
 const Queue &current_work_queue(const Device &device) {
@@ -95,7 +95,7 @@ const Queue &current_work_queue(const Device &device) {
 void order_current_work(const Array &array, DLDevice device) {
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
-    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, wait_without_gil);
+    exchange::hand_to(array, {current_work_queue(array.device().root()), true});
 }
 
 }  // namespace entrepot::python

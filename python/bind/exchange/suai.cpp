@@ -10,7 +10,6 @@
 #include "../peers.hpp"
 #include "exports.hpp"
 #include "held_buffer.hpp"
-#include "host_turn.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
 #include "quirks.hpp"
@@ -86,7 +85,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
 
 Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
-    const Queue queue = unless_absent(attribute, [&] { return suai::hand_over(array, wait_without_gil); });
+    const Queue queue = unless_absent(attribute, [&] { return suai::hand_over(array); });
     set_entry(dict, Key::offset, Reference(PyLong_FromLong(0)));
     set_entry(dict, Key::syclobj, queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
     return dict;

@@ -44,12 +44,12 @@ decltype(of_call)::Values options_from(const kernel::syntax::Function &function,
 void wait_for_events(const Queue &queue, PyObject *events) {
     if (!PyList_Check(events) && !PyTuple_Check(events)) {
         const Event event = event_from(events);
-        return without_gil([&] { queue.wait_for(event); });
+        return queue.wait_for(event);
     }
     const Reference items = items_of(events);
     for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
         const Event event = event_from(PyTuple_GET_ITEM(items.get(), i));
-        without_gil([&] { queue.wait_for(event); });
+        queue.wait_for(event);
     }
 }
 

@@ -6,7 +6,6 @@
 #include "../array/array.hpp"
 #include "../convert.hpp"
 #include "../errors.hpp"
-#include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
 #include "../exchange/stream.hpp"
 #include "../gil.hpp"
@@ -109,7 +108,7 @@ Queue queue_for(const Array &array) {
     if (queue.context() == context)
         return queue;
     queue = Queue::in(context, array.memory().device());
-    exchange::hand_to(array, {queue, true}, wait_without_gil);
+    exchange::hand_to(array, {queue, true});
     return queue;
 }
 

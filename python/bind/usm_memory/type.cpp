@@ -6,7 +6,6 @@
 #include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
 #include "../free_list.hpp"
-#include "../gil.hpp"
 #include "../init.hpp"
 #include "../interned.hpp"
 #include "../owner.hpp"

@@ -65,9 +65,9 @@ Reference<Context> enter(Interned &all, Device &device, CUcontext native, bool i
 }
 
 // With the context current.
-CUevent create_event() {
+CUevent create_event(unsigned flags = CU_EVENT_DISABLE_TIMING) {
     CUevent event = nullptr;
-    check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    check(driver().cuEventCreate(&event, flags), "cuEventCreate");
     return event;
 }
 
@@ -114,8 +114,9 @@ Context::~Context() {
         const Current current(native);
         const BesideCaptures beside;
         chunks->free_all();
-        for (const Event *event : events_)
-            delete event;
+        for (const std::vector<Event *> &events : {events_, timed_ones_})
+            for (const Event *event : events)
+                delete event;
         for (const Leaving &leaving : leaving_)
             driver().cuModuleUnload(leaving.module);
         if (strided_module_ != nullptr)
@@ -136,31 +137,28 @@ void Context::end(Context *self) noexcept {
     delete self;
 }
 
-Reference<Event> Context::take_event() {
+Reference<Event> Context::take_event(bool timed) {
     {
-        const std::lock_guard hold(mutex_);
-        if (!events_.empty()) {
-            Event &event = *events_.back();
-            events_.pop_back();
+        const std::lock_guard hold(events_mutex_);
+        std::vector<Event *> &events = timed ? timed_ones_ : events_;
+        if (!events.empty()) {
+            Event &event = *events.back();
+            events.pop_back();
             event.revive();
             event.enter(*this);
             return Reference<Event>::adopt(event);
         }
     }
     const Current current(native);
-    return Reference<Event>::adopt(*new Event(create_event(), this, false));
+    const CUevent made = create_event(timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+    return Reference<Event>::adopt(*new Event(made, this, timed));
 }
 
-bool Context::keep_event(Event &event) noexcept {
-    constexpr std::size_t most_kept = 256;
+void Context::keep_event(Event &event) noexcept {
     try {
-        const std::lock_guard hold(mutex_);
-        if (events_.size() >= most_kept)
-            return false;
-        events_.push_back(&event);
-        return true;
-    } catch (...) {  // no memory for the list
-        return false;
+        const std::lock_guard hold(events_mutex_);
+        (event.is_timed ? timed_ones_ : events_).push_back(&event);
+    } catch (...) {  // no memory for the list: it leaks
     }
 }
 

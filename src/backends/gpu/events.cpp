@@ -4,13 +4,6 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-Reference<Event> create_timed_event(Context &context) {
-    const Current current(context.native);
-    CUevent event = nullptr;
-    check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-    return Reference<Event>::adopt(*new Event(event, &context, true));
-}
-
 ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
     return guarded([&] { *event = handle(object(queue).record().detach()); });
 }
@@ -93,10 +86,10 @@ void Event::enter(Context &of) noexcept {
 // Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
 void Event::end(Event *self) noexcept {
     Context *const of = std::exchange(self->context_, nullptr);
-    if (of == nullptr || self->is_timed || !of->keep_event(*self))
-        delete self;
-    if (of != nullptr)
-        of->release();
+    if (of == nullptr)
+        return delete self;
+    of->keep_event(*self);
+    of->release();
 }
 
 bool Event::is_done() const {
@@ -120,7 +113,7 @@ Reference<Event> Queue::record() {
     }
     if (native == CU_STREAM_LEGACY)
         capture();
-    Reference<Event> event = is_profiling() ? create_timed_event(*context) : context->take_event();
+    Reference<Event> event = context->take_event(is_profiling());
     const Current current(context->native);
     check(driver().cuEventRecord(event->native, native), "cuEventRecord");
     if (thread != 0 && capture() == 0)

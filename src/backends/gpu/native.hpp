@@ -117,10 +117,11 @@ public:
     const bool is_primary;
     const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
 
-    // An event without time, to be recorded: one that came back where there is any, for making one costs more than recording it.
-    Reference<Event> take_event();
-    // False where there are enough, and the event has to go.
-    bool keep_event(Event &event) noexcept;
+    // An event to be recorded, with times or without: one that came back where there is any, for making one costs more than
+    // recording it, and who destroys one may be kept for as long as others wait for the device.
+    Reference<Event> take_event(bool timed = false);
+    // Takes it back. Asks nothing of the driver, and waits for nobody.
+    void keep_event(Event &event) noexcept;
 
     // A kernel of the embedded module; see strided.cpp.
     CUfunction strided_kernel(const std::string &name);
@@ -139,8 +140,10 @@ private:
     };
     void mark_leaving();
 
-    std::mutex mutex_;             // guards what follows
-    std::vector<Event *> events_;  // without references, to us or to them
+    std::mutex events_mutex_;          // never held while the driver is called
+    std::vector<Event *> events_;      // without references, to us or to them
+    std::vector<Event *> timed_ones_;  // the same
+    std::mutex mutex_;                 // guards what follows
     CUmodule strided_module_ = nullptr;
     std::map<std::string, CUfunction> strided_kernels_;
     std::vector<Leaving> leaving_;

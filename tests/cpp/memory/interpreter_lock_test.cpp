@@ -1,0 +1,144 @@
+// The interpreter's lock is given up wherever a runtime may keep the thread, whoever calls: what the runtime waits for may want
+// it.
+#include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/device/program.hpp>
+#include <entrepot/memory/direct.hpp>
+
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+// While it lives there is an interpreter, whose lock the thread that makes it has.
+class Interpreter {
+public:
+    Interpreter() {
+        InterpreterLock::set(&functions);
+        acquire(&lock);
+    }
+    ~Interpreter() {
+        release();
+        InterpreterLock::set(nullptr);
+        fake::world().may_keep = {};
+    }
+
+    static inline std::timed_mutex lock;
+    static inline thread_local bool is_ours = false;
+
+private:
+    static void *release() noexcept {
+        if (!std::exchange(is_ours, false))
+            return nullptr;
+        lock.unlock();
+        return &lock;
+    }
+    static void acquire(void *) {
+        lock.lock();
+        is_ours = true;
+    }
+
+    static constexpr InterpreterLock::Functions functions{release, acquire};
+};
+
+// Whether the body calls what a runtime may keep it in, and each time without the lock.
+template <class Body> bool gives_it_up(Body &&body) {
+    int calls = 0, calls_with_it = 0;
+    fake::world().may_keep = [&] {
+        ++calls;
+        calls_with_it += Interpreter::is_ours;
+    };
+    body();
+    fake::world().may_keep = {};
+    return calls > 0 && calls_with_it == 0 && Interpreter::is_ours;
+}
+
+Memory pending_memory(const Queue &queue) {
+    Memory memory = Memory::allocate(1000, UsmKind::shared, queue);
+    memory.after(Access::write, queue, fake::submit(queue));
+    return memory;
+}
+
+}  // namespace
+
+TEST_CASE("the interpreter's lock is given up around what may block") {
+    const HeldQueue busy;
+    const Queue other = Queue::create(fake::device());
+    const Memory memory = pending_memory(busy.queue);
+    const Interpreter interpreter;
+
+    SUBCASE("a hand-over of memory") {
+        CHECK(gives_it_up([&] { memory.before(Access::write, other); }));
+    }
+    SUBCASE("a hand-over of a queue") {
+        CHECK(gives_it_up([&] { other.wait_for(busy.queue); }));
+    }
+    SUBCASE("a wait for an event") {
+        const Event event = busy.queue.record();
+        CHECK(gives_it_up([&] { other.wait_for(event); }));
+    }
+    SUBCASE("a mark") {
+        CHECK(gives_it_up([&] { busy.queue.record(); }));
+    }
+    SUBCASE("a mark that nobody may be kept waiting for") {
+        CHECK(gives_it_up([&] { busy.queue.try_record(); }));
+    }
+    SUBCASE("a question for a position") {
+        const Queue::Position position = fake::submit(busy.queue);
+        fake::submit(busy.queue);
+        busy.queue.native();  // from here on it cannot be told by being idle
+        CHECK(gives_it_up([&] { CHECK_FALSE(busy.queue.is_done(position)); }));
+    }
+    SUBCASE("a promised event that is kept") {
+        const Event promised = busy.queue.promise();
+        CHECK(gives_it_up([&] { busy.queue.submitting(); }));
+    }
+    SUBCASE("a promised event that somebody wants") {
+        const Event promised = busy.queue.promise();
+        CHECK(gives_it_up([&] { promised.native(); }));
+    }
+    SUBCASE("waiting") {
+        busy.finish();
+        CHECK(gives_it_up([&] { busy.queue.wait(); }));
+        const Event event = Queue::create(fake::device()).record();
+        CHECK(gives_it_up([&] { fake::submit(busy.queue), busy.queue.wait_at(busy.queue.position()); }));
+        fake::submit(busy.queue);
+        CHECK(gives_it_up([&] { busy.queue.record().wait(); }));
+    }
+    SUBCASE("queues that begin and end") {
+        CHECK(gives_it_up([&] { Queue::create(fake::device()); }));
+    }
+    SUBCASE("programs that end") {
+        Program program("kernel", fake::device());
+        CHECK(gives_it_up([&] { const Program last = std::move(program); }));
+    }
+    SUBCASE("the driver's memory") {
+        CHECK(gives_it_up([&] { Memory::allocate(1000, UsmKind::host, other, 0, direct_resource()); }));
+    }
+}
+
+TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
+    const HeldQueue busy;
+    fake::submit(busy.queue);
+    const Interpreter interpreter;
+    std::promise<void> is_inside;
+    bool callback_had_its_turn = false;
+    fake::world().may_keep = [&, is_first = true]() mutable {
+        if (!std::exchange(is_first, false))
+            return;
+        is_inside.set_value();
+        callback_had_its_turn = Interpreter::lock.try_lock_for(std::chrono::seconds(10));
+        if (callback_had_its_turn)
+            Interpreter::lock.unlock();
+    };
+    std::thread kept([&] { busy.queue.record(); });
+    is_inside.get_future().wait();
+    busy.queue.record();
+    kept.join();
+    CHECK(callback_had_its_turn);
+}
