@@ -233,4 +233,5 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
     run_threads(work)
     gc.collect()
     whole.__init__(None)  # type: ignore[misc]
-    goods.append(1)
+    if sys.version_info >= (3, 14) or getattr(sys, "_is_gil_enabled", lambda: True)():
+        goods.append(1)  # CPython 3.13 without its GIL miscounts the views that threads make of one bytearray
