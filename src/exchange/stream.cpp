@@ -7,12 +7,12 @@ namespace {
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
 // What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
-void hand_to(const Array &array, const Queue &consumer, bool stays) {
+void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Consumer holder) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
     memory.before(access_of(array), consumer);
     if (stays)
-        memory.after_consumer(access_of(array), consumer);
+        memory.after_consumer(access_of(array), consumer, holder);
 }
 
 // What is left of a producer's stream that may not be touched after the call.
@@ -47,15 +47,17 @@ std::uintptr_t stream_of(const Queue &queue) {
     return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-void hand_to(const Array &array, const FarQueue &consumer) { hand_to(array, consumer.queue, consumer.stays); }
+void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder) {
+    hand_to(array, consumer.queue, consumer.stays, holder);
+}
 
 void hand_to_stream(const Array &array, std::uintptr_t stream) {
     const Device &device = array.memory().device();
     if (stream == legacy_stream)
-        return hand_to(array, legacy_stream_of(device), true);
+        return hand_to(array, legacy_stream_of(device), true, Memory::Consumer::holds_memory);
     if (stream >= lowest_handle && array.memory().is_quiet() && !device.backend().is_sycl())
         return array.memory().mark_escaped();
-    hand_to(array, queue_of_stream(device, stream));
+    hand_to(array, queue_of_stream(device, stream), Memory::Consumer::holds_memory);
 }
 
 void come_behind(const Array &array, const FarQueue &producer) {

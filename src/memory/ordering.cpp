@@ -28,7 +28,7 @@ template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entrie
 }
 
 bool is_done(const Memory::Ordering::Entry &entry) noexcept {
-    return !entry.is_consumers && is_known_done(entry.queue, entry.position);
+    return entry.consumer == Memory::Consumer::none && is_known_done(entry.queue, entry.position);
 }
 
 [[gnu::noinline]] Memory::Ordering *make_ordering(Memory::Record &record) {
@@ -96,7 +96,7 @@ bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint
 }
 
 inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                                     bool is_consumers) noexcept {
+                                     Consumer consumer) noexcept {
     if (entries.empty())
         return false;
     Entry &last = entries.back();
@@ -107,20 +107,20 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
             return false;
     last.position = std::max(position, last.position);
     last.is_producers = false;
-    last.is_consumers |= is_consumers;
+    last.consumer = std::max(last.consumer, consumer);
     return true;
 }
 
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                                         bool is_consumers, LeftQueues &left) {
+                                         Consumer consumer, LeftQueues &left) {
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry)) {
             position = std::max(position, entry.position);
-            is_consumers |= entry.is_consumers;
+            consumer = std::max(consumer, entry.consumer);
         }
-    Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .is_consumers = is_consumers};
+    Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
     if (entries.size() == 1 && is_behind(entries.front())) {  // what two queues do in turns
         left.keep(entries.front().queue);
         entries.front() = std::move(noted);
@@ -134,7 +134,14 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
     entries.push_back(std::move(noted));
 }
 
-void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, left); }
+void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
+    const auto is_seen = [&](const Entry &entry) {  // else he, or the next one, has been given the memory again
+        return std::ranges::any_of(seen, [&](const Blocker &use) {
+            return use.is_over && use.queue == entry.queue && use.capture == entry.capture && entry.position <= use.position;
+        });
+    };
+    take_out(entries, [&](const Entry &entry) { return is_done(entry) || is_seen(entry); }, left);
+}
 
 [[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses) {
     const std::lock_guard lock(mutex);
@@ -147,14 +154,17 @@ void Memory::Ordering::drop_done(LeftQueues &left) { take_out(entries, is_done, 
         const auto known = std::ranges::find_if(
             uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
         if (known == uses.end())
-            uses.emplace_back(entry.queue, entry.position, entry.capture, entry.is_consumers);
+            uses.emplace_back(entry.queue, entry.position, entry.capture, entry.consumer);
         else
             known->join(entry);
     }
+    const bool is_held_by_us_alone = record.references.load(std::memory_order_acquire) == 1;
+    for (Blocker &use : uses)
+        use.is_over = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
 }
 
 Queue::Position Memory::Ordering::Blocker::to_come_behind() const {
-    return is_consumers && queue.capture() == 0 ? queue.submitted() : position;
+    return consumer != Consumer::none && queue.capture() == 0 ? queue.submitted() : position;
 }
 
 void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
@@ -228,14 +238,14 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
     Ordering *const ordering = made_ordering(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
-    if (!record.home && ordering->repeat(access, queue_, position_, capture_, is_consumers_)) [[likely]]
+    if (!record.home && ordering->repeat(access, queue_, position_, capture_, consumer_)) [[likely]]
         return;
     note_anew(access, record, *ordering);
 }
 
 [[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
     ordering.begin(record);
-    ordering.note(access, queue_, position_, capture_, is_consumers_, left_);
+    ordering.note(access, queue_, position_, capture_, consumer_, left_);
     publish(record, ordering);
 }
 
@@ -243,8 +253,8 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
     After(queue, position, capture).note(access, *this);
 }
 
-void Memory::after_consumer(Access access, const Queue &queue) const {
-    After(queue, queue.submitted(), queue.capture_of_work(), true).note(access, *this);
+void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer) const {
+    After(queue, queue.submitted(), queue.capture_of_work(), consumer).note(access, *this);
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
@@ -270,14 +280,16 @@ void Memory::wait_for_host(Access access) const {
         return;
     Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
-    for (const Ordering::Blocker &use : uses)
-        if (use.is_consumers && use.queue.capture() == 0)
+    for (Ordering::Blocker &use : uses)
+        if (use.consumer != Consumer::none && use.queue.capture() == 0) {
             use.queue.wait();  // for what others have in it, too
-        else
+        } else {
             use.queue.wait_at(use.position);
+            use.is_over = false;
+        }
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);
-    ordering->drop_done(left);
+    ordering->drop_done(left, uses);
     publish(*record_, *ordering);
 }
 
@@ -288,11 +300,11 @@ bool Memory::has_done_for_host(Access access) const {
     Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
     for (const Ordering::Blocker &use : uses)
-        if (use.is_consumers ? !is_empty(use.queue) : !use.queue.is_done(use.position))
+        if (use.consumer != Consumer::none ? !is_empty(use.queue) : !use.queue.is_done(use.position))
             return false;
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);
-    ordering->drop_done(left);
+    ordering->drop_done(left, uses);
     publish(*record_, *ordering);
     return true;
 }

@@ -17,7 +17,7 @@ struct Memory::Ordering {
         std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
         bool is_producers = false;    // from before the memory was borrowed
         std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
-        bool is_consumers = false;    // more of it may come, which no position tells; see Memory::after_consumer
+        Consumer consumer = Consumer::none;  // whose it is, if more of it may come, which no position tells
 
         // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
         bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
@@ -28,15 +28,16 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         std::uint64_t capture;
-        bool is_consumers;
+        Consumer consumer;
         bool is_waited_for = false;
+        bool is_over = false;  // a consumer's who has let go: what his queue holds now is all
 
         // The position to come behind. What a consumer may have submitted by now has a new one: an event of the queue that was
         // taken before does not stand for it. While his queue is captured, he submits nothing that runs.
         Queue::Position to_come_behind() const;
         void join(const Entry &entry) noexcept {
             position = std::max(position, entry.position);
-            is_consumers |= entry.is_consumers;
+            consumer = std::max(consumer, entry.consumer);
         }
     };
     using Blockers = SmallVector<Blocker, 2>;
@@ -51,12 +52,13 @@ struct Memory::Ordering {
 
     // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with.
     void begin(Record &record);
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers,
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer,
               LeftQueues &left);
     // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
     // once. Else false. Of which queue everything is stays as it was published.
-    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers) noexcept;
-    void drop_done(LeftQueues &left);
+    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer) noexcept;
+    // Drops what is known to be done. The uses are those that the caller has seen the end of.
+    void drop_done(LeftQueues &left, const Blockers &seen = {});
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
     // that the caller drops what it gets without it.

@@ -478,6 +478,7 @@ inline void enter_queues(ep_backend &table) {
     };
     table.queue_is_idle = [](ep_queue queue, std::int32_t *idle) {
         return guarded([&](World &w) {
+            may_keep(w);
             ++w.calls.queue_is_idle;
             if (queue->capture != 0)
                 invalidate(w, queue->capture);

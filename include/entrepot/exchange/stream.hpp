@@ -24,8 +24,8 @@ std::uintptr_t stream_of(const Queue &queue);
 
 // Of an export: the consumer's queue waits for the work on the array. Where the queue stays, later work on the array waits for
 // what it holds then.
-void hand_to(const Array &array, const FarQueue &consumer);
-// The same for a stream that need not be looked at where nothing is there to be waited for.
+void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object);
+// The same for a stream that need not be looked at where nothing is there to be waited for, of a consumer who holds the memory.
 void hand_to_stream(const Array &array, std::uintptr_t stream);
 
 // Of an import: accesses of ours come behind what the producer's queue holds now.

@@ -119,7 +119,10 @@ public:
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
     // The same where a consumer has the memory, who submits to the queue when he likes: what comes behind him, the first work of
     // each other queue and the host each time, comes behind all that his queue holds then.
-    void after_consumer(Access access, const Queue &queue) const;
+    // Where he holds a Memory of it, as exports by DLPack do, that ends with the last of those: what he has submitted then is
+    // all. Whoever hands it to him holds one from before this until he does.
+    enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
+    void after_consumer(Access access, const Queue &queue, Consumer consumer = Consumer::holds_object) const;
     class After;
     class LeftQueues;
     // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
@@ -224,8 +227,8 @@ private:
 // until this ends: meanwhile the caller does nothing else.
 class Memory::After {
 public:
-    After(const Queue &queue, Queue::Position position, std::uint64_t capture, bool is_consumers = false) noexcept
-        : queue_(queue), position_(position), capture_(capture), is_consumers_(is_consumers) {}
+    After(const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer = Consumer::none) noexcept
+        : queue_(queue), position_(position), capture_(capture), consumer_(consumer) {}
     After(const After &) = delete;
     After &operator=(const After &) = delete;
 
@@ -238,7 +241,7 @@ private:
     const Queue &queue_;
     const Queue::Position position_;
     const std::uint64_t capture_;
-    const bool is_consumers_;
+    const Consumer consumer_;
     LeftQueues left_;
     std::unique_lock<std::mutex> lock_;
 };

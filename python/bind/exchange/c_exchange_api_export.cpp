@@ -67,7 +67,8 @@ int tensor_from_object(void *py_object, DLManagedTensorVersioned **out) {
     return guarded([&] {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
-        order_current_work(array, device);
+        const Memory held = array.memory();  // until the tensor holds it: Memory::after_consumer
+        order_current_work(array, device, Memory::Consumer::holds_memory);
         *out = to_managed(array, device);
     });
 }
@@ -86,7 +87,7 @@ int lend_tensor(void *py_object, DLTensor *out) {
     return guarded([&] {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
-        order_current_work(array, device);
+        order_current_work(array, device, Memory::Consumer::holds_object);
         *out = lend(array, device);
     });
 }

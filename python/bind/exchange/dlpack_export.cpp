@@ -199,6 +199,7 @@ PyObject *export_copy(const Array &array, const Keywords &keywords) {
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {
     const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
+    const Memory held = array.memory();  // until the capsule holds it: Memory::after_consumer
     order_consumer(array, device, keywords.stream);
     return capsule_of(array, device, 0, keywords.max_version);
 }

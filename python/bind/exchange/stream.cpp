@@ -73,7 +73,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (stream == Py_None) [[likely]] {
         if (row && row->none_is_legacy)
-            return exchange::hand_to(array, {legacy_stream_of(array.device()), true});
+            return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, Memory::Consumer::holds_memory);
         return give_host_its_turn(array);
     }
     array.memory().mark_escaped();
@@ -84,7 +84,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     if (PyLong_Check(stream))
         exchange::hand_to_stream(array, handle_in(stream, device, *row));
     else
-        exchange::hand_to(array, {queue_from(stream), true});
+        exchange::hand_to(array, {queue_from(stream), true}, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {
@@ -92,10 +92,10 @@ const Queue &current_work_queue(const Device &device) {
     return current.device() == device ? current : device.default_queue();
 }
 
-void order_current_work(const Array &array, DLDevice device) {
+void order_current_work(const Array &array, DLDevice device, Memory::Consumer holder) {
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
-    exchange::hand_to(array, {current_work_queue(array.device().root()), true});
+    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, holder);
 }
 
 }  // namespace entrepot::python

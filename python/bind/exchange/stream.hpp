@@ -15,7 +15,8 @@ namespace entrepot::python {
 // Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. None is
 // the legacy default stream for device memory of CUDA's and HIP's. Everywhere else a consumer that names no queue reads on the
 // host or cannot be made to wait, so the calling thread waits for it, without the GIL; -1 asks for no order at all. Throws
-// ExchangeError for a stream that the device does not have, TypeError for what is no queue.
+// ExchangeError for a stream that the device does not have, TypeError for what is no queue. The consumer will hold the memory,
+// and the caller does until then.
 void order_consumer(const Array &array, dlpack::DLDevice device, PyObject *stream);
 
 // Where work of ours on a device would go now: the innermost device_context's queue if it is on that device, else its default
@@ -23,7 +24,7 @@ void order_consumer(const Array &array, dlpack::DLDevice device, PyObject *strea
 const Queue &current_work_queue(const Device &device);
 
 // For consumers by the C exchange API, which work on current_work_queue: it waits for an event of the array's work. Only the host
-// has no such queue, so there the calling thread waits.
-void order_current_work(const Array &array, dlpack::DLDevice device);
+// has no such queue, so there the calling thread waits. `holder` is what they hold.
+void order_current_work(const Array &array, dlpack::DLDevice device, Memory::Consumer holder);
 
 }  // namespace entrepot::python

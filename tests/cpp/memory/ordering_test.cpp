@@ -200,6 +200,56 @@ TEST_CASE("what one queue has come behind of a consumer's, another has not") {
     check_comes_behind(consumer, memory, other);
 }
 
+TEST_CASE("a consumer's queue is asked no more once he has let the memory go, and what he had submitted is done") {
+    ConsumersQueue consumer;
+    const HeldQueue ours;
+    const Memory memory = some_memory(ours.queue);
+    ours.finish();
+    const auto hand_over = [&] {
+        Memory held = memory;
+        memory.after_consumer(Access::write, consumer.foreign, Memory::Consumer::holds_memory);
+        return held;
+    };
+    const auto is_ready_without_a_question = [&] {
+        const int questions = calls().queue_is_idle;
+        return memory.is_ready_for_host(Access::read) && calls().queue_is_idle == questions;
+    };
+    std::optional<Memory> held = hand_over();
+    SUBCASE("not while he has it") {
+        consumer.finish();
+        CHECK(memory.is_ready_for_host(Access::read));
+        CHECK_FALSE(is_ready_without_a_question());
+        consumer.submit_unseen([] {});
+    }
+    SUBCASE("not before it is done") {
+        consumer.submit_unseen([] {});
+        held.reset();
+        CHECK_FALSE(memory.is_ready_for_host(Access::read));
+        consumer.finish();
+        CHECK(memory.is_ready_for_host(Access::read));
+        CHECK(is_ready_without_a_question());
+    }
+    SUBCASE("nor where the host has waited for it") {
+        held.reset();
+        consumer.finish();
+        memory.wait_for_host(Access::read);
+        CHECK(is_ready_without_a_question());
+    }
+    SUBCASE("nor where he has been given it again meanwhile") {
+        held.reset();
+        consumer.finish();
+        std::optional<Memory> again;
+        fake::world().may_keep = [&] {
+            if (!again)
+                again = hand_over();
+        };
+        CHECK(memory.is_ready_for_host(Access::read));
+        fake::world().may_keep = {};
+        CHECK(again);
+        CHECK_FALSE(is_ready_without_a_question());
+    }
+}
+
 TEST_CASE("a consumer goes on with what we use in his own queue") {
     ConsumersQueue consumer;
     const HeldQueue ours;
