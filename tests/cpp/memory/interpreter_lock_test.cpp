@@ -28,7 +28,7 @@ public:
         fake::world().may_keep = {};
     }
 
-    static inline std::timed_mutex lock;
+    static inline std::mutex lock;
     static inline thread_local bool is_ours = false;
 
 private:
@@ -132,9 +132,12 @@ TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
         if (!std::exchange(is_first, false))
             return;
         is_inside.set_value();
-        callback_had_its_turn = Interpreter::lock.try_lock_for(std::chrono::seconds(10));
-        if (callback_had_its_turn)
-            Interpreter::lock.unlock();
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (!callback_had_its_turn && std::chrono::steady_clock::now() < end) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            const std::unique_lock callback(Interpreter::lock, std::try_to_lock);
+            callback_had_its_turn = callback.owns_lock();
+        }
     };
     std::thread kept([&] { busy.queue.record(); });
     is_inside.get_future().wait();
