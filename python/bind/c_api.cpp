@@ -39,7 +39,7 @@ struct entrepot_array {
     // and after_use see to, though Array::queue may give another by now.
     const Queue &queue() {
         if (!is_chosen_.load(std::memory_order_acquire)) {
-            Queue asked = array.queue();  // here, where nobody waits for us with the GIL: it may have to be made, without
+            Queue asked = array.queue();  // not inside, where others wait with the GIL: making a queue gives it up
             std::call_once(choosing_, [&] {
                 queue_ = std::move(asked);
                 is_chosen_.store(true, std::memory_order_release);

@@ -1,4 +1,5 @@
 #include <entrepot/array/reach.hpp>
+#include <entrepot/core/interpreter_lock.hpp>
 
 namespace entrepot {
 namespace {
@@ -20,6 +21,7 @@ bool are_peers(const Queue &queue, const Array &array) {
         return true;
     if (!queue.device().can_access(array.device()))
         return false;
+    const InterpreterLock::Released released;
     queue.backend().call(&ep_backend::peer_enable_access, queue.context().handle(), array.device().handle());
     return true;
 }

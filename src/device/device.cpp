@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "device/publish.hpp"
+#include <entrepot/core/interpreter_lock.hpp>
 
 namespace entrepot {
 namespace {
@@ -60,6 +61,7 @@ std::vector<Device> Device::partition(ep_partition how, std::span<const std::uin
 }
 
 const Context &Device::make_default_context() const {
+    const InterpreterLock::Released released;
     if (parent()) {
         const Context &of_root = root().default_context();
         return publish(record_->default_context, serves(of_root, *this) ? of_root : Context::create({this, 1}));
@@ -70,6 +72,7 @@ const Context &Device::make_default_context() const {
 }
 
 const Queue &Device::make_default_queue() const {
+    const InterpreterLock::Released released;
     ep_queue queue;
     backend().call(&ep_backend::queue_create, default_context().handle(), handle(), std::uint32_t{0}, &queue);
     const Queue &made = publish(record_->default_queue, Queue::adopt(backend(), queue, false));

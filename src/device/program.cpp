@@ -1,4 +1,3 @@
-#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
@@ -17,7 +16,6 @@ struct Program::Record {
     ep_program handle = nullptr;
 
     ~Record() {
-        const InterpreterLock::Released released;
         if (handle)
             device.backend().drop(&ep_backend::program_release, handle);
     }

@@ -21,7 +21,10 @@ public:
     // The same unless another thread may have it for long.
     Lock(Record &record, std::try_to_lock_t)
         : Released(!record.backend->is_host()), std::unique_lock<std::mutex>(record.mutex, std::defer_lock) {
-        record.backend->is_host() ? lock() : static_cast<void>(try_lock());
+        if (record.backend->is_host())
+            lock();
+        else
+            static_cast<void>(try_lock());
     }
 };
 
@@ -322,6 +325,7 @@ Queue Queue::apart(const Context &context, const Device &device) {
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
+    const InterpreterLock::Released released(!backend.is_sycl());  // a thread's own stream is marked; SYCL's is only copied
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native, &handle);
     return adopt(backend, handle, true);

@@ -12,14 +12,13 @@
 namespace entrepot {
 namespace {
 
-// In the order of a queue the driver gives and takes device memory at once; else it may wait for all of the device's work.
+// In the order of a queue the driver gives device memory at once; else it may have to wait for who waits for the device.
 bool is_prompt(const Place &place, bool ordered) noexcept { return ordered && place.kind == UsmKind::device; }
 
 bool free_by_driver(const Place &place, void *data) noexcept {
     try {
-        const bool ordered = place.device.has(EP_ORDERED_FREE);
-        const ep_queue queue = ordered ? place.device.default_queue().handle() : nullptr;
-        const InterpreterLock::Released released(!is_prompt(place, ordered));
+        const InterpreterLock::Released released;  // where that queue is captured, it is freed as where there is no order
+        const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
         place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
     } catch (...) {  // the default queue could not be made
     }
@@ -58,6 +57,7 @@ void trim_driver(const Device &device) noexcept {
     try {
         if (!may_call(device.backend()))
             return;
+        const InterpreterLock::Released released;
         device.default_queue().wait();  // in which blocks are freed
         device.backend().status_of(&ep_backend::memory_trim, device.handle());
     } catch (...) {

@@ -435,7 +435,10 @@ inline void enter_queues(ep_backend &table) {
         });
     };
     table.queue_from_native = [](ep_context, void *native, ep_queue *queue) {
-        return guarded([&](World &) { ++(*queue = static_cast<ep_queue>(native))->references; });
+        return guarded([&](World &w) {
+            may_keep(w);
+            ++(*queue = static_cast<ep_queue>(native))->references;
+        });
     };
     table.queue_native = [](ep_queue queue, void **native) { return guarded([&](World &) { *native = queue; }); };
     table.queue_hash = [](ep_queue queue) -> std::uint64_t { return std::hash<ep_queue>{}(queue); };
@@ -684,12 +687,7 @@ inline void enter_programs(ep_backend &table) {
             ++w.alive.programs;
         });
     };
-    table.program_release = [](ep_program program) {
-        quietly([&](World &w) {
-            may_keep(w);
-            release_program(w, program);
-        });
-    };
+    table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
     table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
         return guarded([&](World &w) {
             if (program->source.find(name) == std::string::npos)

@@ -102,7 +102,7 @@ import ctypes, threading, time
 import entrepot as ep
 from c_interface import c_interface
 from entrepot import memory
-from cuda_kernels import SOURCE, launch
+from cuda_kernels import launch
 from cuda_streams import Stream, check, driver, inside, primary_context
 
 queue, other, busy = (ep.Queue("cuda:0") for _ in range(3))
@@ -113,7 +113,7 @@ handle = c_interface().from_object(ep.asarray(array, queue=other), 0)
 kept = ep.zeros(16, "int32", queue=other)
 with memory.use_resource(memory.direct()):
     pinned, managed = (ep.zeros(16, "int32", kind=kind, queue=busy) for kind in ("host", "shared"))
-fresh, timing, program = ep.Queue("cuda:0"), ep.Queue("cuda:0", profiling=True), ep.Program(SOURCE, "cuda:0")
+fresh, timing = ep.Queue("cuda:0"), ep.Queue("cuda:0", profiling=True)
 seen = [ep.zeros(16, "int32", queue=queue) for _ in range(200)]  # so many that the pool asks meanwhile which of them are free
 for each in seen:
     each.__dlpack__(stream=stream.handle)
@@ -160,6 +160,7 @@ print("done")
     [
         "array.__dlpack__(stream=stream.handle)",
         "array.__dlpack__(stream=1)",
+        "array.__dlpack__(stream=2)",
         "array.__cuda_array_interface__",
         "c_interface().before_use(handle, 1)",
         "ep.asarray(Foreign())",
@@ -186,7 +187,6 @@ print("done")
         "del event",
         "del timed",
         "del fresh",
-        "del program",
         "del pinned",
         "del managed",
     ],

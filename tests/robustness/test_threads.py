@@ -235,3 +235,37 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
     whole.__init__(None)  # type: ignore[misc]
     if sys.version_info >= (3, 14) or getattr(sys, "_is_gil_enabled", lambda: True)():
         goods.append(1)  # CPython 3.13 without its GIL miscounts the views that threads make of one bytearray
+
+
+@pytest.mark.sycl
+def test_the_first_tensors_of_a_device_come_in_at_one_instant() -> None:
+    """The queue that their producers are asked to hand over to is made then, without the GIL, which others have meanwhile."""
+    source = """
+        import sys, threading
+        import entrepot as ep
+
+        array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
+        sys.setswitchinterval(1e-6)
+        started, taken = False, []
+
+        class Producer:
+            def __dlpack_device__(self):
+                return array.__dlpack_device__()
+
+            def __dlpack__(self, **keywords):
+                return array.__dlpack__(**keywords)
+
+        def take():
+            while not started:
+                pass
+            taken.append(ep.asarray(Producer(), protocol="dlpack").data_ptr)
+
+        threads = [threading.Thread(target=take) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        started = True
+        for thread in threads:
+            thread.join()
+        print(taken == [array.data_ptr] * 8)
+    """
+    assert run(source, timeout=20) == "True"

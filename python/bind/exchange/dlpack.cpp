@@ -97,9 +97,16 @@ std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &reques
 Queue arrival_queue(const Device &device) {
     static std::mutex mutex;
     static std::vector<Queue> queues;  // one per root device that tensors have come from
+    const auto find = [&] { return std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); }); };
+    {
+        const std::lock_guard locked(mutex);
+        if (const auto found = find(); found != queues.end()) [[likely]]
+            return *found;
+    }
+    Queue made = Queue::create(device);  // without the lock, which others wait for with the GIL: it gives that up
     const std::lock_guard locked(mutex);
-    const auto found = std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); });
-    return found != queues.end() ? *found : queues.emplace_back(Queue::create(device));
+    const auto found = find();
+    return found != queues.end() ? *found : queues.emplace_back(std::move(made));
 }
 
 // The device that the producer says it is on; nullopt where it does not say, or says nonsense: __dlpack__ may still serve.
