@@ -104,7 +104,6 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     SUBCASE("waiting") {
         busy.finish();
         CHECK(gives_it_up([&] { busy.queue.wait(); }));
-        const Event event = Queue::create(fake::device()).record();
         CHECK(gives_it_up([&] { fake::submit(busy.queue), busy.queue.wait_at(busy.queue.position()); }));
         fake::submit(busy.queue);
         CHECK(gives_it_up([&] { busy.queue.record().wait(); }));
