@@ -7,11 +7,7 @@ namespace {
 
 void *release() noexcept { return holds_gil() ? PyEval_SaveThread() : nullptr; }
 
-void acquire(void *released) {
-    RestAfterTheEnd rest;
-    PyEval_RestoreThread(static_cast<PyThreadState *>(released));
-    rest.came_back();
-}
+void acquire(void *released) { take_gil_again(static_cast<PyThreadState *>(released)); }
 
 constexpr InterpreterLock::Functions functions{release, acquire};
 

@@ -134,14 +134,16 @@ private:
     int exceptions_ = std::uncaught_exceptions();
 };
 
+inline void take_gil_again(PyThreadState *state) {
+    RestAfterTheEnd rest;
+    PyEval_RestoreThread(state);
+    rest.came_back();
+}
+
 class ReleaseGil {
 public:
     ReleaseGil() noexcept : state_(PyEval_SaveThread()) {}
-    ~ReleaseGil() noexcept(false) {
-        RestAfterTheEnd rest;
-        PyEval_RestoreThread(state_);
-        rest.came_back();
-    }
+    ~ReleaseGil() noexcept(false) { take_gil_again(state_); }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
 

@@ -5,14 +5,14 @@
 
 namespace entrepot::python {
 
-struct Released {
+struct LetGo {
     void *handle;
     void (*release)(void *);
-    Released *next;
+    LetGo *next;
 };
 
 // Pushed by any thread, taken whole by the thread that holds the GIL.
-std::atomic<Released *> released_list{nullptr};
+std::atomic<LetGo *> released_list{nullptr};
 
 namespace {
 
@@ -31,8 +31,8 @@ PyObject *kept_object(Owner::Release release, void *handle) noexcept {
 }
 
 void enqueue_release(void *handle, void (*release)(void *)) noexcept {
-    Released *others = released_list.load(std::memory_order_relaxed);
-    auto *entry = new (std::nothrow) Released{handle, release, others};
+    LetGo *others = released_list.load(std::memory_order_relaxed);
+    auto *entry = new (std::nothrow) LetGo{handle, release, others};
     if (!entry)
         return;  // out of memory: leaked, as at the end of the interpreter
     while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release, std::memory_order_relaxed))
@@ -45,9 +45,9 @@ void enqueue_release(void *handle, void (*release)(void *)) noexcept {
 
 void drop_released() noexcept {
     const Release inside;
-    while (Released *entry = released_list.exchange(nullptr, std::memory_order_acquire))
+    while (LetGo *entry = released_list.exchange(nullptr, std::memory_order_acquire))
         while (entry) {
-            Released *const next = entry->next;
+            LetGo *const next = entry->next;
             entry->release(entry->handle);
             delete entry;
             entry = next;

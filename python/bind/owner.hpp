@@ -17,8 +17,8 @@ inline PyObject *kept_object(const Owner &owner) noexcept { return kept_object(o
 
 // Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there
 // is nothing.
-struct Released;
-extern std::atomic<Released *> released_list;
+struct LetGo;
+extern std::atomic<LetGo *> released_list;
 void drop_released() noexcept;
 inline void drain_released() noexcept {
     if (released_list.load(std::memory_order_relaxed)) [[unlikely]]

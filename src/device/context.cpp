@@ -47,12 +47,14 @@ Context Context::create(std::span<const Device> devices) {
         handles.push_back(device.handle());
     }
     const Backend &backend = devices.front().backend();
+    const InterpreterLock::Released released;
     ep_context handle;
     backend.call(&ep_backend::context_create, handles.data(), handles.size(), &handle);
     return adopt(backend, handle);
 }
 
 Context Context::from_native(const Backend &backend, void *native) {
+    const InterpreterLock::Released released;
     ep_context handle;
     backend.call(&ep_backend::context_from_native, native, &handle);
     return adopt(backend, handle);

@@ -83,6 +83,7 @@ const Queue &Device::make_default_queue() const {
 bool Device::can_access(const Device &peer) const {
     if (&peer.backend() != &backend())
         return false;
+    const InterpreterLock::Released released;
     std::int32_t can = 0;
     backend().call(&ep_backend::peer_can_access, handle(), peer.handle(), &can);
     return can != 0;

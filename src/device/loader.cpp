@@ -54,12 +54,7 @@ const char *find_library(const char *file) {
 
 std::atomic<registry::ForeignQueue> foreign_queue_of{nullptr};
 
-void *foreign_queue(const char *backend, std::uint32_t device) {
-    const registry::ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
-    return of ? of(backend, device) : nullptr;
-}
-
-constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, foreign_queue};
+constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, registry::foreign_queue};
 
 // ---------------------------------------------------------- the SYCL runtime
 
@@ -159,6 +154,11 @@ namespace registry {
 const ep_loader *loader() noexcept { return &lent; }
 
 void set_foreign_queue(ForeignQueue of) noexcept { foreign_queue_of.store(of, std::memory_order_release); }
+
+void *foreign_queue(const char *backend, std::uint32_t device) {
+    const ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
+    return of ? of(backend, device) : nullptr;
+}
 }  // namespace registry
 
 Loaded load_host() {

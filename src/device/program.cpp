@@ -1,3 +1,4 @@
+#include "device/capture_release.hpp"
 #include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
@@ -16,8 +17,10 @@ struct Program::Record {
     ep_program handle = nullptr;
 
     ~Record() {
-        if (handle)
+        if (handle) {
+            const CaptureRelease released(device);
             device.backend().drop(&ep_backend::program_release, handle);
+        }
     }
 };
 
@@ -28,8 +31,10 @@ struct Kernel::Record {
     ep_kernel handle = nullptr;
 
     ~Record() {
-        if (handle)
+        if (handle) {
+            const CaptureRelease released(program.device());
             program.device().backend().drop(&ep_backend::kernel_release, handle);
+        }
     }
 };
 

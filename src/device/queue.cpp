@@ -1,6 +1,7 @@
 #include <entrepot/device/queue.hpp>
 
 #include "core/thread_blocks.hpp"
+#include "device/capture_release.hpp"
 #include "device/live_table.hpp"
 #include <entrepot/core/interpreter_lock.hpp>
 
@@ -176,6 +177,7 @@ double Event::seconds_until(const Event &later) const {
                     ") have no common clock");
     if (!is_done() || !later.is_done())
         throw Error(ErrorKind::device, "the time between two events is known when both are done: wait for the later one first");
+    const InterpreterLock::Released released;
     double seconds = 0;
     record_->backend->call(&ep_backend::event_seconds, handle(), later.handle(), &seconds);
     return seconds;
@@ -247,6 +249,7 @@ ep_event record_event(const Backend &backend, ep_queue queue, std::uint32_t flag
 std::optional<Event> record_all(const Context &context) {
     const Backend &backend = context.backend();
     fork_guard::require_usable(backend);
+    const CaptureRelease released(context.devices().front());
     ep_event event = nullptr;
     const ep_status status = backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
     if (status == EP_UNSUPPORTED)

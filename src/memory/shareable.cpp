@@ -1,6 +1,7 @@
 // ShareableResource: allocation by the backends' IPC functions, and deferred letting go.
 #include <entrepot/memory/shareable.hpp>
 
+#include <device/capture_release.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
@@ -12,7 +13,7 @@ namespace {
 // Not while a stream of the context is being captured into a graph.
 bool close_shared(const Place &place, void *data) noexcept {
     senders::withdraw(data);
-    const InterpreterLock::Released released;
+    const CaptureRelease released(place.device);
     return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data) != EP_UNSUPPORTED;
 }
 

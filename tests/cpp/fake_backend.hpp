@@ -116,6 +116,7 @@ struct World {
 
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
+    bool marks_contexts = false;      // or only queues
     std::int32_t argument_count = 2;  // of the kernels that are made next; -1: nobody knows
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
     std::function<void()> may_keep;                 // what every call does first that a runtime may keep its caller in
@@ -245,6 +246,8 @@ inline void release_context(World &w, ep_context context) {
 
 inline void release_program(World &w, ep_program program) {
     if (--program->references == 0) {
+        w.loader->foreign_queue(w.name.c_str(), 0);  // whether anything is captured there
+        may_keep(w);
         delete program;
         --w.alive.programs;
     }
@@ -390,13 +393,17 @@ inline void enter_devices(ep_backend &table) {
 inline void enter_contexts(ep_backend &table) {
     table.context_create = [](const ep_device *devices, std::size_t count, ep_context *context) {
         return guarded([&](World &w) {
+            may_keep(w);
             *context = new ep_context_s;
             (*context)->devices.assign(devices, devices + count);
             ++w.alive.contexts;
         });
     };
     table.context_from_native = [](void *native, ep_context *context) {
-        return guarded([&](World &) { ++(*context = static_cast<ep_context>(native))->references; });
+        return guarded([&](World &w) {
+            may_keep(w);
+            ++(*context = static_cast<ep_context>(native))->references;
+        });
     };
     table.context_native = [](ep_context context, void **native) { return guarded([&](World &) { *native = context; }); };
     table.context_release = [](ep_context context) { quietly([&](World &w) { release_context(w, context); }); };
@@ -536,8 +543,17 @@ inline void enter_events(ep_backend &entered) {
             });
         });
     };
-    entered.event_record_context = [](ep_context, ep_event *) {
-        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake marks queues only"); });
+    // A mark that is done at once: who asks for one has idle queues.
+    entered.event_record_context = [](ep_context context, ep_event *event) {
+        return guarded([&](World &w) {
+            if (!w.marks_contexts)
+                refuse(EP_UNSUPPORTED, "the fake marks queues only");
+            w.loader->foreign_queue(w.name.c_str(), context->devices.front()->info.number);  // it may be captured
+            may_keep(w);
+            ++w.alive.events;
+            *event = new ep_event_s;
+            (*event)->done = true;
+        });
     };
     entered.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return guarded([&](World &w) {

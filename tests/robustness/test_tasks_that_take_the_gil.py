@@ -113,6 +113,7 @@ handle = c_interface().from_object(ep.asarray(array, queue=other), 0)
 kept = ep.zeros(16, "int32", queue=other)
 with memory.use_resource(memory.direct()):
     pinned, managed = (ep.zeros(16, "int32", kind=kind, queue=busy) for kind in ("host", "shared"))
+program = ep.Program('extern "C" __global__ void nothing() {}', "cuda:0")
 fresh, timing = ep.Queue("cuda:0"), ep.Queue("cuda:0", profiling=True)
 seen = [ep.zeros(16, "int32", queue=queue) for _ in range(200)]  # so many that the pool asks meanwhile which of them are free
 for each in seen:
@@ -187,6 +188,7 @@ print("done")
         "del event",
         "del timed",
         "del fresh",
+        "del program",
         "del pinned",
         "del managed",
     ],

@@ -56,9 +56,10 @@ const ep_loader *loader() noexcept;
 
 // The stream that another library works with on this thread, on the device of that number of the backend ("cuda", "hip");
 // nullptr: none is known. Backends ask before what would invalidate a graph that is being captured in it. Called with Python's
-// lock or without it.
+// lock or without it, which who has not answered yet may need: see CaptureRelease.
 using ForeignQueue = void *(*)(const char *backend, std::uint32_t device);
 void set_foreign_queue(ForeignQueue of) noexcept;
+void *foreign_queue(const char *backend, std::uint32_t device);
 
 // The innermost queue that this thread's device contexts have made current.
 void push_current(const Queue &queue);

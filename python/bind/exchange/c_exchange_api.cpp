@@ -104,8 +104,10 @@ void *current_stream_of_known(const char *backend, std::uint32_t number) {
         std::optional<SetErrorAside> aside;
         if (may_fail)
             aside.emplace();
-        if (each->api->current_work_stream(device.device_type, device.device_id, &stream) == 0)
+        if (each->api->current_work_stream(device.device_type, device.device_id, &stream) == 0) {
+            each->note_answer_for(device);
             continue;
+        }
         stream = nullptr;
         if (may_fail)
             PyErr_Clear();

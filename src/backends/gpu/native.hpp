@@ -99,6 +99,8 @@ public:
     void free_all() noexcept;  // with the context current
 
 private:
+    void *take_free() noexcept;  // nullptr: none is
+
     std::mutex mutex_;
     std::vector<void *> free_;
     std::size_t made_ = 0;

@@ -49,15 +49,18 @@ void download(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte 
 
 }  // namespace
 
+void *Chunks::take_free() noexcept {
+    const std::lock_guard hold(mutex_);
+    if (free_.empty())
+        return nullptr;
+    void *const chunk = free_.back();
+    free_.pop_back();
+    return chunk;
+}
+
 void *Chunks::take() {
-    {
-        const std::lock_guard hold(mutex_);
-        if (!free_.empty()) {
-            void *const chunk = free_.back();
-            free_.pop_back();
-            return chunk;
-        }
-    }
+    if (void *const chunk = take_free())
+        return chunk;
     void *chunk = nullptr;
     check(driver().cuMemHostAlloc(&chunk, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
     const std::lock_guard hold(mutex_);
@@ -71,10 +74,8 @@ void Chunks::give_back(void *chunk) noexcept {
 }
 
 void Chunks::free_all() noexcept {
-    const std::lock_guard hold(mutex_);
-    for (void *const chunk : free_)
+    while (void *const chunk = take_free())  // without the lock, which the driver's thread wants: freeing waits for its work
         driver().cuMemFreeHost(chunk);
-    free_.clear();
 }
 
 void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from, const PointerAttributes &of_from,

@@ -1,12 +1,16 @@
 // The interpreter's lock is given up wherever a runtime may keep the thread, whoever calls: what the runtime waits for may want
 // it.
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/device/program.hpp>
+#include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>
 
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "memory/device_memory.hpp"
 
@@ -114,9 +118,45 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     SUBCASE("queues that others made") {
         CHECK(gives_it_up([&] { Queue::from_native(fake::backend(), busy.queue.handle()); }));
     }
+    SUBCASE("contexts") {
+        const Device device = fake::device();
+        CHECK(gives_it_up([&] { Context::create({&device, 1}); }));
+        CHECK(gives_it_up([&] { Context::from_native(fake::backend(), device.default_context().native()); }));
+    }
+    SUBCASE("the end of a program, and of a kernel that is the last of one") {
+        std::optional<Program> program(std::in_place, "twice", fake::device());
+        CHECK(gives_it_up([&] { program.reset(); }));
+        std::optional<Kernel> kernel(Program("twice", fake::device()).kernel("twice"));
+        CHECK(gives_it_up([&] { kernel.reset(); }));
+    }
+    SUBCASE("a mark of a whole context") {
+        fake::world().marks_contexts = true;
+        CHECK(gives_it_up([&] { CHECK(record_all(fake::device().default_context())->is_done()); }));
+        fake::world().marks_contexts = false;
+    }
     SUBCASE("the driver's memory") {
         CHECK(gives_it_up([&] { Memory::allocate(1000, UsmKind::host, other, 0, direct_resource()); }));
     }
+}
+
+TEST_CASE("other libraries are asked for their stream with the interpreter's lock first, and then without it") {
+    static std::vector<bool> with_it;
+    with_it.clear();
+    const Interpreter interpreter;
+    registry::set_foreign_queue([](const char *, std::uint32_t) -> void * {
+        with_it.push_back(Interpreter::is_ours);
+        return nullptr;
+    });
+    fake::world().marks_contexts = true;
+    SUBCASE("before a mark of a whole context") {
+        record_all(fake::device().default_context());
+    }
+    SUBCASE("before a program ends") {
+        Program("twice", fake::device());
+    }
+    registry::set_foreign_queue(nullptr);
+    fake::world().marks_contexts = false;
+    CHECK(with_it == std::vector{true, false});
 }
 
 TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
