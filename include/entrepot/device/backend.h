@@ -113,7 +113,8 @@ typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER
 
 typedef enum ep_event_flag {
     EP_EVENT_EXACT = 1u << 0, /* a host that waits for it goes on when it is done, though later work of the queue is not */
-    EP_EVENT_PROMPT = 1u << 1 /* does not block: *event is NULL, and nothing marked, where another thread would keep us */
+    EP_EVENT_PROMPT = 1u << 1 /* *event is NULL, and nothing marked, where it is seen that another thread would keep us: SYCL's
+                               * backend sees it, CUDA's and HIP's have no way to, and mark */
 } ep_event_flag;
 
 /* ----------------------------------------------------------------- memory */

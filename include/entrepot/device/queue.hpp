@@ -154,7 +154,7 @@ public:
         std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
-        bool is_wrapped = false;           // it ends without us
+        bool is_wrapped = false;           // somebody else made it; of CUDA and HIP he ends it, too
         bool may_be_captured = false;      // into a graph, by those whom it is shared with
         std::uint32_t flags = 0;
         ep_queue handle = nullptr;  // one reference

@@ -143,7 +143,7 @@ private:
     void mark_leaving();
 
     std::mutex events_mutex_;          // never held while the driver is called
-    std::vector<Event *> events_;      // without references, to us or to them
+    std::vector<Event *> events_;      // without references, to us or to them; as many as were ever held at once
     std::vector<Event *> timed_ones_;  // the same
     std::mutex mutex_;                 // guards what follows
     CUmodule strided_module_ = nullptr;
