@@ -148,12 +148,8 @@ TEST_CASE("other libraries are asked for their stream with the interpreter's loc
         return nullptr;
     });
     fake::world().marks_contexts = true;
-    SUBCASE("before a mark of a whole context") {
-        record_all(fake::device().default_context());
-    }
-    SUBCASE("before a program ends") {
-        Program("twice", fake::device());
-    }
+    SUBCASE("before a mark of a whole context") { record_all(fake::device().default_context()); }
+    SUBCASE("before a program ends") { Program("twice", fake::device()); }
     registry::set_foreign_queue(nullptr);
     fake::world().marks_contexts = false;
     CHECK(with_it == std::vector{true, false});
