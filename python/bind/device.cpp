@@ -447,7 +447,7 @@ Program make_program(nb::handle source, nb::handle device, const std::optional<s
     const Context in = context.is_none() ? Context() : context_from(context.ptr());
     const std::string_view text = source_from(source);
     const std::optional<ep_dialect> spoken = dialect ? std::optional(dialect_from(*dialect)) : std::nullopt;
-    return without_gil([&] { return Program(text, where, spoken, options, in); });
+    return Program(text, where, spoken, options, in);  // which gives the GIL up
 }
 
 nb::object argument_count(const Kernel &kernel) {

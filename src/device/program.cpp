@@ -31,10 +31,8 @@ struct Kernel::Record {
     ep_kernel handle = nullptr;
 
     ~Record() {
-        if (handle) {
-            const CaptureRelease released(program.device());
+        if (handle)  // the program is here until afterwards
             program.device().backend().drop(&ep_backend::kernel_release, handle);
-        }
     }
 };
 
@@ -156,6 +154,7 @@ Program::Program(std::string_view source, const Device &device, std::optional<ep
     record_->context = context ? context : device.default_context();
     record_->dialect = choose_dialect(device, dialect);
     const ep_sink sink = sink_into(record_->log);
+    const CaptureRelease released(device);
     const ep_status status =
         device.backend().status_of(&ep_backend::program_build, record_->context.handle(), device.handle(), record_->dialect,
                                    source.data(), source.size(), options.c_str(), &sink, &record_->handle);
@@ -172,6 +171,7 @@ Kernel Program::kernel(const std::string &name) const {
     record->name = name;
     const Backend &backend = device().backend();
     fork_guard::require_usable(backend);
+    const InterpreterLock::Released released;
     const ep_status status = backend.status_of(&ep_backend::program_kernel, record_->handle, name.c_str(), &record->handle);
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, Backend::last_error());

@@ -45,7 +45,7 @@ struct Event::Record {
 
 // An event of the runtime.
 struct Event::Native : Event::Record {
-    Native(const Backend &of, ep_event adopted) noexcept : Record(of), handle_(adopted) {}
+    Native(const Backend &of, ep_event adopted, Context in) noexcept : Record(of), context_(std::move(in)), handle_(adopted) {}
     ~Native() override { backend->drop(&ep_backend::event_release, handle_); }
 
     ep_event handle() override { return handle_; }
@@ -56,13 +56,15 @@ struct Event::Native : Event::Record {
     }
     void wait() override { backend->call(&ep_backend::event_wait, handle_); }
 
-protected:
-    ep_event handle_;
+private:
+    const Context context_;  // goes after the event, which has one of the backend's: its end may block, and gives the GIL up
+    const ep_event handle_;
 };
 
 // An event of the runtime that belongs to a graph: queues wait for it, and nobody else can.
 struct Event::Captured final : Event::Native {
-    Captured(const Backend &of, ep_event adopted, std::uint64_t capture) noexcept : Native(of, adopted), capture_(capture) {}
+    Captured(const Queue &queue, ep_event adopted, std::uint64_t capture) noexcept
+        : Native(queue.backend(), adopted, queue.context()), capture_(capture) {}
 
     bool ask_done() override { refuse(); }
     void wait() override { refuse(); }
@@ -130,9 +132,9 @@ private:
     const Queue::Lock locked(*queue_.record_);
 }
 
-Event Event::adopt(const Backend &backend, ep_event handle) {
+Event Event::adopt(const Backend &backend, ep_event handle, const Context &context) {
     try {
-        return Event(std::make_shared<Native>(backend, handle));
+        return Event(std::make_shared<Native>(backend, handle, context));
     } catch (...) {
         backend.drop(&ep_backend::event_release, handle);
         throw;
@@ -142,7 +144,7 @@ Event Event::adopt(const Backend &backend, ep_event handle) {
 Event Event::from_native(const Backend &backend, void *native) {
     ep_event handle;
     backend.call(&ep_backend::event_from_native, native, &handle);
-    return adopt(backend, handle);
+    return adopt(backend, handle, Context());
 }
 
 // In the child of a fork even an event that is known to be done is refused, so that it does not depend on who has asked before.
@@ -249,13 +251,15 @@ ep_event record_event(const Backend &backend, ep_queue queue, std::uint32_t flag
 std::optional<Event> record_all(const Context &context) {
     const Backend &backend = context.backend();
     fork_guard::require_usable(backend);
+    if (backend.is_host())  // which marks queues only, and would be asked for nothing
+        return std::nullopt;
     const CaptureRelease released(context.devices().front());
     ep_event event = nullptr;
     const ep_status status = backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
     if (status == EP_UNSUPPORTED)
         return std::nullopt;
     backend.check(status);
-    return Event::adopt(backend, event);
+    return Event::adopt(backend, event, context);
 }
 
 std::vector<Queue> live_queues(const Context &context) {
@@ -443,7 +447,7 @@ Queue::Marked Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_
     const ep_event marked = record_event(backend(), handle(), flags);
     if (!marked)
         return {};
-    Event event = Event::adopt(backend(), marked);
+    Event event = Event::adopt(backend(), marked, context());
     if (const std::uint64_t captured = capture())
         return {false, captured};
     record_->last_event = std::move(event);
@@ -462,7 +466,7 @@ bool Queue::is_known_idle() const noexcept {
 Event Queue::mark_captured(std::uint64_t capture) const {
     const ep_event event = record_event(backend(), handle(), 0);
     try {
-        return Event(std::make_shared<Event::Captured>(backend(), event, capture));
+        return Event(std::make_shared<Event::Captured>(*this, event, capture));
     } catch (...) {
         backend().drop(&ep_backend::event_release, event);
         throw;

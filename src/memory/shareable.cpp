@@ -34,7 +34,7 @@ Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::si
                  bytes, &block.data);
     if (alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0)
         return block;
-    close_shared(place, block.data);
+    waiting().take(place, block.data, {});
     throw Error(ErrorKind::value, "an alignment of ", alignment,
                 " bytes was asked for: memory to share begins at a page, and is aligned to that");
 }

@@ -239,6 +239,7 @@ inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how, 
 
 inline void release_context(World &w, ep_context context) {
     if (--context->references == 0) {
+        may_keep(w);
         delete context;
         --w.alive.contexts;
     }
@@ -593,7 +594,10 @@ inline void enter_events(ep_backend &entered) {
         });
     };
     entered.event_seconds = [](ep_event from, ep_event to, double *seconds) {
-        return guarded([&](World &) { *seconds = to->seconds - from->seconds; });
+        return guarded([&](World &w) {
+            may_keep(w);
+            *seconds = to->seconds - from->seconds;
+        });
     };
     entered.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
     entered.event_from_native = [](void *native, ep_event *event) {
@@ -694,6 +698,8 @@ inline void enter_programs(ep_backend &table) {
     table.program_build = [](ep_context, ep_device, ep_dialect, const char *source, std::size_t length, const char *,
                              const ep_sink *log, ep_program *program) {
         return guarded([&](World &w) {
+            w.loader->foreign_queue(w.name.c_str(), 0);  // whether anything is captured, before it unloads others
+            may_keep(w);
             const std::string text(source, length);
             if (log)
                 log->write(log->user, "built by hand", 13);
@@ -706,6 +712,7 @@ inline void enter_programs(ep_backend &table) {
     table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
     table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
         return guarded([&](World &w) {
+            may_keep(w);
             if (program->source.find(name) == std::string::npos)
                 refuse(EP_INVALID, std::string("the program has no kernel '") + name + "'");
             ++program->references;
@@ -737,7 +744,12 @@ inline void enter_programs(ep_backend &table) {
 }
 
 inline void enter_peer(ep_backend &table) {
-    table.peer_can_access = [](ep_device, ep_device, std::int32_t *can) { return guarded([&](World &) { *can = 1; }); };
+    table.peer_can_access = [](ep_device, ep_device, std::int32_t *can) {
+        return guarded([&](World &w) {
+            may_keep(w);
+            *can = 1;
+        });
+    };
     table.peer_enable_access = [](ep_context, ep_device) { return guarded([](World &) {}); };
 }
 

@@ -16,7 +16,7 @@ namespace entrepot {
 class Event {
 public:
     Event() noexcept = default;  // done
-    static Event adopt(const Backend &backend, ep_event handle);
+    static Event adopt(const Backend &backend, ep_event handle, const Context &context);
     static Event from_native(const Backend &backend, void *native);
 
     // Both throw DeviceError for an event of a capture: what it marks runs when the graph does.

@@ -56,10 +56,10 @@ struct Producer {
         return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
-        if (last_answered.load(std::memory_order_relaxed) == device) [[likely]]
+        if (last_answered.load(std::memory_order_acquire) == device) [[likely]]
             return;
-        last_answered.store(device, std::memory_order_relaxed);
         has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
+        last_answered.store(device, std::memory_order_release);
     }
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few

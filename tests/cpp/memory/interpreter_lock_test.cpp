@@ -123,11 +123,30 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
         CHECK(gives_it_up([&] { Context::create({&device, 1}); }));
         CHECK(gives_it_up([&] { Context::from_native(fake::backend(), device.default_context().native()); }));
     }
-    SUBCASE("the end of a program, and of a kernel that is the last of one") {
-        std::optional<Program> program(std::in_place, "twice", fake::device());
-        CHECK(gives_it_up([&] { program.reset(); }));
-        std::optional<Kernel> kernel(Program("twice", fake::device()).kernel("twice"));
+    SUBCASE("a context that nobody has any more but an event") {
+        const Device device = fake::device();
+        std::optional<Queue> queue(Queue::create(Context::create({&device, 1}), device, {}));
+        fake::hold(*queue);
+        fake::submit(*queue);
+        std::optional<Event> event(queue->record());
+        fake::release(*queue);
+        queue.reset();
+        CHECK(gives_it_up([&] { event.reset(); }));
+    }
+    SUBCASE("programs that begin and end") {
+        std::optional<Program> program;
+        CHECK(gives_it_up([&] { program.emplace("twice", fake::device()); }));
+        std::optional<Kernel> kernel;
+        CHECK(gives_it_up([&] { kernel = program->kernel("twice"); }));
+        program.reset();
         CHECK(gives_it_up([&] { kernel.reset(); }));
+    }
+    SUBCASE("the time between two events, and a question for a peer") {
+        const Queue timing = Queue::create(fake::device(), {.profiling = true});
+        const Event from = timing.record(), to = timing.record();
+        to.wait();
+        CHECK(gives_it_up([&] { from.seconds_until(to); }));
+        CHECK(gives_it_up([&] { fake::device().can_access(fake::device()); }));
     }
     SUBCASE("a mark of a whole context") {
         fake::world().marks_contexts = true;
@@ -148,11 +167,16 @@ TEST_CASE("other libraries are asked for their stream with the interpreter's loc
         return nullptr;
     });
     fake::world().marks_contexts = true;
-    SUBCASE("before a mark of a whole context") { record_all(fake::device().default_context()); }
-    SUBCASE("before a program ends") { Program("twice", fake::device()); }
+    SUBCASE("before a mark of a whole context") {
+        record_all(fake::device().default_context());
+        CHECK(with_it == std::vector{true, false});
+    }
+    SUBCASE("before a program is built, which unloads others, and before it ends") {
+        Program("twice", fake::device());
+        CHECK(with_it == std::vector{true, false, true, false});
+    }
     registry::set_foreign_queue(nullptr);
     fake::world().marks_contexts = false;
-    CHECK(with_it == std::vector{true, false});
 }
 
 TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
