@@ -719,11 +719,6 @@ void Queue::wait_for(const Event &event) const {
     submitted();
 }
 
-bool Queue::has_waited_for(const Queue &other, Position position) const noexcept {
-    const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
-    return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
-}
-
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
     const std::uint64_t number = other.record_->number;
     const bool has_room = number >> 32 == 0 && position >> 32 == 0;

@@ -77,9 +77,12 @@ ForkSafeMutex &Memory::Ordering::next_mutex() {
     return (*mutexes)[made++ / in_a_row % mutexes->size()];
 }
 
-[[gnu::hot]] void Memory::Ordering::begin(Record &record) {
-    if (!record.home)
-        return;
+inline void Memory::Ordering::begin(Record &record) {
+    if (record.home)
+        take_over_home(record);
+}
+
+void Memory::Ordering::take_over_home(Record &record) {
     const bool is_producers = record.resource == nullptr;
     if (is_producers)
         record.home.take(record.available);
@@ -87,11 +90,11 @@ ForkSafeMutex &Memory::Ordering::next_mutex() {
     entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
 }
 
-bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
+inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
     if (capture == 0 && in_capture != 0)  // nobody outside waits for what is captured, but for what runs
         return false;
     if (later == Access::write)  // comes after all that the queue did or has waited for
-        return queue == by || waited_by == by.identity()->number;
+        return queue == by || waited_by == by.identity()->number || by.has_waited_for(queue, position);
     return queue == by && access == Access::read;
 }
 
@@ -114,6 +117,12 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                          Consumer consumer, LeftQueues &left) {
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
+    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // what two queues do in turns
+        Entry &only = entries.front();
+        left.keep(only.queue);
+        only = {.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
+        return;
+    }
     // Another thread may have noted a later position of the queue already: it is still running when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry)) {
@@ -121,11 +130,6 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
             consumer = std::max(consumer, entry.consumer);
         }
     Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
-    if (entries.size() == 1 && is_behind(entries.front())) {  // what two queues do in turns
-        left.keep(entries.front().queue);
-        entries.front() = std::move(noted);
-        return;
-    }
     take_out(entries, is_behind, left);
     if (entries.size() > 4)
         drop_done(left);
@@ -223,6 +227,9 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
         for (Ordering::Blocker &use : uses)
             use.is_waited_for = come_behind_one(use, queue, capture);
     }
+    // The queue remembers for itself whom it waited for last, and what it writes is all that is noted then.
+    if (access == Access::write && uses.size() == 1 && queue.has_waited_for(uses[0].queue, uses[0].position)) [[likely]]
+        return;
     const std::lock_guard lock(ordering->mutex);
     ordering->mark_waited(uses, queue);
     publish(*record_, *ordering);

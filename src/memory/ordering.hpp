@@ -69,6 +69,7 @@ struct Memory::Ordering {
     std::vector<Use> take_all();
 
 private:
+    void take_over_home(Record &record);
     static ForkSafeMutex &next_mutex();
 };
 

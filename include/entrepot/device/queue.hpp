@@ -110,6 +110,11 @@ public:
     void wait_for(const Queue &other) const;
     // The same for what it held at a position of it, of a queue that is not captured. What was waited for before costs a look.
     void wait_for(const Queue &other, Position position) const;
+    // Whether it is known to have: only the queue that it waited for last is remembered, and of one that nobody else has.
+    bool has_waited_for(const Queue &other, Position position) const noexcept {
+        const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
+        return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
+    }
 
     // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
     // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
@@ -193,7 +198,6 @@ private:
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     void take_over(const Queue &other) const;
-    bool has_waited_for(const Queue &other, Position position) const noexcept;
     void remember_wait_for(const Queue &other, Position position) const noexcept;
     // The event that serves the position, where one has been recorded already and may not be done.
     Event known_event_at(Position position) const;

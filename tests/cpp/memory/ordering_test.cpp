@@ -2,8 +2,11 @@
 #include <entrepot/memory/direct.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
+#include <utility>
 
 #include "core/refusal.hpp"
 #include "memory/device_memory.hpp"
@@ -449,6 +452,31 @@ TEST_CASE("a queue that has waited once comes after what it waited for, and nobo
     access(memory, Access::write, reader.queue);
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
     CHECK(memory.record()->noted == reader.queue.identity()->number);
+}
+
+TEST_CASE("a queue that goes with what was noted of it goes without the ordering's lock") {
+    const Queue next = Queue::create(fake::device());
+    const Memory memory = some_memory(next);
+    std::future<void> noted;
+    std::future_status while_it_ended = std::future_status::deferred;
+    for (const bool are_several : {false, true}) {
+        {
+            const Queue last = Queue::create(fake::device());
+            access(memory, Access::write, last);
+            if (are_several)
+                access(memory, Access::read, Queue::create(fake::device()));
+        }
+        memory.before(Access::write, next);
+        const Queue::Position position = fake::submit(next);
+        fake::world().queue_ends = [&] {
+            noted = std::async(std::launch::async, [&] { memory.after(Access::write, next, position); });
+            while_it_ended = noted.wait_for(std::chrono::seconds(2));
+        };
+        memory.after(Access::write, next, position);
+        fake::world().queue_ends = nullptr;
+        CHECK(std::exchange(while_it_ended, std::future_status::deferred) == std::future_status::ready);
+        noted.wait();
+    }
 }
 
 TEST_CASE("two views of one memory agree, and a recycled record knows nothing of the last one") {
