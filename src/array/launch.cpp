@@ -29,9 +29,16 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
 // What `submit` hands over comes behind the work on the arrays' memory, and later work on it behind that.
 template <class Submit>
 Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
-    for (const ArrayUse &use : uses)
-        if (!use.array->memory().is_free_for(queue)) [[unlikely]]
-            use.array->memory().before(use.access, queue);
+    const ArrayUse *behind = nullptr;  // for an array is often given twice
+    for (const ArrayUse &use : uses) {
+        const Memory &memory = use.array->memory();
+        if (memory.is_free_for(queue)) [[likely]]
+            continue;
+        if (behind && behind->access >= use.access && behind->array->memory() == memory)
+            continue;
+        memory.before(use.access, queue);
+        behind = &use;
+    }
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);

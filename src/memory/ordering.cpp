@@ -90,6 +90,10 @@ void Memory::Ordering::take_over_home(Record &record) {
     entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
 }
 
+inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noexcept {
+    return consumer == Consumer::none && !by.is_foreign() && by.has_waited_for(queue, position);
+}
+
 inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
     if (capture == 0 && in_capture != 0)  // nobody outside waits for what is captured, but for what runs
         return false;
@@ -151,10 +155,16 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     const std::lock_guard lock(mutex);
     begin(record);
     uses.reserve(entries.size());
-    for (const Entry &entry : entries) {
+    bool is_marked = false;
+    for (Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
+        if (queue && entry.is_remembered_by(queue)) {
+            entry.waited_by = queue.identity()->number;
+            is_marked = true;
+            continue;
+        }
         const auto known = std::ranges::find_if(
             uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
         if (known == uses.end())
@@ -162,6 +172,8 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
         else
             known->join(entry);
     }
+    if (is_marked)
+        publish(record, *this);
     const bool is_held_by_us_alone = record.references.load(std::memory_order_acquire) == 1;
     for (Blocker &use : uses)
         use.is_over = is_held_by_us_alone && use.consumer == Consumer::holds_memory;

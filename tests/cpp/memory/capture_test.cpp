@@ -102,6 +102,26 @@ TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
     later.join();
 }
 
+TEST_CASE("what a queue has come behind for other memory's sake counts no more once it is captured") {
+    const Queue before = Queue::create(fake::device()), queue = Queue::create(fake::device());
+    const Memory memory = some_memory(before), other = some_memory(before);
+    fake::hold(before);
+    bool written = false;
+    access(memory, Access::write, before, [&] { written = true; });
+    access(other, Access::write, before);
+    access(other, Access::read, queue);
+    CHECK(queue.has_waited_for(before, before.position()));
+    const std::uint64_t capture = fake::begin_capture(queue);
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(before);
+    });
+    access(memory, Access::read, queue);
+    CHECK(written);
+    later.join();
+    fake::drop(fake::end_capture(capture));
+}
+
 TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
     CapturedQueue captured;
     Queue fork = Queue::create(fake::device());

@@ -85,8 +85,11 @@ TEST_CASE("what a queue did to several pieces of memory is waited for once, and 
     for (const Memory &memory : memories)
         access(memory, Access::write, writer.queue, [&] { order += 'w'; });
     const fake::Calls before = calls();
-    for (const Memory &memory : memories)
-        access(memory, Access::read, reader.queue, [&] { order += 'r'; });
+    for (const Memory &memory : memories) {
+        memory.before(Access::read, reader.queue);
+        CHECK(memory.is_free_for(reader.queue));
+        memory.after(Access::read, reader.queue, fake::submit(reader.queue, [&] { order += 'r'; }));
+    }
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
     CHECK(calls().event_is_done == before.event_is_done);
     access(memories[1], Access::write, writer.queue, [&] { order += 'w'; });

@@ -91,4 +91,38 @@ TEST_CASE("local arrays that are the launch's are given their bytes") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
+TEST_CASE("an array that is read and written by one launch comes behind who reads it, in whatever order it is given") {
+    const Device device = fake::device();
+    const Kernel kernel = Program("scale", device).kernel("scale");
+    const Queue reader = Queue::create(device), queue = Queue::create(device);
+    const std::int64_t shape[] = {4};
+    const Array array = Array::empty(shape, dtypes::uint8, UsmKind::device, queue);
+    const ep_argument pointer = {EP_ARG_POINTER, sizeof(void *), array.data()};
+    const ep_argument arguments[] = {pointer, pointer};
+    ep_range range{};
+    range.ndim = 1;
+    range.global[0] = 4;
+    for (const auto &[first, second] : {std::pair(Access::read, Access::write), std::pair(Access::write, Access::read),
+                                        std::pair(Access::write, Access::write)}) {
+        array.memory().before(Access::read, reader);
+        array.memory().after(Access::read, reader, fake::submit(reader));
+        CHECK(!array.memory().is_free_for(queue));
+        const ArrayUse uses[] = {{&array, first, 0}, {&array, second, 1}};
+        const int waits = fake::world().calls.event_wait_in_queue;
+        entrepot::launch(kernel, queue, range, arguments, uses);
+        CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
+        CHECK(array.memory().is_free_for(queue));
+    }
+    const Queue other_reader = Queue::create(device);
+    const Array other = Array::empty(shape, dtypes::uint8, UsmKind::device, queue);
+    for (const auto &[read, by] : {std::pair(&array, reader), std::pair(&other, other_reader)}) {
+        read->memory().before(Access::read, by);
+        read->memory().after(Access::read, by, fake::submit(by));
+    }
+    const int waits = fake::world().calls.event_wait_in_queue;
+    const ArrayUse uses[] = {{&array, Access::write, 0}, {&other, Access::write, 1}};
+    entrepot::launch(kernel, queue, range, arguments, uses);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 2);
+}
+
 }  // namespace entrepot::kernel
