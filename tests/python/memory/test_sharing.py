@@ -270,25 +270,25 @@ def shm() -> set[str]:
 
 @pytest.mark.host
 class TestCrashes:
-    @pytest.mark.alone  # it measures what the whole machine has in use
+    @pytest.mark.alone  # it measures what the whole machine has in use, where other programs come and go too
     def test_a_killed_owner_leaves_nothing_behind(self) -> None:
-        used = shared_memory()
+        half = shared_memory() + (1 << 27)
         owner = Other()
         handle = owner.run(
             """
             with memory.use_resource(memory.shareable()):
-                array = ep.full(1 << 26, 1, "uint8", device="host")
+                array = ep.full(1 << 28, 1, "uint8", device="host")
             _ = array.share()
             """
         )
         array = handle.open()
-        assert shared_memory() >= used + (60 << 20)
+        assert shared_memory() > half
         owner.kill()
         assert values(array[:10]).tolist() == [1] * 10
         del array
         gc.collect()
         assert shared_mappings() == 0
-        assert shared_memory() < used + (30 << 20), "the pages went with the last who had them"
+        assert shared_memory() < half, "the pages went with the last who had them"
         assert not shm()
 
     def test_a_killed_opener_leaves_nothing_behind(self) -> None:
