@@ -21,8 +21,8 @@ struct Memory::Ordering {
 
         // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
         bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
-        // Whether the queue, which nobody captures, has come behind it for another memory's sake already. Not behind a consumer's,
-        // who may have submitted more since.
+        // Whether the queue, which nobody captures, has come behind it for another memory's sake already. Not behind a
+        // consumer's, who may have submitted more since.
         bool is_remembered_by(const Queue &by) const noexcept;
     };
 
