@@ -276,12 +276,12 @@ Context context_from(PyObject *object) {
                 shown(object));
 }
 
-Event event_from(PyObject *object) {
+Event event_from(PyObject *object, const char *expected) {
     if (const Event *const event = event_of(object))
         return *event;
     if (void *const native = dpctl_event(object))
         return Event::from_native(sycl(), native);
-    throw Error(ErrorKind::type, "an event was expected (an Event, or dpctl's SyclEvent), not ", shown(object));
+    throw Error(ErrorKind::type, expected, ", not ", shown(object));
 }
 
 }  // namespace entrepot::python

@@ -19,8 +19,8 @@ Queue queue_from(PyObject *object);
 // or a queue or device as above: its context. Throws TypeError for anything else, ValueError for a used capsule.
 Context context_from(PyObject *object);
 
-// Of an Event or dpctl's SyclEvent. Throws TypeError for anything else.
-Event event_from(PyObject *object);
+// Of an Event or dpctl's SyclEvent. Throws TypeError for anything else, which says what was expected.
+Event event_from(PyObject *object, const char *expected = "an event was expected (an Event, or dpctl's SyclEvent)");
 
 // Of a sycl::queue that somebody else owns.
 Queue queue_from_sycl(void *native);

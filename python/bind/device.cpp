@@ -307,7 +307,7 @@ nb::object record(const Queue &queue) { return nb::steal(wrap_event(queue.record
 void wait_for(const Queue &queue, PyObject *other) {
     if (const Queue *const given = ours<Queue>(other))
         return queue.wait_for(*given);
-    queue.wait_for(event_from(other));
+    queue.wait_for(event_from(other, "an event or a queue was expected (an Event, dpctl's SyclEvent, or a Queue)"));
 }
 
 // A plain method of CPython's: nanobind's way to one takes a tenth of what the driver takes for the hand-over.
