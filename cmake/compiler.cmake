@@ -26,6 +26,11 @@ target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${entre
 target_compile_options(entrepot_warnings INTERFACE
                        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=maybe-uninitialized -Wno-error=restrict>)
 
+# ENTREPOT_ASSERT (include/entrepot/core/assert.hpp) checks invariants where tests run.
+if(ENTREPOT_SANITIZE OR ENTREPOT_TESTS)
+    add_compile_definitions(ENTREPOT_ASSERTIONS)
+endif()
+
 if(ENTREPOT_SANITIZE)
     add_compile_options(-fsanitize=${ENTREPOT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${ENTREPOT_SANITIZE})

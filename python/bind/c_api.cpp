@@ -11,6 +11,7 @@
 
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/address.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <atomic>
 #include <memory>
@@ -154,7 +155,7 @@ void *native_queue(entrepot_array *handle) {
 
 int before_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        handle->array.memory().before(access_of(writes), handle->queue());
+        Operation(handle->queue()).before(access_of(writes), handle->array.memory());
         return 0;
     });
 }
@@ -162,7 +163,10 @@ int before_use(entrepot_array *handle, int writes) {
 int after_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
         const Queue &queue = handle->queue();
-        handle->array.memory().after(access_of(writes), queue, queue.submitted());
+        const Memory &memory = handle->array.memory();
+        Operation operation(queue);
+        operation.resume(memory);
+        operation.submitted(queue.submitted(), queue.capture_of_work(), [&](auto &&record) { record(access_of(writes), memory); });
         return 0;
     });
 }

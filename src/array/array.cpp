@@ -13,6 +13,13 @@ Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
     return Array(std::move(memory), data, dtype, std::move(layout), false, queue);
 }
 
+Queue Array::queue_of_memory() const {
+    if (memory_.has_peers() && !host_view_)
+        if (Queue of_owner = memory_.owner_queue())
+            return of_owner;
+    return Queue::in(context(), device());
+}
+
 // This array with other elements of the same memory.
 Array Array::with(void *data, Dtype dtype, Layout layout) const {
     Array result(memory_, data, dtype, std::move(layout), read_only_, queue_);

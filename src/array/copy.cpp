@@ -1,6 +1,7 @@
 #include <entrepot/array/copy.hpp>
 #include <entrepot/array/reach.hpp>
 #include <entrepot/device/registry.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -90,8 +91,9 @@ const Queue &host_copy_queue() {
 
 // One piece of work of a queue whose device reaches both sides; where both are contiguous, one may be the host's.
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
-    from.memory().before(Access::read, queue);
-    to.memory().before(Access::write, queue);
+    Operation operation(queue);
+    operation.before(Access::read, from.memory());
+    operation.before(Access::write, to.memory());
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]] {
         from.memory().keep_for_graph(queue);
@@ -108,9 +110,10 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
                      from_strides.data());
     }
     const Queue::Position position = queue.submitted();
-    Memory::After after(queue, position, capture);
-    after.note(Access::read, from.memory());
-    after.note(Access::write, to.memory());
+    operation.submitted(position, capture, [&](auto &&record) {
+        record(Access::read, from.memory());
+        record(Access::write, to.memory());
+    });
     return {queue, position};
 }
 
@@ -210,7 +213,8 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
     if (!by_host && !reaches(queue, to))
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
 
-    to.memory().before(Access::write, queue);
+    Operation operation(queue);
+    operation.before(Access::write, to.memory());
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         to.memory().keep_for_graph(queue);
@@ -225,7 +229,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
         backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item.data());
     }
     const Queue::Position position = queue.submitted();
-    to.memory().after(Access::write, queue, position, capture);
+    operation.submitted(position, capture, [&](auto &&record) { record(Access::write, to.memory()); });
     return {queue, position};
 }
 

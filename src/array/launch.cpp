@@ -1,5 +1,6 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/array/reach.hpp>
+#include <entrepot/memory/operation.hpp>
 #include <entrepot/memory/release.hpp>
 
 #include <cstddef>
@@ -26,26 +27,20 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
         use.array->memory().keep_for_graph(queue);
 }
 
-// What `submit` hands over comes behind the work on the arrays' memory, and later work on it behind that.
+// Submits the launch in order with all other work on the arrays' memory.
 template <class Submit>
 Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
-    const ArrayUse *behind = nullptr;  // for an array is often given twice
-    for (const ArrayUse &use : uses) {
-        const Memory &memory = use.array->memory();
-        if (memory.is_free_for(queue)) [[likely]]
-            continue;
-        if (behind && behind->access >= use.access && behind->array->memory() == memory)
-            continue;
-        memory.before(use.access, queue);
-        behind = &use;
-    }
+    Operation operation(queue);
+    for (const ArrayUse &use : uses)
+        operation.before(use.access, use.array->memory());
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);
     const Queue::Position position = submit();
-    Memory::After after(queue, position, capture);
-    for (const ArrayUse &use : uses)
-        after.note(use.access, use.array->memory());
+    operation.submitted(position, capture, [&](auto &&record) {
+        for (const ArrayUse &use : uses)
+            record(use.access, use.array->memory());
+    });
     return position;
 }
 

@@ -90,6 +90,23 @@ Memory borrow(const exchange::Reach &reach, const Layout &layout, Owner &&owner)
                           std::move(owner));
 }
 
+// Whose stream orders later operations on the memory: the object's library; the stream that it names, which lives as long as the
+// object does ("Lifetime", version 3); or the legacy default stream.
+void set_owner(const Memory &memory, const Descriptor &descriptor) {
+    if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
+        return memory.set_owner_library(descriptor.library.value_or(legacy_library));
+    memory.set_owner_queue(exchange::queue_of_stream(memory.device(), *descriptor.stream).queue);
+}
+
+// Libraries that read the dict without its stream: their current streams wait for the work on the array here.
+void order_those_that_ignore_streams(const Array &array) {
+    const LibrarySet registered = registered_stream_libraries();
+    for (unsigned library = 0; registered >> library != 0; ++library)
+        if (registered >> library & 1 && !stream_library(library).waits_for_cai_stream)
+            if (const std::optional<CurrentStream> current = current_stream_of(library, array.memory().device()))
+                exchange::hand_to(array, {current->queue, false});
+}
+
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
@@ -103,6 +120,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     const exchange::Reach reach = exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
     Memory memory = borrow(reach, layout, std::move(owner));
     Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
+    set_owner(array.memory(), descriptor);
     if (descriptor.stream)
         exchange::come_behind_stream(array, *descriptor.stream);
     return array;
@@ -117,6 +135,7 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
         return std::nullopt;
     const Queue queue = array.queue();
     exchange::hand_to(array, {queue, false});  // the consumer's work goes elsewhere
+    order_those_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
 }

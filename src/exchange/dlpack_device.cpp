@@ -167,6 +167,8 @@ DLDevice device_of(const Array &array) {
     return name;
 }
 
+DLDevice device_of(const Device &device) { return known_name(device, UsmKind::device); }
+
 UsmKind kind_of(DLDevice device) noexcept {
     const DeviceTypeRow *const row = find_row(device.device_type);
     return row ? row->kind : UsmKind::unknown;

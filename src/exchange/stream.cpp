@@ -1,5 +1,6 @@
 // Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
+#include <entrepot/memory/operation.hpp>
 
 namespace entrepot::exchange {
 namespace {
@@ -10,9 +11,11 @@ Access access_of(const Array &array) noexcept { return array.read_only() ? Acces
 void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Consumer holder) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
-    memory.before(access_of(array), consumer);
-    if (stays)
+    Operation(consumer).before(access_of(array), memory);
+    if (stays) {
         memory.after_consumer(access_of(array), consumer, holder);
+        memory.add_consumer_queue(consumer, holder);
+    }
 }
 
 // What is left of a producer's stream that may not be touched after the call.
@@ -55,7 +58,7 @@ void hand_to_stream(const Array &array, std::uintptr_t stream) {
     const Device &device = array.memory().device();
     if (stream == legacy_stream)
         return hand_to(array, legacy_stream_of(device), true, Memory::Consumer::holds_memory);
-    if (stream >= lowest_handle && array.memory().is_quiet() && !device.backend().is_sycl())
+    if (stream >= lowest_handle && array.memory().is_quiet() && !array.memory().has_peers() && !device.backend().is_sycl())
         return array.memory().mark_escaped();
     hand_to(array, queue_of_stream(device, stream), Memory::Consumer::holds_memory);
 }

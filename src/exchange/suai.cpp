@@ -88,8 +88,10 @@ Array verify(Descriptor descriptor, Owner owner) {
     Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device,
                                    std::move(descriptor.context), std::move(owner));
     // The producer's queue holds work that we have not counted: one more submission stands for all of it.
-    if (descriptor.queue)
+    if (descriptor.queue) {
         memory.after_producer(descriptor.queue);
+        memory.set_owner_queue(descriptor.queue);
+    }
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, std::move(descriptor.queue));
 }
 

@@ -1,5 +1,6 @@
 // Memory: its records, where they come from, and how an allocation ends.
 #include <entrepot/memory/memory.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
@@ -226,14 +227,17 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 namespace {
 
 inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
-    const bool used = has_uses(record);
+    Memory::Ordering *const ordering = has_uses(record) ? record.ordering.load(std::memory_order_acquire) : nullptr;
     record.noted.store(0, std::memory_order_relaxed);
-    return used ? record.ordering.load(std::memory_order_acquire)->take_all() : std::vector<Use>();
+    return ordering ? ordering->take_all() : std::vector<Use>();
 }
 
 // As empty_borrowed says, in what order things go and what leaks.
 [[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
+    if (may_call(record->context.backend()))
+        order_release(record);
     std::vector<Use> uses = take_uses(*record);
+    const Queue home = std::move(record->home), owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

@@ -4,6 +4,7 @@
 #include <core/thread_number.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,22 +32,9 @@ bool is_done(const Memory::Ordering::Entry &entry) noexcept {
     return entry.consumer == Memory::Consumer::none && is_known_done(entry.queue, entry.position);
 }
 
-[[gnu::noinline]] Memory::Ordering *make_ordering(Memory::Record &record) {
-    auto fresh = std::make_unique<Memory::Ordering>();
-    Memory::Ordering *found = nullptr;
-    if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
-        return fresh.release();
-    return found;  // another thread was faster
-}
-
-inline Memory::Ordering *made_ordering(Memory::Record &record) {
-    Memory::Ordering *const made = record.ordering.load(std::memory_order_acquire);
-    return made ? made : make_ordering(record);
-}
-
 // The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
 Memory::Ordering *busy_ordering(Memory::Record &record) {
-    return record.noted.load(std::memory_order_acquire) != 0 ? made_ordering(record) : nullptr;
+    return record.noted.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record) : nullptr;
 }
 
 // With the lock held, or nobody else who has the memory.
@@ -69,6 +57,14 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept 
 }
 
 }  // namespace
+
+Memory::Ordering &Memory::Ordering::make(Record &record) {
+    auto fresh = std::make_unique<Ordering>();
+    Ordering *found = nullptr;
+    if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
+        return *fresh.release();
+    return *found;  // another thread was faster
+}
 
 ForkSafeMutex &Memory::Ordering::next_mutex() {
     constexpr std::uint64_t in_a_row = 4;
@@ -151,7 +147,8 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     take_out(entries, [&](const Entry &entry) { return is_done(entry) || is_seen(entry); }, left);
 }
 
-[[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses) {
+[[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
+                                                  const PeerStreams *waited_for) {
     const std::lock_guard lock(mutex);
     begin(record);
     uses.reserve(entries.size());
@@ -159,6 +156,8 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     for (Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
+            continue;
+        if (waited_for && entry.capture == 0 && waited_for->find(entry.queue))
             continue;
         if (queue && entry.is_remembered_by(queue)) {
             entry.waited_by = queue.identity()->number;
@@ -196,6 +195,7 @@ std::vector<Use> Memory::Ordering::take_all() {
         if (!entry.is_producers && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
     entries.clear();
+    consumers.clear();
     return uses;
 }
 
@@ -222,15 +222,15 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
 
 }  // namespace
 
-[[gnu::hot]] void Memory::before(Access access, const Queue &queue) const {
+[[gnu::hot]] void Memory::before(Access access, const Queue &queue, const PeerStreams *waited_for) const {
     if (is_quiet())
         return;
     fork_guard::require_usable(queue.backend());
     if (is_free_for(queue))
         return;
-    Ordering *const ordering = made_ordering(*record_);
+    Ordering *const ordering = &Ordering::of(*record_);
     Ordering::Blockers uses;
-    ordering->find_blocking(*record_, access, queue, uses);
+    ordering->find_blocking(*record_, access, queue, uses, waited_for);
     if (uses.size() == 0)
         return;
     {
@@ -254,7 +254,7 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
 
 [[gnu::hot]] void Memory::After::note(Access access, const Memory &memory) {
     Record &record = *memory.record();
-    Ordering *const ordering = made_ordering(record);
+    Ordering *const ordering = &Ordering::of(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
     if (!record.home && ordering->repeat(access, queue_, position_, capture_, consumer_)) [[likely]]
@@ -277,7 +277,7 @@ void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
-    Ordering *const ordering = made_ordering(*record_);  // without the lock: nobody else has the memory yet
+    Ordering *const ordering = &Ordering::of(*record_);  // without the lock: nobody else has the memory yet
     ordering->begin(*record_);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
     publish(*record_, *ordering);
@@ -294,6 +294,12 @@ bool is_empty(const Queue &queue) {
 }  // namespace
 
 void Memory::wait_for_host(Access access) const {
+    if (has_peers()) {
+        PeerStreams streams;
+        streams.add(*this);
+        for (std::size_t i = 0; i < streams.size(); ++i)
+            streams[i].queue.wait();
+    }
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
@@ -313,6 +319,13 @@ void Memory::wait_for_host(Access access) const {
 }
 
 bool Memory::has_done_for_host(Access access) const {
+    if (has_peers()) {
+        PeerStreams streams;
+        streams.add(*this);
+        for (std::size_t i = 0; i < streams.size(); ++i)
+            if (!is_empty(streams[i].queue))
+                return false;
+    }
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;

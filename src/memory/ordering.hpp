@@ -10,6 +10,13 @@
 namespace entrepot {
 
 struct Memory::Ordering {
+    // Returns: the record's ordering, made at the first call and kept with the record.
+    // Thread safety: thread-safe.
+    static Ordering &of(Record &record) {
+        Ordering *const made = record.ordering.load(std::memory_order_acquire);
+        return made ? *made : make(record);
+    }
+
     struct Entry {
         Queue queue;
         Queue::Position position;
@@ -49,6 +56,14 @@ struct Memory::Ordering {
     // threads do at the same time.
     std::vector<Entry> entries;
 
+    // Queues that consumers of exports work on; guarded by `mutex`. Unlike their entries above, they stay when an operation of
+    // ours has waited for them: the consumer may go on working.
+    struct ConsumerQueue {
+        Queue queue;
+        Consumer holder;
+    };
+    std::vector<ConsumerQueue> consumers;
+
     // The lock of one ordering in so many: they need one each too rarely for its room. Those that a thread makes in a row often
     // have the same, for what is made together is used together.
     ForkSafeMutex &mutex = next_mutex();
@@ -65,15 +80,22 @@ struct Memory::Ordering {
 
     // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
     // that the caller drops what it gets without it.
-    void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses);
+    void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
+                       const PeerStreams *waited_for = nullptr);
     void mark_waited(const Blockers &uses, const Queue &queue);
 
     // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
     std::vector<Use> take_all();
 
 private:
+    [[gnu::noinline]] static Ordering &make(Record &record);
     void take_over_home(Record &record);
     static ForkSafeMutex &next_mutex();
 };
+
+// Before borrowed memory is released: makes the owner's stream wait for those of the consumers of exports, which may still work on
+// the memory that the owner reuses next. On this thread, whose current streams those are.
+// Requires: nothing else refers to the record.
+void order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

@@ -53,7 +53,10 @@ public:
     UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
     const Device &device() const noexcept { return host_view_ ? registry::host() : memory_.device(); }
     const Context &context() const { return host_view_ ? registry::host().default_context() : memory_.context(); }
-    Queue queue() const { return queue_ ? queue_ : Queue::in(context(), device()); }
+    // Where operations on the array run unless they name another queue: the one that it was given, else that on which the owner
+    // of borrowed memory works now (PyTorch's current stream on this thread, say), else a queue of ours.
+    // GIL: as Memory::owner_queue.
+    Queue queue() const { return queue_ ? queue_ : queue_of_memory(); }
     bool has_own_queue() const noexcept { return static_cast<bool>(queue_); }
     bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
 
@@ -70,6 +73,7 @@ public:
     Array host() const;
 
 private:
+    Queue queue_of_memory() const;
     Array with(void *data, Dtype dtype, Layout layout) const;
 
     Memory memory_;

@@ -91,6 +91,9 @@ public:
     void keep_alive(const std::shared_ptr<void> &owner) const;
     // For a queue that is kept for ever: its references are not counted any more.
     void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
+    // A cache owns one reference from now on and does not keep the native queue alive: live_queues() leaves the queue out while
+    // nothing else refers to it.
+    void mark_cached() const noexcept { record_->cached.store(true, std::memory_order_relaxed); }
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
@@ -159,6 +162,7 @@ public:
         std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
+        std::atomic<bool> cached{false};   // one of the references is a cache's
         bool is_wrapped = false;           // somebody else made it; of CUDA and HIP he ends it, too
         bool may_be_captured = false;      // into a graph, by those whom it is shared with
         std::uint32_t flags = 0;

@@ -25,6 +25,7 @@ struct Descriptor {
     const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
     // The producer's work is in it: 1 the legacy default stream, 2 that of this thread, else a CUstream. None: there is no work.
     std::optional<std::uintptr_t> stream;
+    std::optional<unsigned> library;  // the stream library that the object belongs to (stream_library.hpp)
 };
 
 // Asks the driver what the pointer is, for the lowest and the highest byte that an element has. The Array keeps `owner` alive and

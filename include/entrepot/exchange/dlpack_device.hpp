@@ -53,6 +53,8 @@ std::ostream &operator<<(std::ostream &out, DLDevice device);
 // device. Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's
 // list, or DLPack has no name for the backend. The message says what to do instead.
 DLDevice device_of(const Array &array);
+// The same of device memory of the device, in the context that DLPack has a name for.
+DLDevice device_of(const Device &device);
 
 // What memory of that name is; unknown where the name does not say.
 UsmKind kind_of(DLDevice device) noexcept;

@@ -4,6 +4,7 @@
 // deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
 #pragma once
 #include <entrepot/device/queue.hpp>
+#include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/usm_kind.hpp>
 
 #include <atomic>
@@ -53,6 +54,8 @@ private:
 };
 
 enum class Access : std::uint8_t { read, write };
+
+class PeerStreams;
 
 class Memory {
 public:
@@ -111,7 +114,9 @@ public:
     // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
     // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
     // `before` blocks for what no queue of this backend can be made to wait for, or no graph that the queue is captured into.
-    void before(Access access, const Queue &queue) const;
+    // The peers below are not part of this: an operation orders itself with them as well (operation.hpp). `waited_for` are
+    // streams that the queue has been made to wait for already, whole as they are now.
+    void before(Access access, const Queue &queue, const PeerStreams *waited_for = nullptr) const;
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
     }
@@ -142,7 +147,27 @@ public:
     // The host's turn: blocks until it may read or write; nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
-    bool is_ready_for_host(Access access) const { return is_quiet() || has_done_for_host(access); }
+    bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access); }
+
+    // Peers: other libraries that work on the memory in streams of their own, without telling us. They are the owner of borrowed
+    // memory, by its library or by the queue that it names, and the consumers of exports. Each operation of ours is ordered with
+    // their streams as they are when it is submitted: see operation.hpp.
+    //
+    // Requires (set_owner_library, set_owner_queue): borrowed memory that nothing else refers to yet.
+    // Thread safety: the others are thread-safe.
+    void set_owner_library(unsigned library) const noexcept;
+    void set_owner_queue(const Queue &queue) const noexcept;
+    // The memory was imported for one operation, and is released when that has been submitted.
+    void set_for_one_operation() const noexcept;
+    // Consumers of an export. With Consumer::holds_memory they are dropped once nothing but one view of ours refers to the
+    // memory, after the next operation has waited for them.
+    void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
+    void add_consumer_queue(const Queue &queue, Consumer holder) const;
+    bool has_peers() const noexcept { return record_->peers.load(std::memory_order_relaxed) != 0; }
+    // Returns: the queue that the owner of borrowed memory works on now: its library's current stream on this thread, or the
+    //          queue that it names. No queue if it has neither.
+    // GIL: as StreamLibrary::current_stream.
+    Queue owner_queue() const;
 
     // Whether `before` has nothing to do for the queue: nothing is noted, or nothing but the queue's own work.
     bool is_free_for(const Queue &queue) const noexcept {
@@ -162,10 +187,24 @@ public:
     bool operator==(const Memory &) const noexcept = default;  // the same allocation, by identity
 
     struct Ordering;
+
+    // Record::peers, a word that changes as a whole.
+    struct PeerBits {
+        static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
+        static constexpr unsigned owner_shift = 8;                 // 1 + the owner's library, in 4 bits; 0: none
+        static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
+        static constexpr std::uint32_t owner_queue = 1u << 12;        // Record::owner_queue is set
+        static constexpr std::uint32_t consumer_queues = 1u << 13;    // Ordering::consumers has some
+        static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
+        static constexpr std::uint32_t lasting_consumer = 1u << 15;   // a consumer holds an object, so its end is not seen
+        // Exports are counted, so that one that comes while consumers are being dropped is seen: the word has changed.
+        static constexpr std::uint32_t one_export = 1u << 16;
+    };
     struct Record {
         std::atomic<std::uint32_t> references{1};
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
+        std::atomic<std::uint32_t> peers{0};  // bits of PeerBits; 0 where no other library works on the memory
         std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
         // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
         // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
@@ -181,6 +220,7 @@ public:
         // producer's queue and the next position there. Later they are part of the ordering.
         Queue home;
         std::uint64_t available = 0;
+        Queue owner_queue;  // set before the memory is shared, and never changed: read without a lock
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
         Record *next = nullptr;                     // in a list of recycled records
     };
@@ -194,6 +234,7 @@ private:
     UsmKind ask_kind() const noexcept;
     void after_producer_too(const Queue &queue) const;
     bool has_done_for_host(Access access) const;
+    friend class PeerStreams;
     explicit Memory(Record *record) noexcept : record_(record) {}
     // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.
     static bool drop(Record *record) noexcept {

@@ -22,6 +22,7 @@ public:
             --count_;
             record->references.store(1, std::memory_order_relaxed);
             record->escaped.store(false, std::memory_order_relaxed);
+            record->peers.store(0, std::memory_order_relaxed);
         }
         return record;
     }
@@ -66,9 +67,13 @@ inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, 
     new (&record.owner) Owner(std::move(owner));
 }
 
-// Of memory that queues have used since it was allocated or borrowed. Nobody else has the record: that can be had without a lock.
+// True if the record must be released by the slow path: it logs accesses since the memory was allocated or borrowed, or has had
+// consumers.
+// Requires: nothing else refers to the record.
 inline bool has_uses(const Memory::Record &record) noexcept {
-    return record.noted.load(std::memory_order_acquire) != 0 && !record.home;
+    constexpr std::uint32_t consumers = Memory::PeerBits::consumer_libraries | Memory::PeerBits::consumer_queues;
+    return (record.noted.load(std::memory_order_acquire) != 0 && !record.home) ||
+           (record.peers.load(std::memory_order_relaxed) & consumers) != 0;
 }
 
 // Of a borrowed record without uses, which nobody else has: `recycle(record)` has it again before anything is let go, for that
@@ -77,6 +82,7 @@ inline bool has_uses(const Memory::Record &record) noexcept {
 template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&recycle) noexcept {
     record->noted.store(0, std::memory_order_relaxed);
     const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
+    const Queue owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

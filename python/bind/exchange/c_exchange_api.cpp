@@ -7,6 +7,7 @@
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
+#include "stream_libraries.hpp"
 #include "torch_properties.hpp"
 
 #include <entrepot/device/registry.hpp>
@@ -33,27 +34,26 @@ struct KnownProducer {
     const char *module, *type;
     bool always_writable;  // so that nothing is lost in a lent tensor, which has no flags and costs 15 ns less
     void (*require_plain)(PyObject *tensor, TypeCode code);  // what the table's functions do not look at
+    bool waits_for_cai_stream;  // as StreamLibrary has it. torch.as_tensor() reads memory without looking at CAI's stream.
 };
-constexpr KnownProducer known_producers[] = {{"torch", "Tensor", true, require_plain_tensor}};
+constexpr KnownProducer known_producers[] = {{"torch", "Tensor", true, require_plain_tensor, false}};
 
-struct Producer {
-    PyTypeObject *type;  // held, so that no new type at its address is taken for it
-    const DLPackExchangeAPI *api;
-    const KnownProducer *known;  // or nullptr
-    bool lends;
-    const Producer *next;
-    mutable std::atomic<std::uint64_t> has_answered{0};       // for these devices: what its current stream is
-    mutable std::atomic<DLDevice> last_answered{DLDevice{}};  // for this one; at first none
+// A producer's table as a stream library: DLPack's current_work_stream is the stream that it works on.
+struct ProducerLibrary : StreamLibrary {
+    const DLPackExchangeAPI *api = nullptr;
+    bool needs_gil = true;  // for each call; else only until it has answered once for the device
+    // Devices for which it has answered: a bit each of CUDA's in the lower half and of ROCm's in the upper half.
+    mutable std::atomic<std::uint64_t> has_answered{0};
+    mutable std::atomic<DLDevice> last_answered{DLDevice{}};
 
-    // CUDA's in the lower half, ROCm's in the upper one; others have none.
     static std::uint64_t bit_of(DLDevice device) noexcept {
         if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) ||
             static_cast<std::uint32_t>(device.device_id) >= 32)
             return 0;
         return std::uint64_t{1} << (device.device_id + (device.device_type == kDLROCM ? 32 : 0));
     }
-    bool answers_for(DLDevice device) const noexcept {
-        return (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
+    bool answers_without_gil(DLDevice device) const noexcept {
+        return !needs_gil && (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
         if (last_answered.load(std::memory_order_acquire) == device) [[likely]]
@@ -61,6 +61,16 @@ struct Producer {
         has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
         last_answered.store(device, std::memory_order_release);
     }
+};
+
+struct Producer {
+    PyTypeObject *type;  // held, so that no new type at its address is taken for it
+    const DLPackExchangeAPI *api;
+    const KnownProducer *known;  // or nullptr
+    bool lends;
+    const ProducerLibrary *streams;
+    unsigned library;  // its number as a stream library
+    const Producer *next;
 };
 std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
 
@@ -92,33 +102,69 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
-// Asked on any thread, whether it has the GIL or not. A producer that fails sets an exception, for which it needs that; a known
-// one needs nothing of Python otherwise, and where it has answered once it does not fail.
+// Asks the table for its current stream. A table may fail, and sets a Python exception then.
+// Requires: the GIL, unless library.answers_without_gil(device).
+bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&stream) {
+    const bool may_fail = !library.answers_without_gil(device);
+    std::optional<SetErrorAside> aside;
+    if (may_fail)
+        aside.emplace();
+    if (library.api->current_work_stream(device.device_type, device.device_id, &stream) == 0) {
+        library.note_answer_for(device);
+        return true;
+    }
+    stream = nullptr;
+    if (may_fail)
+        PyErr_Clear();
+    return false;
+}
+
+// What DLPack calls the device; nullopt where it has no name for it.
+std::optional<DLDevice> name_of(const Device &device) {
+    try {
+        return device.backend().is_host() ? std::nullopt : std::optional(dlpack::device_of(device.root()));
+    } catch (const Error &) {
+        return std::nullopt;
+    }
+}
+
+bool current_stream_of_producer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+    const auto &library = static_cast<const ProducerLibrary &>(self);
+    const std::optional<DLDevice> named = name_of(device);
+    if (!named)
+        return false;
+    void *answer = nullptr;
+    const bool answered = with_gil_if(!library.answers_without_gil(*named), [&] {
+        return ask_current_stream(library, *named, answer);
+    });
+    stream = reinterpret_cast<std::uintptr_t>(answer);
+    return answered && (stream != 0 || !device.backend().is_sycl());  // NULL is CUDA's legacy default stream, and no sycl::queue
+}
+
+// Of known producers, for graph captures: registry::ForeignQueue. Asked on any thread, with the GIL or without it.
 void *current_stream_of_known(const char *backend, std::uint32_t number) {
     const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
     const bool may_fail = !is_finalizing() && holds_gil();
     void *stream = nullptr;
-    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next) {
-        if (!each->known || !(may_fail || each->answers_for(device)))
-            continue;
-        std::optional<SetErrorAside> aside;
-        if (may_fail)
-            aside.emplace();
-        if (each->api->current_work_stream(device.device_type, device.device_id, &stream) == 0) {
-            each->note_answer_for(device);
-            continue;
-        }
-        stream = nullptr;
-        if (may_fail)
-            PyErr_Clear();
-    }
+    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next)
+        if (each->known && (may_fail || each->streams->answers_without_gil(device)))
+            ask_current_stream(*each->streams, device, stream);
     return stream;
 }
 
 const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const KnownProducer *const known = find_known(type);
     const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
-    auto *const fresh = new Producer{type, api, known, lends, nullptr};
+    auto *const streams = new ProducerLibrary;
+    streams->name = type->tp_name;
+    streams->current_stream = current_stream_of_producer;
+    streams->api = api;
+    if (known) {
+        streams->needs_gil = false;
+        streams->waits_for_cai_stream = known->waits_for_cai_stream;
+        streams->frees_in_stream_order = streams->keeps_streams = true;
+    }
+    auto *const fresh = new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
     Py_INCREF(type);
     if (known)
         registry::set_foreign_queue(current_stream_of_known);
@@ -153,30 +199,36 @@ inline void check_status(int status, PyObject *object) {
         refuse_as_told(object);
 }
 
-// Nothing was synchronised: what the producer still does, it does on its current stream of that device.
+// The table synchronises nothing: what the producer still does, it does on its current stream of that device. An operation waits
+// for that stream by itself; memory that is kept longer also remembers what the stream holds now.
 [[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
-                                                             const Array &array) {
+                                                             const Array &array, const ImportRequest &request) {
+    const Memory &memory = array.memory();
+    if (memory.is_borrowed() && !memory.is_shared()) [[likely]] {
+        memory.set_owner_library(producer.library);
+        if (request.for_one_operation)
+            return memory.set_for_one_operation();
+    }
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
-    if (producer.known)
-        producer.note_answer_for(device);
+    producer.streams->note_answer_for(device);
     if (stream || device.device_type != kDLOneAPI)  // NULL is CUDA's legacy default stream, and for SYCL no queue
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 // Of all ways in the shortest: the Array is made where it is returned, and nothing is called but the producer.
-[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer) {
+[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer, const ImportRequest &request) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
     const auto borrow = [&](exchange::Reach reach) { return borrow_believed(free_records, reach, tensor.device, keep(object)); };
     auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
     if (tensor.device.device_type != kDLCPU)
-        order_behind_current_work(object, producer, tensor.device, *array);
+        order_behind_current_work(object, producer, tensor.device, *array, request);
     return array;
 }
 
-[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer) {
+[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer, const ImportRequest &request) {
     DLManagedTensorVersioned *managed = nullptr;
     check_status(producer.api->managed_tensor_from_py_object_no_sync(object, &managed), object);
     if (!managed) [[unlikely]]
@@ -186,22 +238,27 @@ inline void check_status(int status, PyObject *object) {
     check_plain(object, producer, array.dtype().code);
     const DLDevice device = device_of(array);
     if (device.device_type != kDLCPU)
-        order_behind_current_work(object, producer, device, array);
+        order_behind_current_work(object, producer, device, array, request);
     return array;
 }
 
-[[gnu::hot]] std::optional<Array> read_object(PyObject *object, const ImportRequest &) {
+[[gnu::hot]] std::optional<Array> read_object(PyObject *object, const ImportRequest &request) {
     const Producer *const producer = find_producer(Py_TYPE(object));
     if (!producer)
         return std::nullopt;
     if (producer->lends)
-        return read_lent(object, *producer);
-    return read_managed(object, *producer);
+        return read_lent(object, *producer, request);
+    return read_managed(object, *producer, request);
 }
 
 bool probe(PyTypeObject *type) { return find_producer(type) != nullptr; }
 
 }  // namespace
+
+std::optional<unsigned> library_of_producer(PyTypeObject *type) {
+    const Producer *const producer = find_producer(type);
+    return producer ? std::optional(producer->library) : std::nullopt;
+}
 
 const Protocol c_exchange_api_protocol{"c_exchange_api", nullptr, probe, read_object};
 

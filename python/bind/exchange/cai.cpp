@@ -10,6 +10,7 @@
 #include "foreign_error.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
+#include "stream_libraries.hpp"
 
 #include <limits>
 
@@ -57,13 +58,20 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
         descriptor.strides = strides.values.data();
     read_data(dict, descriptor);
     descriptor.stream = stream_in(dict);
-    return cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
+    descriptor.library = library_of(Py_TYPE(object));
+    Array array = cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
+    if (descriptor.library && array.size() != 0)  // PyTorch's dict names no stream
+        if (const std::optional<CurrentStream> current = current_stream_of(*descriptor.library, array.memory().device()))
+            exchange::come_behind(array, {current->queue, current->outlives_call});
+    return array;
 }
 
 // ------------------------------------------------------------------ export
 
 Reference write(const Array &array) {
+    register_imported_libraries();
     const std::optional<std::uintptr_t> stream = unless_absent(attribute, [&] { return cai::hand_over(array); });
+    mark_consumers(array, Memory::Consumer::holds_object);
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
         set_entry(dict, Key::data, Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));

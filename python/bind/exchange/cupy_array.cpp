@@ -8,14 +8,17 @@
 #include "../getter.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../errors.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
 #include "protocol.hpp"
+#include "stream_libraries.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 namespace entrepot::python {
 namespace {
@@ -52,6 +55,25 @@ StreamFunction find_stream_function() {
             found = PyCapsule_GetPointer(capsule.get(), signature);
     PyErr_Clear();
     return reinterpret_cast<StreamFunction>(found);
+}
+
+// CuPy as a stream library. Its function reads a Python object of the thread, so that it needs the GIL.
+struct CupyLibrary : StreamLibrary {
+    StreamFunction function = nullptr;
+};
+
+bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+    if (device.backend().is_host() || device.backend().is_sycl())
+        return false;
+    const StreamFunction function = static_cast<const CupyLibrary &>(self).function;
+    return with_gil_if(true, [&] {
+        const SetErrorAside aside;
+        const std::intptr_t answer = function(0);
+        const bool failed = answer == -1 && PyErr_Occurred();
+        PyErr_Clear();
+        stream = static_cast<std::uintptr_t>(answer);
+        return !failed;
+    });
 }
 
 // ------------------------------------------------------------------ reading
@@ -175,10 +197,37 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     Attributes attributes;
     read_attributes(object, stream_function.load(std::memory_order_relaxed), attributes);
     attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
-    return cai::verify(attributes.descriptor, keep(object), request.queue);
+    attributes.descriptor.library = library_of_cupy();
+    if (request.for_one_operation)
+        attributes.descriptor.stream.reset();  // the operation waits for CuPy's current stream by itself
+    Array array = cai::verify(attributes.descriptor, keep(object), request.queue);
+    if (request.for_one_operation)
+        array.memory().set_for_one_operation();
+    return array;
 }
 
 }  // namespace
+
+std::optional<unsigned> library_of_cupy() {
+    static std::atomic<const CupyLibrary *> registered{nullptr};
+    static std::atomic<unsigned> number{0};
+    if (registered.load(std::memory_order_acquire)) [[likely]]
+        return number.load(std::memory_order_relaxed);
+    const StreamFunction function = find_stream_function();
+    if (!function)
+        return std::nullopt;
+    static std::once_flag once;
+    std::call_once(once, [&] {  // runs no Python code
+        auto *const library = new CupyLibrary;
+        library->name = "CuPy";
+        library->current_stream = current_stream_of_cupy;
+        library->frees_in_stream_order = true;
+        library->function = function;
+        number.store(register_stream_library(*library), std::memory_order_relaxed);
+        registered.store(library, std::memory_order_release);
+    });
+    return number.load(std::memory_order_relaxed);
+}
 
 const Protocol cupy_protocol{"cupy", nullptr, probe, read};
 

@@ -1,14 +1,17 @@
 // DLPack → Array: objects with __dlpack__, of any version, and capsules as such.
 #include "protocol.hpp"
 
+#include "../convert.hpp"
 #include "../device.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
 #include "../reference.hpp"
 #include "foreign_error.hpp"
+#include "interface_dict.hpp"
 #include "managed_tensor.hpp"
 #include "quirks.hpp"
 #include "stream.hpp"
+#include "stream_libraries.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>
 
@@ -262,6 +265,24 @@ Array take_answer(PyObject *object, const Reference &answer, const ImportRequest
     refuse(Py_TYPE(object)->tp_name, ".__dlpack__() returned ", shown(answer.get()), ", which is no DLPack capsule");
 }
 
+// ---------------------------------------------------------------- whose streams order later operations
+
+const Interned sycl_queue_name = "sycl_queue";
+
+// Records the library or the queue that the producer goes on working on. A tensor that we exported names memory of ours, which
+// knows its consumers already.
+void set_owner(PyObject *object, const Array &array) {
+    const Memory &memory = array.memory();
+    if (!memory.is_borrowed() || memory.is_shared() || memory.device().backend().is_host())
+        return;
+    if (const std::optional<unsigned> library = library_of(Py_TYPE(object)))
+        return memory.set_owner_library(*library);
+    if (!memory.device().backend().is_sycl())
+        return memory.set_owner_library(legacy_library);
+    if (const Reference queue = find_attribute(object, sycl_queue_name))  // of dpnp's and dpctl's arrays
+        memory.set_owner_queue(queue_from(queue.get()));
+}
+
 // ---------------------------------------------------------------- the row of the table
 
 bool probe(PyTypeObject *type) { return type == &PyCapsule_Type || _PyType_Lookup(type, dlpack_method) != nullptr; }
@@ -274,6 +295,7 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     if (!answer.capsule)
         return std::nullopt;
     Array array = take_answer(object, answer.capsule, request);
+    set_owner(object, array);
     if (answer.ordered)
         exchange::come_behind(array, {queue, true});
     else if (queue && !queue.backend().is_sycl())  // a producer that was not told of a stream takes the legacy default one

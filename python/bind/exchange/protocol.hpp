@@ -13,6 +13,9 @@ namespace entrepot::python {
 struct ImportRequest {
     Queue queue;                // where the consumer will use the memory; none: the array's own default
     bool copy_allowed = false;  // the producer may be asked to copy (`copy=True` tells it to)
+    // The Array is used by one operation, which the caller submits next, and is released then. The operation is ordered behind
+    // the producer's current stream by itself, so that the import need not be.
+    bool for_one_operation = false;
 };
 
 struct Protocol {

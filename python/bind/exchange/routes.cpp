@@ -129,7 +129,7 @@ inline std::optional<Array> import_by(PyObject *object, Candidates by_type, cons
     return array;
 }
 
-const ImportRequest nothing_asked;
+const ImportRequest nothing_asked, for_an_operand{.for_one_operation = true};
 
 }  // namespace
 
@@ -146,7 +146,7 @@ Array import_array(PyObject *object, const ImportRequest &request) { return *imp
 
 Array import_operand(PyObject *object) {
     RestUnlessThrown rest;
-    Array array = is_array(object) ? array_of(object) : import_array(object, {});
+    Array array = is_array(object) ? array_of(object) : import_array(object, for_an_operand);
     rest.came_back();
     return array;
 }

@@ -5,6 +5,7 @@
 #include "../reference.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
+#include "stream_libraries.hpp"
 
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/dlpack_device.hpp>
@@ -69,14 +70,12 @@ bool is_minus_one(PyObject *stream) {
 
 }  // namespace
 
-void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
-    const StreamRow *const row = row_of(device);
-    if (stream == Py_None) [[likely]] {
-        if (row && row->none_is_legacy)
-            return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, Memory::Consumer::holds_memory);
-        return give_host_its_turn(array);
-    }
+namespace {
+
+void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyObject *stream) {
     array.memory().mark_escaped();
+    if (stream == Py_None)
+        return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, Memory::Consumer::holds_memory);
     if (is_minus_one(stream))
         return;
     if (!row)
@@ -85,6 +84,16 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
         exchange::hand_to_stream(array, handle_in(stream, device, *row));
     else
         exchange::hand_to(array, {queue_from(stream), true}, Memory::Consumer::holds_memory);
+}
+
+}  // namespace
+
+void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
+    const StreamRow *const row = row_of(device);
+    if (stream == Py_None && !(row && row->none_is_legacy)) [[likely]]
+        return give_host_its_turn(array);
+    order_stream(array, device, row, stream);
+    mark_consumers(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {
@@ -96,6 +105,7 @@ void order_current_work(const Array &array, DLDevice device, Memory::Consumer ho
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
     exchange::hand_to(array, {current_work_queue(array.device().root()), true}, holder);
+    mark_consumers(array, holder);
 }
 
 }  // namespace entrepot::python

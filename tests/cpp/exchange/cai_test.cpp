@@ -4,6 +4,7 @@
 
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <doctest/doctest.h>
 
@@ -121,25 +122,28 @@ TEST_CASE("accesses come behind the producer's stream: the legacy one, the threa
     }
 }
 
-TEST_CASE("a stream that was named for the call is not touched after it") {
+TEST_CASE("a named stream is the owner's queue until the memory is released") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
-    const std::uintptr_t stream = exchange::stream_of(theirs);
     Producer producer;
-    producer.descriptor.stream = stream;
+    producer.descriptor.stream = exchange::stream_of(theirs);
+    std::optional<Array> array = producer.take();
+    CHECK(array->queue() == theirs);
+
     fake::hold(theirs);
-    fake::submit(theirs);
-    const Array array = producer.take();
-    const int alive = fake::world().alive.queues;
-    const void *const handle = handle_of(theirs);
+    fake::submit(theirs);  // after the import
+    CHECK_FALSE(array->memory().is_ready_for_host(Access::read));
+    Operation(ours).before(Access::read, array->memory());
+    CHECK_FALSE(ours.is_done(ours.position()));
     fake::release(theirs);
+    CHECK(ours.is_done(ours.position()));
+
+    const int alive = fake::world().alive.queues;
     theirs = {};
-    CHECK(fake::world().alive.queues == alive - 1);  // so that any further look at it is one at freed memory
-    for (const ep_queue each : fake::world().queues)
-        CHECK(static_cast<const void *>(each) != handle);
-    array.memory().before(Access::write, ours);
-    array.memory().wait_for_host(Access::write);
-    CHECK(array.memory().is_ready_for_host(Access::write));
+    CHECK(fake::world().alive.queues == alive);  // the object keeps its stream, and the memory keeps the object
+    array.reset();
+    CHECK(producer.released == 1);
+    CHECK(fake::world().alive.queues == alive - 1);
 }
 
 TEST_CASE("without a stream there is nothing to wait for, and letting go waits for no producer") {

@@ -1,0 +1,66 @@
+// Stream libraries: libraries in this process that have a current stream for each thread, as PyTorch and CuPy do.
+//
+// Memory names the library that it belongs to by a small number, so that an operation can ask for the library's current stream
+// when it is submitted. See entrepot/memory/operation.hpp for the rule that uses it.
+#pragma once
+#include <entrepot/device/queue.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace entrepot {
+
+struct StreamLibrary {
+    const char *name = "";
+
+    // Sets `stream` to the raw stream that the library works on in this thread: a CUstream or hipStream_t, where 0 is the legacy
+    // default stream, or the address of a sycl::queue, where 0 is none.
+    // Returns: true if the library has a current stream for the device.
+    // Throws: nothing.
+    // Thread safety: thread-safe.
+    // GIL: callable with or without it. It may acquire the GIL, so the caller holds no mutex.
+    bool (*current_stream)(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) = nullptr;
+
+    // False if the library reads memory that it imports through the CUDA Array Interface without waiting for `stream`.
+    bool waits_for_cai_stream = true;
+
+    // True if memory that the library allocated may be released to it while work on its current stream is pending, because its
+    // allocator reuses memory in stream order.
+    bool frees_in_stream_order = false;
+
+    // True if the library destroys no stream that it has made, so that the queue of one may be kept for the next operation.
+    bool keeps_streams = false;
+};
+
+// Numbers of libraries, as a set: bit i is library i.
+using LibrarySet = std::uint8_t;
+inline constexpr unsigned max_stream_libraries = 8;
+
+// Library 0: whoever names no stream is taken to work on CUDA's or HIP's legacy default stream.
+inline constexpr unsigned legacy_library = 0;
+inline constexpr LibrarySet legacy_library_set = 1u << legacy_library;
+
+// Returns: the library's number; the same one if it is registered already. When there are max_stream_libraries, further ones get
+//          legacy_library.
+// Lifetime: `library` must live as long as the process.
+// Thread safety: thread-safe.
+unsigned register_stream_library(const StreamLibrary &library) noexcept;
+const StreamLibrary &stream_library(unsigned number) noexcept;
+// All that have been registered, and legacy_library.
+LibrarySet registered_stream_libraries() noexcept;
+
+// The queue of a library's current stream.
+struct CurrentStream {
+    Queue queue;
+    // False if the library may destroy the stream after the call that asked for it: then later work must wait for an event that
+    // is recorded during the call, never for the stream.
+    bool outlives_call = false;
+};
+
+// Returns: the library's current stream for the device on this thread; nullopt if the library has none.
+// Throws: DeviceError if the driver refuses the stream.
+// Thread safety: thread-safe.
+// GIL: as StreamLibrary::current_stream.
+std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device);
+
+}  // namespace entrepot

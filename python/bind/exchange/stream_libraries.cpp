@@ -1,0 +1,100 @@
+#include "stream_libraries.hpp"
+
+#include "../gil.hpp"
+#include "../reference.hpp"
+#include "../type_version.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace entrepot::python {
+namespace {
+
+// The classes of arrays by which libraries are known, and how each one's library is found.
+struct ArrayClass {
+    const char *module, *name;
+    std::optional<unsigned> (*library)(PyTypeObject *type);
+};
+constexpr ArrayClass classes[] = {
+    {"torch", "Tensor", library_of_producer},
+    {"cupy", "ndarray", [](PyTypeObject *) { return library_of_cupy(); }},
+};
+
+bool is_class(PyTypeObject *type, const ArrayClass &row) {
+    const char *const dot = std::strrchr(type->tp_name, '.');
+    if (std::string_view(dot ? dot + 1 : type->tp_name) != row.name)
+        return false;
+    const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
+    const bool is_there = module && PyUnicode_Check(module.get()) &&
+                          PyUnicode_CompareWithASCIIString(module.get(), row.module) == 0;
+    PyErr_Clear();
+    return is_there;
+}
+
+std::optional<unsigned> find_library(PyTypeObject *type) {
+    const Reference mro = mro_of(type);
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
+        auto *const each = reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(mro.get(), i));
+        for (const ArrayClass &row : classes)
+            if (is_class(each, row))
+                return row.library(each);
+    }
+    return library_of_producer(type);
+}
+
+// Answers by type. A type's version is unique in the process and changes with the type; a type without one is looked up again.
+class KnownLibraries {
+public:
+    std::optional<unsigned> find(PyTypeObject *type) {
+        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
+        const unsigned version = version_of(type);  // before the type is looked at
+        if (entry.type == type && entry.version == version && version != 0) [[likely]]
+            return entry.library;
+        const std::optional<unsigned> library = find_library(type);
+        entry = {type, version, library};
+        return library;
+    }
+
+private:
+    struct Entry {
+        PyTypeObject *type = nullptr;
+        unsigned version = 0;
+        std::optional<unsigned> library;
+    };
+    std::array<Entry, 16> entries_;
+};
+
+ENTREPOT_GIL_GUARDED KnownLibraries known_libraries;
+
+}  // namespace
+
+void register_imported_libraries() {
+    ENTREPOT_GIL_GUARDED static bool is_registered[std::size(classes)] = {};
+    for (std::size_t i = 0; i < std::size(classes); ++i) {
+        if (is_registered[i])
+            continue;
+        const Reference module = imported_module(classes[i].module);
+        const Reference type(module ? PyObject_GetAttrString(module.get(), classes[i].name) : nullptr);
+        PyErr_Clear();
+        if (type && PyType_Check(type.get()))
+            is_registered[i] = classes[i].library(reinterpret_cast<PyTypeObject *>(type.get())).has_value();
+    }
+}
+
+std::optional<unsigned> library_of(PyTypeObject *type) { return known_libraries.find(type); }
+
+void mark_consumers(const Array &array, Memory::Consumer holder) {
+    const Device &device = array.memory().device();
+    if (device.backend().is_host())
+        return;
+    register_imported_libraries();
+    // Numba and others that name no stream work on the legacy default stream of CUDA and HIP.
+    LibrarySet libraries = registered_stream_libraries();
+    if (device.backend().is_sycl() || holder == Memory::Consumer::holds_memory)
+        libraries &= static_cast<LibrarySet>(~legacy_library_set);
+    array.memory().add_consumers(libraries, holder);
+}
+
+}  // namespace entrepot::python

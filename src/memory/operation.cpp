@@ -1,0 +1,210 @@
+// Operations, and the peers of memory whose streams they are ordered with.
+#include <entrepot/memory/operation.hpp>
+
+#include <entrepot/core/assert.hpp>
+#include <memory/ordering.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace entrepot {
+
+using PeerBits = Memory::PeerBits;
+
+// ------------------------------------------------------------------ peers of memory
+
+void Memory::set_owner_library(unsigned library) const noexcept {
+    ENTREPOT_ASSERT(is_borrowed() && !is_shared());
+    record_->peers.fetch_or((library + 1) << PeerBits::owner_shift, std::memory_order_relaxed);
+}
+
+void Memory::set_owner_queue(const Queue &queue) const noexcept {
+    ENTREPOT_ASSERT(is_borrowed() && !is_shared());
+    record_->owner_queue = queue;
+    record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
+}
+
+void Memory::set_for_one_operation() const noexcept {
+    record_->peers.fetch_or(PeerBits::for_one_operation, std::memory_order_relaxed);
+}
+
+namespace {
+
+void add_export(Memory::Record &record, std::uint32_t bits, Memory::Consumer holder) noexcept {
+    if (holder == Memory::Consumer::holds_object)
+        bits |= PeerBits::lasting_consumer;
+    std::uint32_t seen = record.peers.load(std::memory_order_relaxed);
+    while (!record.peers.compare_exchange_weak(seen, (seen | bits) + PeerBits::one_export, std::memory_order_acq_rel)) {
+    }
+}
+
+}  // namespace
+
+void Memory::add_consumers(LibrarySet libraries, Consumer holder) const noexcept {
+    if (libraries != 0)
+        add_export(*record_, libraries, holder);
+}
+
+void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
+    // From here on the oldest ones are dropped: consumers of so many queues are ordered by their exports alone.
+    constexpr std::size_t most = 16;
+    Ordering &ordering = Ordering::of(*record_);
+    Queue dropped;  // released after the lock
+    {
+        const std::lock_guard lock(ordering.mutex);
+        std::vector<Ordering::ConsumerQueue> &consumers = ordering.consumers;
+        const auto known = std::ranges::find(consumers, queue, &Ordering::ConsumerQueue::queue);
+        if (known != consumers.end()) {
+            known->holder = std::max(known->holder, holder);
+        } else {
+            if (consumers.size() == most) {
+                dropped = std::move(consumers.front().queue);
+                consumers.erase(consumers.begin());
+            }
+            consumers.push_back({queue, holder});
+        }
+    }
+    add_export(*record_, PeerBits::consumer_queues, holder);
+}
+
+Queue Memory::owner_queue() const {
+    const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
+    if (peers & PeerBits::owner_queue)
+        return record_->owner_queue;
+    if (const std::uint32_t library = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
+        if (std::optional<CurrentStream> current = current_stream_of(library - 1, device()))
+            return std::move(current->queue);
+    return {};
+}
+
+// ------------------------------------------------------------------------- streams
+
+const PeerStreams::Stream *PeerStreams::find(const Queue &queue) const noexcept {
+    for (std::size_t i = 0; i < size(); ++i)
+        if ((*this)[i].queue == queue)
+            return &(*this)[i];
+    return nullptr;
+}
+
+void PeerStreams::insert(Stream stream) {
+    if (find(stream.queue))
+        return;
+    if (!first_)
+        first_ = std::move(stream);
+    else
+        others_.push_back(std::move(stream));
+}
+
+void PeerStreams::insert_current(unsigned library, const Device &device) {
+    if (asked_device_ != device) {
+        asked_device_ = device;
+        asked_ = 0;
+    }
+    const auto bit = static_cast<LibrarySet>(1u << library);
+    if (asked_ & bit)
+        return;
+    asked_ |= bit;
+    if (std::optional<CurrentStream> current = current_stream_of(library, device))
+        insert({std::move(current->queue), current->outlives_call});
+}
+
+std::size_t PeerStreams::add(const Memory &memory) {
+    const std::size_t before = size();
+    const Memory::Record &record = *memory.record();
+    const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
+    if (peers & PeerBits::owner_queue)
+        insert({record.owner_queue, true});
+    else if (const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
+        insert_current(owner - 1, memory.device());
+    const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
+    for (unsigned library = 0; libraries >> library != 0; ++library)
+        if (libraries >> library & 1)
+            insert_current(library, memory.device());
+    if (peers & PeerBits::consumer_queues) {
+        Memory::Ordering &ordering = Memory::Ordering::of(*memory.record());
+        std::vector<Queue> queues;
+        {
+            const std::lock_guard lock(ordering.mutex);
+            for (const Memory::Ordering::ConsumerQueue &consumer : ordering.consumers)
+                queues.push_back(consumer.queue);
+        }
+        for (Queue &queue : queues)
+            insert({std::move(queue), true});
+    }
+    return size() - before;
+}
+
+void order_release(Memory::Record *record) noexcept {
+    const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
+    const bool has_owner = (peers & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
+    if (!has_owner || (peers & (PeerBits::consumer_libraries | PeerBits::consumer_queues)) == 0)
+        return;
+    Memory memory = Memory::attach(record);
+    try {
+        PeerStreams streams;
+        streams.add(memory);
+        for (std::size_t i = 1; i < streams.size(); ++i)  // the owner's is the first
+            streams[0].queue.wait_for(streams[i].queue);
+    } catch (...) {  // the driver fails: the release can be ordered no better
+    }
+    memory.detach();
+}
+
+// ----------------------------------------------------------------------- operations
+
+namespace {
+
+// Drops the consumers that hold a reference to the memory, if only we do: they have released it, and what they had submitted has
+// been waited for. An export that comes meanwhile changes the word, and nothing is dropped.
+void drop_released_consumers(const Memory &memory, std::uint32_t seen) noexcept {
+    constexpr std::uint32_t consumers = PeerBits::consumer_libraries | PeerBits::consumer_queues;
+    if ((seen & consumers) == 0 || (seen & PeerBits::lasting_consumer) != 0 || memory.is_shared())
+        return;
+    Memory::Record &record = *memory.record();
+    std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
+    if (seen & PeerBits::consumer_queues) {
+        Memory::Ordering &ordering = Memory::Ordering::of(record);
+        const std::lock_guard lock(ordering.mutex);
+        if (record.peers.compare_exchange_strong(seen, seen & ~consumers, std::memory_order_acq_rel))
+            dropped.swap(ordering.consumers);
+    } else {
+        record.peers.compare_exchange_strong(seen, seen & ~consumers, std::memory_order_acq_rel);
+    }
+}
+
+}  // namespace
+
+[[gnu::hot]] void Operation::wait_for_others(Access access, const Memory &memory) {
+    if (memory.has_peers()) {
+        const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
+        const std::size_t added = streams_.add(memory);
+        for (std::size_t i = streams_.size() - added; i < streams_.size(); ++i)
+            queue_.wait_for(streams_[i].queue);  // no-op if that is the queue itself, and in order
+        drop_released_consumers(memory, peers);
+    }
+    if (!memory.is_free_for(queue_))
+        memory.before(access, queue_, &streams_);
+}
+
+Operation::Record Operation::how_to_record(const Memory &memory, std::uint64_t capture) const noexcept {
+    const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
+    const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift;
+    const PeerStreams::Stream *const own = owner != 0 && capture == 0 ? streams_.find(queue_) : nullptr;
+    if (!own)
+        return Record::in_log;
+    if (peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order)
+        return Record::nowhere;
+    return own->outlives_call ? Record::in_log : Record::by_event;
+}
+
+Queue Operation::event_of_operation() const { return Queue::past(queue_.context(), queue_.device(), queue_.record()); }
+
+void Operation::order_peers(std::uint64_t capture) const {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+        const Queue &stream = streams_[i].queue;
+        if (capture == 0 || stream.capture() == capture)
+            stream.wait_for(queue_);  // no-op if that is the stream itself, and in order
+    }
+}
+
+}  // namespace entrepot

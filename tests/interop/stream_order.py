@@ -1,0 +1,277 @@
+"""Libraries with a current stream, and operations of ours on their memory, for the tests of order between the two.
+
+A library here makes arrays of float32 and works on them without waiting: ``spin`` keeps its current stream busy, ``add`` and
+``multiply`` change all elements, ``on`` makes another stream the current one of the thread. An operation of ours takes a list of
+arrays, does to each what ``expected`` says, and never waits on the host, reductions aside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import entrepot as ep
+from entrepot.kernel import get_global_id, kernel, reduce, vectorize
+
+SIZE = 1 << 18
+TURNS = 3000  # of the loop in our kernels: about as long as the spin of a library
+SPIN_CYCLES = 400_000  # about 0.2 ms
+
+CUDA_SOURCE = """
+extern "C" __global__ void add_one(float *x, int turns) {
+    unsigned t = 1;
+    for (int i = 0; i < turns; ++i) t = t * 1664525u + 1013904223u;
+    if (t != 7) x[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+"""
+OPENCL_SOURCE = """
+__kernel void add_one(__global float *x, int turns) {
+    unsigned t = 1;
+    for (int i = 0; i < turns; ++i) t = t * 1664525u + 1013904223u;
+    if (t != 7) x[get_global_id(0)] += 1;
+}
+"""
+
+
+class CaiOnly:
+    """An array of a library as one that speaks nothing but the CUDA Array Interface, and names the stream that it works on."""
+
+    def __init__(self, array: Any, stream: int) -> None:
+        self._array = array
+        self._stream = stream
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self._array.__cuda_array_interface__, "version": 3, "stream": self._stream or 1}
+
+
+class TorchCuda:
+    name = "torch"
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+
+    def stream(self) -> Any:
+        return self.torch.cuda.Stream()
+
+    def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
+        return self.torch.cuda.stream(stream) if stream is not None else contextlib.nullcontext()
+
+    def number(self) -> int:
+        return self.torch.cuda.current_stream().cuda_stream
+
+    def zeros(self) -> Any:
+        return self.torch.zeros(SIZE, device="cuda")
+
+    def spin(self) -> None:
+        self.torch.cuda._sleep(SPIN_CYCLES)
+
+    def add(self, x: Any, value: float) -> None:
+        x.add_(value)
+
+    def multiply(self, x: Any, value: float) -> None:
+        x.mul_(value)
+
+    def from_dlpack(self, array: ep.Array) -> Any:
+        return self.torch.from_dlpack(array)
+
+    def from_cai(self, array: ep.Array) -> Any:
+        return self.torch.as_tensor(array, device="cuda")
+
+    def values(self, x: Any) -> np.ndarray:
+        self.torch.cuda.current_stream().synchronize()
+        return x.cpu().numpy()
+
+
+class CupyCuda:
+    name = "cupy"
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+        self._spin = cupy.RawKernel(
+            'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
+        )
+
+    def stream(self) -> Any:
+        return self.cupy.cuda.Stream(non_blocking=True)
+
+    def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
+        return stream if stream is not None else contextlib.nullcontext()
+
+    def number(self) -> int:
+        return self.cupy.cuda.get_current_stream().ptr
+
+    def zeros(self) -> Any:
+        return self.cupy.zeros(SIZE, "float32")
+
+    def spin(self) -> None:
+        self._spin((1,), (1,), (np.int64(SPIN_CYCLES),))
+
+    def add(self, x: Any, value: float) -> None:
+        self.cupy.add(x, np.float32(value), out=x)
+
+    def multiply(self, x: Any, value: float) -> None:
+        self.cupy.multiply(x, np.float32(value), out=x)
+
+    def from_dlpack(self, array: ep.Array) -> Any:
+        return self.cupy.from_dlpack(array)
+
+    def from_cai(self, array: ep.Array) -> Any:
+        return self.cupy.asarray(array)
+
+    def values(self, x: Any) -> np.ndarray:
+        return self.cupy.asnumpy(x)
+
+
+class NumbaCuda:
+    """Numba's arrays name the stream that they were made on; its kernels are told theirs by the launch."""
+
+    name = "numba"
+
+    def __init__(self) -> None:
+        if not hasattr(np, "row_stack"):
+            np.row_stack = np.vstack  # NumPy 2.5 dropped it, and numba-cuda 0.30 looks for it
+        from numba import cuda
+
+        self.cuda = cuda
+        self.current: Any = 0
+
+        @cuda.jit
+        def add(x, value):  # type: ignore[no-untyped-def]
+            i = cuda.grid(1)
+            x[i] += value
+
+        @cuda.jit
+        def multiply(x, value):  # type: ignore[no-untyped-def]
+            i = cuda.grid(1)
+            x[i] *= value
+
+        @cuda.jit
+        def spin(out, turns):  # type: ignore[no-untyped-def]
+            t = 1
+            for _ in range(turns):
+                t = (t * 1664525 + 1013904223) & 0x7FFFFFFF
+            if t == 7:
+                out[0] = t
+
+        self._add, self._multiply, self._spin = add, multiply, spin
+        self._scratch = cuda.device_array(1, "int64")
+
+    def stream(self) -> Any:
+        return self.cuda.stream()
+
+    @contextlib.contextmanager
+    def on(self, stream: Any):  # type: ignore[no-untyped-def]
+        before, self.current = self.current, stream or 0
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def number(self) -> int:
+        return int(self.current.handle.value) if self.current else 1
+
+    def zeros(self) -> Any:
+        return self.cuda.to_device(np.zeros(SIZE, "float32"), stream=self.current)
+
+    def spin(self) -> None:
+        self._spin[1, 1, self.current](self._scratch, 40_000)
+
+    def add(self, x: Any, value: float) -> None:
+        self._add[SIZE // 256, 256, self.current](x, np.float32(value))
+
+    def multiply(self, x: Any, value: float) -> None:
+        self._multiply[SIZE // 256, 256, self.current](x, np.float32(value))
+
+    def from_cai(self, array: ep.Array) -> Any:
+        return self.cuda.as_cuda_array(array)
+
+    def values(self, x: Any) -> np.ndarray:
+        self.cuda.synchronize()
+        return x.copy_to_host()
+
+
+# ---------------------------------------------------------------- operations of ours
+
+
+@kernel
+def _add_one(x, turns):  # type: ignore[no-untyped-def]
+    i = get_global_id(0)
+    t = np.uint32(1)
+    for _ in range(turns):
+        t = t * np.uint32(1664525) + np.uint32(1013904223)
+    if t != np.uint32(7):
+        x[i] += 1
+
+
+@vectorize
+def _plus_one(x):  # type: ignore[no-untyped-def]
+    return x + np.float32(1)
+
+
+_total = reduce(lambda a, b: a + b, identity=0)
+
+
+@functools.cache
+def _program(device: str) -> ep.Kernel:
+    return ep.Program(CUDA_SOURCE if device.startswith("cuda") else OPENCL_SOURCE, device).kernel("add_one")
+
+
+def _launch_kernel(x: Any, queue: ep.Queue | None, device: str) -> None:
+    _add_one[SIZE, 256](x, TURNS, queue=queue, wait=False)
+
+
+def _launch_program(x: Any, queue: ep.Queue | None, device: str) -> None:
+    _program(device)[SIZE, 256](x, ep.Scalar(TURNS, "int32"), queue=queue)
+
+
+def _copy(x: Any, queue: ep.Queue | None, device: str) -> None:
+    ep.copy(x, _source(device), queue=queue)
+
+
+@functools.cache
+def _source(device: str) -> ep.Array:
+    source = ep.full(SIZE, 5, "float32", device=device)
+    source.queue.wait()
+    return source
+
+
+def _fill(x: Any, queue: ep.Queue | None, device: str) -> None:
+    ep.fill(x, 5, queue=queue)
+
+
+def _reduce(x: Any, queue: ep.Queue | None, device: str) -> float:
+    return _total(x, queue=queue)
+
+
+def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
+    _plus_one(x, out=x, queue=queue)
+
+
+@dataclass(frozen=True)
+class Op:
+    """What it does to elements that are ``1`` when it runs, and what it returns for them."""
+
+    name: str
+    run: Callable[[Any, ep.Queue | None, str], float | None]
+    after: float
+    returns: float | None = None
+
+
+OPERATIONS = [
+    Op("kernel", _launch_kernel, 2),
+    Op("program", _launch_program, 2),
+    Op("copy", _copy, 5),
+    Op("fill", _fill, 5),
+    Op("reduce", _reduce, 1, returns=SIZE),
+    Op("vectorize", _vectorize, 2),
+]
