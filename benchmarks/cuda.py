@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 import entrepot as ep
+import entrepot.kernel as dppy
 
 from . import cuda_kernels
 from .cuda_kernels import say_once
@@ -222,7 +223,7 @@ def driver() -> ctypes.CDLL | None:
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))
-    for launch in (library.driver_launch, library.driver_launch_of_four):
+    for launch in (library.driver_launch, library.driver_launch_of_four, library.driver_launch_of_eight):
         launch.restype, launch.argtypes = ctypes.c_double, [ctypes.c_uint64, ctypes.c_int]
     library.driver_launch_there_and_back.restype = ctypes.c_double
     library.driver_launch_there_and_back.argtypes = [ctypes.c_uint64, ctypes.c_int]
@@ -340,6 +341,71 @@ def launches_elsewhere() -> list[Result]:
     return [Result(Pair("hand-overs within two launches, within 2 × 100 ns of the driver", "", "", at_least), ours, drivers)]
 
 
+@dppy.kernel
+def eight_arrays(a, b, c, d, e, f, g, out):  # type: ignore[no-untyped-def]
+    i = dppy.get_global_id(0)
+    out[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i]
+
+
+#: What a launch on arrays of another library may take longer than cuLaunchKernel: of 8 tensors, and of 4 arrays of CuPy.
+TENSORS_MARGIN_NS, CUPY_MARGIN_NS = 1000, 800
+
+
+def library_launches() -> list[Result]:
+    """Launches on the libraries' own objects, in their current streams: importing them is part of the call."""
+    names: dict[str, Any] = {"eight": eight_arrays[16], "four": cuda_kernels.four_arrays[16]}
+    for letter in "abcdefgh":
+        names[letter] = torch.zeros(16, device="cuda")
+        names["cupy_" + letter] = cupy.zeros(16, "float32")
+        names["ours_" + letter] = ep.zeros(16, "float32", device="cuda:0")
+        names["imported_" + letter] = ep.asarray(names[letter])
+    eight, four = (", ".join(letters) for letters in ("abcdefgh", "abcd"))
+
+    def named(prefix: str, letters: str) -> str:
+        return ", ".join(prefix + letter for letter in letters.split(", "))
+
+    side, cupy_side = torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    calls = {
+        "tensors": calls_of(f"eight({eight})", names),
+        "Arrays": calls_of(f"eight({named('ours_', eight)})", names),
+        "imported": calls_of(f"eight({named('imported_', eight)})", names),
+        "4 tensors": calls_of(f"four({four})", names),
+        "CuPy": calls_of(f"four({named('cupy_', four)})", names),
+    }
+
+    def within(context: Any, call: Callable[[int], float]) -> Callable[[int], float]:
+        def timed(count: int) -> float:
+            with context:
+                return call(count)
+
+        return timed
+
+    sides: dict[str, Side] = {name: (call, nothing) for name, call in calls.items()}
+    sides["tensors, side stream"] = (within(torch.cuda.stream(side), calls["tensors"]), nothing)
+    sides["CuPy, side stream"] = (within(cupy_side, calls["CuPy"]), nothing)
+    library = driver()
+    if library is None:
+        return []
+    address = names["ours_a"].data_ptr
+    sides["driver of 8"] = (lambda count: library.driver_launch_of_eight(address, count), nothing)
+    sides["driver of 4"] = (lambda count: library.driver_launch_of_four(address, count), nothing)
+    ns = short_rounds_ns(sides, torch.cuda.synchronize)
+
+    def row(what: str, name: str, driver_name: str, margin: float | None) -> Result:
+        floor = ns[driver_name]
+        return Result(Pair(what, "", "", floor / (floor + margin) if margin else 0), ns[name], floor)
+
+    return [
+        row("launch of 8 torch tensors, within 1.0 µs of cuLaunchKernel", "tensors", "driver of 8", TENSORS_MARGIN_NS),
+        row("launch of 8 torch tensors on a side stream", "tensors, side stream", "driver of 8", None),
+        row("launch of 8 Arrays imported from torch", "imported", "driver of 8", None),
+        row("launch of 8 Arrays", "Arrays", "driver of 8", None),
+        row("launch of 4 torch tensors", "4 tensors", "driver of 4", None),
+        row("launch of 4 CuPy arrays, within 0.8 µs of cuLaunchKernel", "CuPy", "driver of 4", CUPY_MARGIN_NS),
+        row("launch of 4 CuPy arrays on a side stream", "CuPy, side stream", "driver of 4", None),
+    ]
+
+
 def kernels() -> list[Result]:
     """Kernels from Python, against the same by hand and by other compilers."""
     torch.cuda.synchronize()  # makes the context the current one, in which the driver's own launch is
@@ -362,7 +428,7 @@ def copies() -> list[Result]:
 TOPICS: dict[str, Callable[[], list[Result]]] = {
     "exchange": lambda: measured([*exchange(), *others(), *floors()]),
     "allocation": allocation,
-    "launches": launches,
+    "launches": lambda: [*launches(), *library_launches()],
     "streams": streams,
     "copies": copies,
     "kernels": kernels,

@@ -40,6 +40,11 @@ inline constexpr char nothing_ptx[] = ".version 7.0\n"
                                       ".visible .entry nothing_to_four(.param .u64 a, .param .u64 b, .param .u64 c, "
                                       ".param .u64 d, .param .u64 n) {\n"
                                       "    ret;\n"
+                                      "}\n"
+                                      ".visible .entry nothing_to_eight(.param .u64 a, .param .u64 b, .param .u64 c, "
+                                      ".param .u64 d, .param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h, "
+                                      ".param .u64 n) {\n"
+                                      "    ret;\n"
                                       "}\n";
 
 }  // namespace benchmarks

@@ -11,7 +11,7 @@ namespace {
 // In the context that is the current one, PyTorch's and CuPy's.
 struct Driver {
     CUstream first = nullptr, second = nullptr;
-    CUfunction nothing = nullptr, nothing_to_four = nullptr;
+    CUfunction nothing = nullptr, nothing_to_four = nullptr, nothing_to_eight = nullptr;
     CUevent mark = nullptr;
     decltype(&::cuLaunchKernel) launch = DRIVER_FUNCTION(cuLaunchKernel);
     decltype(&::cuEventRecord) record = DRIVER_FUNCTION(cuEventRecord);
@@ -23,6 +23,7 @@ struct Driver {
         check(DRIVER_FUNCTION(cuModuleLoadData)(&module, nothing_ptx));
         check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing, module, "nothing"));
         check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing_to_four, module, "nothing_to_four"));
+        check(DRIVER_FUNCTION(cuModuleGetFunction)(&nothing_to_eight, module, "nothing_to_eight"));
         for (CUstream *stream : {&first, &second})
             check(DRIVER_FUNCTION(cuStreamCreate)(stream, CU_STREAM_NON_BLOCKING));
         check(DRIVER_FUNCTION(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
@@ -71,6 +72,13 @@ __attribute__((visibility("default"))) double driver_launch_of_four(CUdeviceptr 
     long long range = 16;
     void *arguments[] = {&memory, &memory, &memory, &memory, &range};
     return launches(driver().nothing_to_four, arguments, calls);
+}
+
+// The same with eight arrays and the range.
+__attribute__((visibility("default"))) double driver_launch_of_eight(CUdeviceptr memory, int calls) {
+    long long range = 16;
+    void *arguments[] = {&memory, &memory, &memory, &memory, &memory, &memory, &memory, &memory, &range};
+    return launches(driver().nothing_to_eight, arguments, calls);
 }
 
 // The same of a hand-over there and back.

@@ -77,21 +77,34 @@ LibrarySet registered_stream_libraries() noexcept {
     return static_cast<LibrarySet>((1u << count.load(std::memory_order_acquire)) - 1);
 }
 
+namespace {
+
+CurrentStream wrap_current(const StreamLibrary &library, const Device &device, std::uintptr_t stream) {
+    if (device.backend().is_sycl())
+        return {Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
+    if (stream == thread_stream)
+        return {wrap_stream(device, stream), true};
+    if (!library.keeps_streams)
+        return {wrap_stream(device, stream), false};
+    static auto *const wrapped = new WrappedStreams;  // never destroyed: the driver may be gone at process exit
+    return {wrapped->find(device, stream), false};
+}
+
+}  // namespace
+
 [[gnu::hot]] std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device) {
     const StreamLibrary &asked = stream_library(library);
     std::uintptr_t stream = 0;
     if (!asked.current_stream(asked, device, stream))
         return std::nullopt;
-    if (device.backend().is_sycl())
-        return CurrentStream{Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
-    if (stream <= legacy_stream) [[likely]]
+    if (stream <= legacy_stream && !device.backend().is_sycl()) [[likely]]
         return CurrentStream{legacy_stream_of(device), true};
-    if (stream == thread_stream)
-        return CurrentStream{wrap_stream(device, stream), true};
-    if (!asked.keeps_streams)
-        return CurrentStream{wrap_stream(device, stream), false};
-    static auto *const wrapped = new WrappedStreams;  // never destroyed: the driver may be gone at process exit
-    return CurrentStream{wrapped->find(device, stream), false};
+    try {
+        return wrap_current(asked, device, stream);
+    } catch (const Error &) {
+        // The stream was destroyed while it was current, so that nothing can be submitted to it.
+        return std::nullopt;
+    }
 }
 
 }  // namespace entrepot

@@ -87,15 +87,20 @@ const PeerStreams::Stream *PeerStreams::find(const Queue &queue) const noexcept 
 }
 
 void PeerStreams::insert(Stream stream) {
-    if (find(stream.queue))
-        return;
+    for (std::size_t i = 0; i < size(); ++i) {
+        Stream &known = i == 0 ? *first_ : others_[i - 1];
+        if (known.queue == stream.queue) {
+            known.is_owners |= stream.is_owners;
+            return;
+        }
+    }
     if (!first_)
         first_ = std::move(stream);
     else
         others_.push_back(std::move(stream));
 }
 
-void PeerStreams::insert_current(unsigned library, const Device &device) {
+void PeerStreams::insert_current(unsigned library, const Device &device, bool is_owners) {
     if (asked_device_ != device) {
         asked_device_ = device;
         asked_ = 0;
@@ -105,7 +110,7 @@ void PeerStreams::insert_current(unsigned library, const Device &device) {
         return;
     asked_ |= bit;
     if (std::optional<CurrentStream> current = current_stream_of(library, device))
-        insert({std::move(current->queue), current->outlives_call});
+        insert({std::move(current->queue), current->outlives_call, is_owners});
 }
 
 std::size_t PeerStreams::add(const Memory &memory) {
@@ -113,13 +118,13 @@ std::size_t PeerStreams::add(const Memory &memory) {
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
-        insert({record.owner_queue, true});
+        insert({record.owner_queue, true, true});
     else if (const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
-        insert_current(owner - 1, memory.device());
+        insert_current(owner - 1, memory.device(), true);
     const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1)
-            insert_current(library, memory.device());
+            insert_current(library, memory.device(), false);
     if (peers & PeerBits::consumer_queues) {
         Memory::Ordering &ordering = Memory::Ordering::of(*memory.record());
         std::vector<Queue> queues;
@@ -129,7 +134,7 @@ std::size_t PeerStreams::add(const Memory &memory) {
                 queues.push_back(consumer.queue);
         }
         for (Queue &queue : queues)
-            insert({std::move(queue), true});
+            insert({std::move(queue), true, false});
     }
     return size() - before;
 }
@@ -179,11 +184,17 @@ void drop_released_consumers(const Memory &memory, std::uint32_t seen) noexcept 
         const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
         const std::size_t added = streams_.add(memory);
         for (std::size_t i = streams_.size() - added; i < streams_.size(); ++i)
-            queue_.wait_for(streams_[i].queue);  // no-op if that is the queue itself, and in order
+            wait_for(streams_[i]);
         drop_released_consumers(memory, peers);
     }
     if (!memory.is_free_for(queue_))
         memory.before(access, queue_, &streams_);
+}
+
+void Operation::wait_for(const PeerStreams::Stream &stream) const {
+    const std::uint64_t capture = queue_.capture();
+    if (capture == 0 || stream.is_owners || stream.queue.capture() == capture)
+        queue_.wait_for(stream.queue);  // no-op if that is the queue itself, and in order
 }
 
 Operation::Record Operation::how_to_record(const Memory &memory, std::uint64_t capture) const noexcept {

@@ -64,8 +64,8 @@ class TorchCuda:
     def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
         return self.torch.cuda.stream(stream) if stream is not None else contextlib.nullcontext()
 
-    def number(self) -> int:
-        return self.torch.cuda.current_stream().cuda_stream
+    def as_cai(self, x: Any) -> Any:
+        return CaiOnly(x, self.torch.cuda.current_stream().cuda_stream)
 
     def zeros(self) -> Any:
         return self.torch.zeros(SIZE, device="cuda")
@@ -107,8 +107,8 @@ class CupyCuda:
     def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
         return stream if stream is not None else contextlib.nullcontext()
 
-    def number(self) -> int:
-        return self.cupy.cuda.get_current_stream().ptr
+    def as_cai(self, x: Any) -> Any:
+        return CaiOnly(x, self.cupy.cuda.get_current_stream().ptr)
 
     def zeros(self) -> Any:
         return self.cupy.zeros(SIZE, "float32")
@@ -177,8 +177,8 @@ class NumbaCuda:
         finally:
             self.current = before
 
-    def number(self) -> int:
-        return int(self.current.handle.value) if self.current else 1
+    def as_cai(self, x: Any) -> Any:
+        return x
 
     def zeros(self) -> Any:
         return self.cuda.to_device(np.zeros(SIZE, "float32"), stream=self.current)
@@ -198,6 +198,143 @@ class NumbaCuda:
     def values(self, x: Any) -> np.ndarray:
         self.cuda.synchronize()
         return x.copy_to_host()
+
+
+class SuaiOnly:
+    """Bytes of dpctl's memory as float32, by the SYCL USM Array Interface alone."""
+
+    def __init__(self, memory: Any, queue: Any) -> None:
+        self._memory = memory
+        pointer = memory.__sycl_usm_array_interface__["data"][0]
+        self.__sycl_usm_array_interface__ = {
+            "version": 1,
+            "shape": (SIZE,),
+            "typestr": "<f4",
+            "data": (pointer, False),
+            "strides": None,
+            "offset": 0,
+            "syclobj": queue,
+        }
+
+
+DPCTL_SOURCE = """
+__kernel void add(__global float *x, float value) { x[get_global_id(0)] += value; }
+__kernel void multiply(__global float *x, float value) { x[get_global_id(0)] *= value; }
+__kernel void spin(__global float *x, float value) {
+    unsigned t = 1;
+    for (int i = 0; i < 2000000; ++i) t = t * 1664525u + 1013904223u;
+    if (t == 7) x[0] = value;
+}
+"""
+
+
+class Dpnp:
+    """Its arrays work on the queue that they were made on; there is no current one."""
+
+    name = "dpnp"
+    in_order = True
+
+    def __init__(self) -> None:
+        import dpctl
+        import dpnp
+
+        self.dpctl, self.dpnp = dpctl, dpnp
+        self.default = self.stream()
+        self.queue = self.default
+        self._scratch: dict[Any, Any] = {}
+
+    def stream(self) -> Any:
+        return self.dpctl.SyclQueue("opencl:cpu", property=["in_order"] if self.in_order else [])
+
+    @contextlib.contextmanager
+    def on(self, stream: Any):  # type: ignore[no-untyped-def]
+        before, self.queue = self.queue, stream or self.default
+        try:
+            yield
+        finally:
+            self.queue = before
+
+    def zeros(self) -> Any:
+        return self.dpnp.zeros(SIZE, dtype="float32", sycl_queue=self.queue)
+
+    def spin(self) -> None:
+        scratch = self._scratch.setdefault(self.queue, self.dpnp.ones(1 << 19, dtype="float64", sycl_queue=self.queue))
+        for _ in range(4):
+            self.dpnp.sin(scratch, out=scratch)
+
+    def add(self, x: Any, value: float) -> None:
+        self.dpnp.add(x, self.dpnp.float32(value), out=x)
+
+    def multiply(self, x: Any, value: float) -> None:
+        self.dpnp.multiply(x, self.dpnp.float32(value), out=x)
+
+    def from_dlpack(self, array: ep.Array) -> Any:
+        return self.dpnp.from_dlpack(array)
+
+    def values(self, x: Any) -> np.ndarray:
+        return self.dpnp.asnumpy(x)
+
+    def imported(self, x: Any, protocol: str) -> ep.Array:
+        return ep.asarray(x, protocol=protocol)
+
+
+class DpnpOutOfOrder(Dpnp):
+    name = "dpnp out of order"
+    in_order = False
+
+
+class Dpctl(Dpnp):
+    """Raw memory and kernels of dpctl. On an out-of-order queue its users order their own kernels, here by barriers."""
+
+    name = "dpctl"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kernels: dict[Any, Any] = {}
+
+    def _submit(self, name: str, memory: Any, value: float) -> None:
+        import ctypes
+
+        from dpctl.program import create_program_from_source
+
+        if self.queue not in self._kernels:
+            self._kernels[self.queue] = create_program_from_source(self.queue, DPCTL_SOURCE)
+        one_item = [1] if name == "spin" else [SIZE]
+        self.queue.submit_async(self._kernels[self.queue].get_sycl_kernel(name), [memory, ctypes.c_float(value)], one_item)
+        if not self.in_order:
+            self.queue.submit_barrier()
+
+    def zeros(self) -> Any:
+        from dpctl.memory import MemoryUSMDevice
+
+        memory = MemoryUSMDevice(4 * SIZE, queue=self.queue)
+        memory.copy_from_host(np.zeros(4 * SIZE, "uint8"))
+        return memory
+
+    def spin(self) -> None:
+        scratch = self._scratch.setdefault(self.queue, self.zeros())
+        self._submit("spin", scratch, 0)
+
+    def add(self, x: Any, value: float) -> None:
+        self._submit("add", x, value)
+
+    def multiply(self, x: Any, value: float) -> None:
+        self._submit("multiply", x, value)
+
+    def as_object(self, x: Any) -> Any:
+        return SuaiOnly(x, self.queue)
+
+    def values(self, x: Any) -> np.ndarray:
+        self.queue.wait()
+        return x.copy_to_host().view("float32")
+
+    def imported(self, x: Any, protocol: str) -> ep.Array:
+        return ep.asarray(x).view("float32")
+
+
+class DpctlOutOfOrder(Dpctl):
+    name = "dpctl out of order"
+    in_order = False
 
 
 # ---------------------------------------------------------------- operations of ours

@@ -107,7 +107,7 @@ NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot
 def ways(peer: CudaCore) -> list[Way]:
     name = peer.stream_name
     by_table = {"order": NO_OWN_STREAM} if peer.own_stream else {}
-    by_dlpack = {"order": NO_STREAM}
+    by_dlpack = {"order": NO_STREAM} if peer.own_stream else {}
     return [
         In(f"asarray(view), {name}", peer, ep.asarray, ON_DEVICE, NUMPY_DTYPES, by_table, at_once=True),
         In(

@@ -95,13 +95,14 @@ def given(held: Any) -> ep.Array:
     return ep.asarray(held.give())
 
 
+# What names no stream is taken to be worked on in the legacy default stream.
 KNOWS_NO_STREAM = {"order": Cannot("nanobind's arrays know no stream", AssertionError)}
 
 WAYS = [
     In("asarray(nb::ndarray)", PEER, given, (HOST,), NUMPY_DTYPES),
     *(
-        In(f"asarray(nb::ndarray), {peer.stream_name}", peer, given, ON_DEVICE, MORE_DTYPES, KNOWS_NO_STREAM, at_once=True)
-        for peer in (NanobindCuda(), NanobindCuda(own_stream=True))
+        In(f"asarray(nb::ndarray), {peer.stream_name}", peer, given, ON_DEVICE, MORE_DTYPES, cannot, at_once=True)
+        for peer, cannot in ((NanobindCuda(), {}), (NanobindCuda(own_stream=True), KNOWS_NO_STREAM))
     ),
     Out("nb::ndarray(a)", PEER, take, HOST_ACCESSIBLE, MORE_DTYPES),
     Out("nb::ndarray(a)", NanobindCuda(), take, ON_DEVICE, MORE_DTYPES, at_once=True),

@@ -134,12 +134,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
     name = "own stream" if peer.own_stream else "default stream"
     device = [place for place in CUDA if place.kind == "device"]
     read_only = Cannot("PyTorch takes nothing by CAI that is read-only", TypeError)
-    ignores_stream = {
-        "order": Cannot("PyTorch does not look at CAI's stream", AssertionError),
-        "read-only": read_only,
-        "broadcast strides": read_only,
-    }
-    names_no_stream = {"order": Cannot("PyTorch's CAI names no stream", AssertionError)} if peer.own_stream else {}
+    never_read_only = {"read-only": read_only, "broadcast strides": read_only}
     as_tensor = functools.partial(torch.as_tensor, device="cuda")
     by_typestr = tuple(dtype for dtype in NUMPY_DTYPES)
     return [
@@ -159,7 +154,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
             there(lambda t: ep.asarray(t, protocol="cai")),
             device,
             by_typestr,
-            CANNOT_MAKE | names_no_stream,
+            CANNOT_MAKE,
             at_once=True,
         ),
         Out(f"torch.from_dlpack(a), {name}", peer, there(torch.from_dlpack), device, MORE_DTYPES, CANNOT_TAKE, at_once=True),
@@ -169,7 +164,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
             there(as_tensor),
             [place for place in CUDA if place.kind != "host"],
             by_typestr,
-            CANNOT_TAKE | ignores_stream,
+            CANNOT_TAKE | never_read_only,
             at_once=True,
         ),
     ]

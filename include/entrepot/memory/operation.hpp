@@ -21,9 +21,9 @@
 //   an access log. The library is asked for its stream before that, and may acquire the GIL.
 //
 // Graph capture
-//   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. Of a
-//   queue that is captured into a graph without its peer's stream, the host waits once for what the peer has pending, and the
-//   peer's later work is not ordered: what is captured runs when the graph does.
+//   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. If the
+//   queue is captured and the stream is not, the operation runs when the graph does, and whoever launches the graph orders that.
+//   Then the host waits once for what the owner of borrowed memory has pending, as it does for pending accesses of ours.
 //
 // Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization", order one hand-over. The rule
 // above extends that order to all operations on the memory afterwards.
@@ -44,6 +44,7 @@ public:
     struct Stream {
         Queue queue;
         bool outlives_call;  // as CurrentStream::outlives_call
+        bool is_owners;      // the owner of borrowed memory works on it, and not only a consumer of an export
     };
 
     // Adds the streams of the memory's peers that are not there yet.
@@ -59,7 +60,7 @@ public:
 
 private:
     void insert(Stream stream);
-    void insert_current(unsigned library, const Device &device);
+    void insert_current(unsigned library, const Device &device, bool is_owners);
 
     std::optional<Stream> first_;
     std::vector<Stream> others_;
@@ -126,6 +127,7 @@ private:
         for_each_use([&](Access access, const Memory &memory) { note(access, memory, after); });
     }
     void wait_for_others(Access access, const Memory &memory);
+    void wait_for(const PeerStreams::Stream &stream) const;
     Queue event_of_operation() const;
     void order_peers(std::uint64_t capture) const;
 

@@ -91,9 +91,11 @@ void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyO
 void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (stream == Py_None && !(row && row->none_is_legacy)) [[likely]]
-        return give_host_its_turn(array);
-    order_stream(array, device, row, stream);
-    mark_consumers(array, Memory::Consumer::holds_memory);
+        give_host_its_turn(array);
+    else
+        order_stream(array, device, row, stream);
+    if (device.device_type != dlpack::kDLCPU)
+        mark_consumers(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {

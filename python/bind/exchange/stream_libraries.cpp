@@ -1,5 +1,6 @@
 #include "stream_libraries.hpp"
 
+#include "../errors.hpp"
 #include "../gil.hpp"
 #include "../reference.hpp"
 #include "../type_version.hpp"
@@ -12,7 +13,32 @@
 namespace entrepot::python {
 namespace {
 
-// The classes of arrays by which libraries are known, and how each one's library is found.
+// dpctl as a stream library. What dpnp makes of an export by DLPack works on dpctl's cached queue of the device; arrays that come
+// from dpctl or dpnp name their queue.
+bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::uintptr_t &stream) {
+    if (!device.backend().is_sycl())
+        return false;
+    return with_gil_if(true, [&] {
+        const SetErrorAside aside;
+        const Reference dpctl = imported_module("dpctl");
+        const Reference selector(PyUnicode_FromString(device.root().selector().c_str()));
+        const Reference queue(dpctl && selector ? PyObject_CallMethod(dpctl.get(), "get_device_cached_queue", "O", selector.get())
+                                                : nullptr);
+        const Reference address(queue ? PyObject_CallMethod(queue.get(), "addressof_ref", nullptr) : nullptr);
+        stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache keeps the queue
+        const bool failed = PyErr_Occurred() != nullptr;
+        PyErr_Clear();
+        return !failed && stream != 0;
+    });
+}
+constexpr StreamLibrary dpctl_library{.name = "dpctl", .current_stream = current_queue_of_dpctl};
+
+std::optional<unsigned> library_of_dpctl(PyTypeObject *) {
+    static const unsigned number = register_stream_library(dpctl_library);  // calls nothing of Python's
+    return number;
+}
+
+// The classes by which libraries are known, and how each one's library is found.
 struct ArrayClass {
     const char *module, *name;
     std::optional<unsigned> (*library)(PyTypeObject *type);
@@ -20,6 +46,7 @@ struct ArrayClass {
 constexpr ArrayClass classes[] = {
     {"torch", "Tensor", library_of_producer},
     {"cupy", "ndarray", [](PyTypeObject *) { return library_of_cupy(); }},
+    {"dpctl", "SyclQueue", library_of_dpctl},
 };
 
 bool is_class(PyTypeObject *type, const ArrayClass &row) {
