@@ -1,0 +1,106 @@
+"""Arrays go along random chains of libraries on random streams, in several threads, and their memory is reused at once.
+
+Each chain keeps one number in all elements of an array. A step lets the library that has the array change it, passes it to an
+operation of ours, or hands the memory to another library and drops all that came before. ``ENTREPOT_SOAK_SECONDS=60`` goes on for
+so long.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+from interop.stream_order import OPERATIONS, SIZE, CupyCuda, TorchCuda
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cuda, pytest.mark.torch, pytest.mark.cupy, pytest.mark.alone]
+
+SECONDS = float(os.environ.get("ENTREPOT_SOAK_SECONDS", "3"))
+THREADS = 8
+ADDING = [op for op in OPERATIONS if op.name in ("kernel", "program", "vectorize")]
+SETTING = [op for op in OPERATIONS if op.name in ("copy", "fill")]
+
+
+class Chain:
+    """One thread's chains, whose random choices a seed repeats."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.libraries = [TorchCuda(), CupyCuda()]
+        self.streams = {id(each): [None, each.stream(), each.stream()] for each in self.libraries}
+        self.queues = [None, None, ep.Queue("cuda:0"), ep.Queue("cuda:0")]
+
+    def run(self) -> str | None:
+        """What went wrong, if anything did."""
+        library = self.random.choice(self.libraries)
+        stream = self.random.choice(self.streams[id(library)])
+        steps = [f"{library.name} on {'a side' if stream else 'the default'} stream"]
+        with library.on(stream):
+            x, value = library.zeros(), 0.0
+        for _ in range(self.random.randrange(3, 9)):
+            step = self.random.choice(["library", "library", "ours", "ours", "reduce", "hand over"])
+            if step == "hand over":
+                library, stream, x, word = self.hand_over(library, stream, x)
+                steps.append(word)
+                continue
+            with library.on(stream):
+                if step == "library":
+                    library.spin() if self.random.random() < 0.3 else None
+                    library.add(x, 1)
+                    value += 1
+                elif step == "reduce":
+                    found = OPERATIONS[4].run(x, self.random.choice(self.queues), "cuda:0")
+                    if found != value * SIZE:
+                        return f"{steps}: reduce gave {found / SIZE}, not {value}"
+                else:
+                    value = self.operate(x, value, steps)
+        with library.on(stream):
+            found = np.unique(library.values(x)).tolist()
+        return None if found == [value] else f"{steps}: {found}, not {value}"
+
+    def operate(self, x: Any, value: float, steps: list[str]) -> float:
+        op = self.random.choice(ADDING + SETTING)
+        given: Any = x
+        if self.random.random() < 0.5:
+            given = ep.asarray(x)
+        op.run(given, self.random.choice(self.queues), "cuda:0")
+        steps.append(op.name)
+        return op.after if op in SETTING else value + 1
+
+    def hand_over(self, library: Any, stream: Any, x: Any) -> tuple[Any, Any, Any, str]:
+        other = self.random.choice(self.libraries)
+        its_stream = self.random.choice(self.streams[id(other)])
+        by_cai = self.random.random() < 0.5
+        with library.on(stream):
+            array = ep.asarray(library.as_cai(x) if by_cai and self.random.random() < 0.5 else x)
+            with other.on(its_stream):
+                taken = other.from_cai(array) if by_cai else other.from_dlpack(array)
+        return other, its_stream, taken, f"to {other.name} by {'CAI' if by_cai else 'DLPack'}"
+
+
+def test_chains_of_libraries_keep_values() -> None:
+    wrong: list[str] = []
+    chains = [0] * THREADS
+    until = time.monotonic() + SECONDS
+
+    def work(number: int) -> None:
+        chain = Chain(number)
+        while time.monotonic() < until and not wrong:
+            problem = chain.run()
+            chains[number] += 1
+            if problem:
+                wrong.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(f"{sum(chains)} chains in {SECONDS:.0f} s by {THREADS} threads")
+    assert not wrong, wrong[0]
