@@ -25,7 +25,8 @@ std::string compiler_identity(const Words &command);
 std::string no_compiler();
 
 // Runs a command without a shell and hands what it says, on either stream, to `say` as it comes. Returns whether it ended
-// with status 0. Refuses where it cannot be started, and, after it has been ended, where this thread is interrupted. Blocks.
+// with status 0. Refuses where it cannot be started, where this thread is interrupted (after the command has been ended), and in
+// a process that this thread forked meanwhile (the command is the parent's). Blocks.
 bool run_command(const Words &command, const std::function<void(std::string_view)> &say);
 
 // A directory that only this user can read, removed with its content at the end of its scope.
@@ -40,6 +41,7 @@ public:
 
 private:
     std::string path_;
+    const unsigned generation_;  // of the process that made it, which also removes it
 };
 
 }  // namespace entrepot::backends::host

@@ -99,17 +99,13 @@ private:
 };
 
 std::atomic<Executor *> current = nullptr;
-std::atomic<unsigned> forks = 0;
 
 // In the child of a fork the threads are gone and the lock may be held by one of them: the old executor is left as it is.
-void forget_threads() {
-    current = nullptr;
-    ++forks;
-}
+void forget_threads() { current = nullptr; }
+
+[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
 
 Executor &executor() {
-    static const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
-    static_cast<void>(watching);
     Executor *found = current.load(std::memory_order_acquire);
     if (found != nullptr)
         return *found;
@@ -132,7 +128,5 @@ unsigned processors() noexcept {
     }();
     return count;
 }
-
-unsigned generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
 }  // namespace entrepot::backends::host

@@ -39,7 +39,4 @@ void start(std::shared_ptr<Loop> loop);
 // Processors that this process may use; the executor has as many threads.
 unsigned processors() noexcept;
 
-// Grows by one in a child of fork: what was left to threads under another number will never be finished in this process.
-unsigned generation() noexcept;
-
 }  // namespace entrepot::backends::host

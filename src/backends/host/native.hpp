@@ -4,6 +4,8 @@
 #include "backends/counted.hpp"
 #include "backends/host/executor.hpp"
 
+#include <entrepot/core/renewed_mutex.hpp>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -91,7 +93,7 @@ private:
         const bool now = !busy_;
         if (now) {
             busy_ = true;
-            generation_ = generation();
+            generation_ = fork_generation();
             retain();
         } else {
             refuse_if_orphaned();

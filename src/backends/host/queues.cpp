@@ -171,7 +171,7 @@ bool Queue::is_idle() {
 }
 
 void Queue::refuse_if_orphaned() const {
-    if (busy_ && generation_ != generation())
+    if (busy_ && generation_ != fork_generation())
         refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
                                 "create another queue in the child, or wait for the queue before the fork");
 }
