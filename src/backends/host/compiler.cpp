@@ -163,7 +163,14 @@ std::string compiler_identity(const Words &command) {
         if (program)
             identity += stamp_of(*program) + '\n';
     }
-    return identity + environment("LIBRARY_PATH", "");
+    for (const char *const name : {"LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"})
+        identity += environment(name, "") + '\n';
+    return identity;
+}
+
+bool environment_names_files() {
+    const char *const names[] = {"COMPILER_PATH", "GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"};
+    return std::ranges::any_of(names, [](const char *name) { return !environment(name, "").empty(); });
 }
 
 std::string no_compiler() {

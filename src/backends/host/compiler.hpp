@@ -18,8 +18,10 @@ Words split_words(std::string_view line);
 // first of c++, g++ and clang++ in the PATH. Looked up each time, because people set CXX and try again.
 std::optional<Words> find_compiler();
 
-// What of the compiler its code depends on: which file it is, and of what day.
+// What of the compiler its code depends on: which file it is, and of what day, and what the environment says of libraries.
 std::string compiler_identity(const Words &command);
+// True if the environment names programs or options of the compiler that its identity does not stand for.
+bool environment_names_files();
 
 // A sentence for people without a compiler: what was looked for, and what to do.
 std::string no_compiler();
