@@ -97,7 +97,13 @@ void Queue::end_turn(std::exception_ptr error) noexcept {
 
         Queue &queue_;  // busy, so alive, until its turns are taken
     };
-    start(std::make_shared<Continuation>(*this));
+    std::shared_ptr<Loop> next;
+    try {
+        next = std::make_shared<Continuation>(*this);
+    } catch (const std::bad_alloc &) {
+        return Deferred::run_here(*this);
+    }
+    start(std::move(next));
 }
 
 void Queue::take_turns() noexcept {
