@@ -1,5 +1,5 @@
-// The cache: files in a folder that is opened, checked and then used by its descriptor alone, so that it cannot be exchanged for
-// another one in between by those who may write where it lies.
+// The cache: files in a folder that is opened, checked and then used by its descriptor alone, so
+// that it cannot be exchanged for another one in between by those who may write where it lies.
 #include "backends/cache.hpp"
 
 #include "backends/boundary.hpp"
@@ -63,7 +63,8 @@ std::string header(std::string_view key, std::string_view content) {
            std::to_string(hash(content)) + '\n';
 }
 
-// Code is run as it is found, so folder and file have to be this user's, and nobody else may write them.
+// Code is run as it is found, so folder and file have to be this user's, and nobody else may write
+// them.
 bool is_own(const struct stat &status) noexcept {
     return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -161,7 +162,8 @@ private:
 // Where GCC and Clang look besides their own folders.
 constexpr const char *folder_variables[] = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"};
 
-// Options of GCC, Clang and compilers made of it that name no file, by how they begin or, ending in a blank here, as they are.
+// Options of GCC, Clang and compilers made of it that name no file, by how they begin or, ending in
+// a blank here, as they are.
 constexpr std::string_view harmless_options[] = {"-D",
                                                  "-U",
                                                  "-O",

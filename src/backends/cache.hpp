@@ -33,14 +33,16 @@ enum class Angled { its_own, anywhere };
 // where the environment adds folders to the compilers' own. In doubt it does: such code is compiled each time.
 bool names_files(std::string_view source, Angled angled = Angled::its_own);
 
-// True if one of the compiler's options may name a file, of whose content no key has a word: a header, a library, a profile, a
-// plugin, a file of options. Options that are not known to name none do. `also` are beginnings of further options that name none.
+// True if one of the compiler's options may name a file, of whose content no key has a word: a
+// header, a library, a profile, a plugin, a file of options. Options that are not known to name
+// none do. `also` are beginnings of further options that name none.
 bool options_name_files(std::span<const std::string> options, std::span<const std::string_view> also = {});
 
 // The directory, by the environment as it is now; empty: nothing is kept.
 std::string cache_directory();
 
-// What keeps the folder of a kind from being written, and which folder; empty: nothing does. Tries it with an empty file.
+// What keeps the folder of a kind from being written, and which folder; empty: nothing does. Tries
+// it with an empty file.
 std::string cache_obstacle(std::string_view kind);
 
 std::optional<std::string> cached(std::string_view kind, std::string_view key);

@@ -8,7 +8,8 @@ namespace {
 
 std::atomic<unsigned> forks{0};
 
-// Installed when the library is loaded: nothing of this file need have been called before the first fork.
+// Installed when the library is loaded: nothing of this file need have been called before the first
+// fork.
 [[maybe_unused]] const int counting = pthread_atfork(nullptr, nullptr, []() noexcept { ++forks; });
 
 }  // namespace

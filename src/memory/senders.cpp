@@ -147,7 +147,8 @@ void answer(const Client &client) {
     send_file(client.socket.number(), file);
 }
 
-// True if nothing more is expected of the client: it has its answer, has closed the connection, or its time is up.
+// True if nothing more is expected of the client: it has its answer, has closed the connection, or
+// its time is up.
 bool is_served(Client &client) {
     const ssize_t count = uninterrupted([&] {
         return recv(client.socket.number(), client.ticket.data() + client.received, client.ticket.size() - client.received,
@@ -164,8 +165,8 @@ bool is_served(Client &client) {
     return true;
 }
 
-// False if there is no connection to accept, or no file number for it. A client that says nothing gives way to a new one when
-// there are too many.
+// False if there is no connection to accept, or no file number for it. A client that says nothing
+// gives way to a new one when there are too many.
 bool accept_client(int listening, std::vector<Client> &clients) {
     OpenFile client(uninterrupted([&] { return accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (client.number() < 0)
@@ -246,7 +247,8 @@ int own_file(const Sender &sender) {
                 patience_of_opener.count(), " seconds: it is stopped, or of another user");
 }
 
-// Waits until there is something to read, or a moment where `file` is -1. A signal's handler runs, and may end the waiting.
+// Waits until there is something to read, or a moment where `file` is -1. A signal's handler runs,
+// and may end the waiting.
 void wait_to_read(int file, const Sender &sender, Clock::time_point deadline) {
     constexpr int between_questions_ms = 50;
     pollfd reading{file, POLLIN, 0};
@@ -289,7 +291,8 @@ struct Answer {
     OpenFile file{-1};
 };
 
-// Requires: there is something to read. A process that is not Entrepot may send more files than one: all but one are closed.
+// Requires: there is something to read. A process that is not Entrepot may send more files than
+// one: all but one are closed.
 Answer receive_answer(int socket) {
     char has_file = 0;
     iovec text{&has_file, 1};

@@ -1,4 +1,5 @@
-// Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run; and how it is warned.
+// Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run;
+// and how it is warned.
 #pragma once
 #include <entrepot/core/error.hpp>
 
@@ -16,8 +17,8 @@ bool is_interrupted() noexcept;
 // failure that followed from others.
 bool take_interruption() noexcept;
 
-// Called without Python's lock, on the thread that deliver_warnings() is called on. True: the program has made an exception of
-// the warning, as Python's filters can.
+// Called without Python's lock, on the thread that deliver_warnings() is called on. True: the
+// program has made an exception of the warning, as Python's filters can.
 using WarningSink = bool (*)(const char *message) noexcept;
 void set_warning_sink(WarningSink sink) noexcept;
 

@@ -1,7 +1,7 @@
 // RenewedMutex: a recursive mutex for what may take seconds, as a compiler or dlopen does.
 //
-// A fork does not wait for it: the child gets an unlocked one, whichever thread holds it in the parent. The thread that forks
-// while it holds the mutex holds none in the child.
+// A fork does not wait for it: the child gets an unlocked one, whichever thread holds it in the
+// parent. The thread that forks while it holds the mutex holds none in the child.
 #pragma once
 #include <atomic>
 #include <memory>

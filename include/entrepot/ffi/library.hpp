@@ -24,9 +24,9 @@ class Library {
 public:
     explicit Library(Search search) : search_(std::move(search)) {}
 
-    // nullptr where the library has no such symbol. Throws LibraryError where there is no library: the message lists what was
-    // tried, and why that did not do; or the process was forked while another thread opened the library. A library that was
-    // missing is looked for again.
+    // nullptr where the library has no such symbol. Throws LibraryError where there is no library:
+    // the message lists what was tried, and why that did not do; or the process was forked while
+    // another thread opened the library. A library that was missing is looked for again.
     void *find(const char *symbol);
     // Throws LibraryError also where the symbol is missing.
     void *require(const char *symbol);

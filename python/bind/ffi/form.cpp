@@ -76,7 +76,8 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
-    // Fields alone: `dim3(n / 64)` has a whole number where an argument of a function is more likely to be a mistake.
+    // Fields alone: `dim3(n / 64)` has a whole number where an argument of a function is more
+    // likely to be a mistake.
     const bool is_whole = subject.is_field && PyFloat_Check(value) &&
                           std::trunc(PyFloat_AS_DOUBLE(value)) == PyFloat_AS_DOUBLE(value) &&
                           std::isfinite(PyFloat_AS_DOUBLE(value));
@@ -151,8 +152,8 @@ Reference load_enumeration(const FormObject &form, const void *from) {
     Reference member = item_of(form.members, number.get());
     if (!member && PyErr_Occurred())
         throw PythonError{};
-    // A library that is newer than the headers knows more. An int would not do: programs ask whether a status is of the enum
-    // before they ask whether it is success.
+    // A library that is newer than the headers knows more. An int would not do: programs ask
+    // whether a status is of the enum before they ask whether it is success.
     return member ? std::move(member) : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
 }
 

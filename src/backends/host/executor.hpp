@@ -9,8 +9,8 @@ namespace entrepot::backends::host {
 // What a thread does itself where there is no other thread for it, or no memory to tell one.
 class Deferred {
 public:
-    // Runs it on this thread: now, or when what this thread runs so already returns. So a chain of any length takes no stack.
-    // Allocates nothing.
+    // Runs it on this thread: now, or when what this thread runs so already returns. So a chain of
+    // any length takes no stack. Allocates nothing.
     static void run_here(Deferred &what) noexcept;
 
 protected:
@@ -51,8 +51,9 @@ private:
     std::shared_ptr<Loop> self_;  // while it waits to be run here
 };
 
-// Hands the loop to the threads, which are started when they are first needed and parked when there is nothing to do.
-// Where no thread can be started at all, or there is no memory for the list, the caller runs the loop: see Deferred.
+// Hands the loop to the threads, which are started when they are first needed and parked when there
+// is nothing to do. Where no thread can be started at all, or there is no memory for the list, the
+// caller runs the loop: see Deferred.
 void start(std::shared_ptr<Loop> loop) noexcept;
 
 // Processors that this process may use; the executor has as many threads.

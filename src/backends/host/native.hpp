@@ -76,8 +76,9 @@ public:
         if (begins([&] { return std::make_unique<W>(std::move(work)); }))
             take_turn(work);
     }
-    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are taken by the executor, and
-    // on this thread only if that has none or there is no memory to tell it: see Deferred.
+    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are
+    // taken by the executor, and on this thread only if that has none or there is no memory to tell
+    // it: see Deferred.
     void end_turn(std::exception_ptr error = nullptr) noexcept;
     // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
     void share(std::shared_ptr<Loop> loop);

@@ -149,8 +149,8 @@ void write_file(const std::string &path, std::string_view content) {
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
 
-// What the code depends on: the processor stands for -march=native. Empty: also on files that no key stands for, which source or
-// options name.
+// What the code depends on: the processor stands for -march=native. Empty: also on files that no
+// key stands for, which source or options name.
 std::string key_of(const Words &compiler, const Words &options, std::string_view source) {
     const auto first_option = std::ranges::find_if(compiler, [](const std::string &word) { return word.starts_with('-'); });
     if (names_files(source) || options_name_files(options) || options_name_files({first_option, compiler.end()}) ||

@@ -1,6 +1,8 @@
-// The host backend's queues where no thread can be started, and where there is no memory for what follows a turn.
+// The host backend's queues where no thread can be started, and where there is no memory for what
+// follows a turn.
 //
-// Each case runs in a child process, whose executor is new: its threads are refused from the beginning.
+// Each case runs in a child process, whose executor is new: its threads are refused from the
+// beginning.
 #include "backends/host/native.hpp"
 
 #include <doctest/doctest.h>
