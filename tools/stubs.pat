@@ -20,6 +20,10 @@ entrepot._core.EntrepotError$:
     class EntrepotError(Exception):
         """The root of all errors that Entrepot defines."""
 
+entrepot._core.EntrepotWarning$:
+    class EntrepotWarning(UserWarning):
+        """Something works, and not as well as it could: the message says why and what to do."""
+
 entrepot._core.ExchangeError$:
     class ExchangeError(EntrepotError, BufferError):
         """Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."""

@@ -48,16 +48,33 @@ struct Raised {
 };
 thread_local Raised raised_by_signal;
 
-bool check_signals() noexcept {
-    const AcquireGil acquired;
-    if (PyErr_CheckSignals() == 0)
-        return false;
+// Requires: an exception is set, and the GIL is held.
+void set_raised_aside() noexcept {
     const Raised earlier = raised_by_signal;  // of an Interrupted that never came to Python
     PyErr_Fetch(&raised_by_signal.type, &raised_by_signal.value, &raised_by_signal.traceback);
     Py_XDECREF(earlier.type);
     Py_XDECREF(earlier.value);
     Py_XDECREF(earlier.traceback);
+}
+
+bool check_signals() noexcept {
+    const AcquireGil acquired;
+    if (PyErr_CheckSignals() == 0)
+        return false;
+    set_raised_aside();
     return true;
+}
+
+PyObject *warning_class;
+
+bool warn(const char *message) noexcept {
+    const AcquireGil acquired;
+    PyObject *const text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace");
+    const bool raised = !text || PyErr_WarnFormat(warning_class, 1, "%U", text) != 0;
+    Py_XDECREF(text);
+    if (raised)
+        set_raised_aside();
+    return raised;
 }
 
 void set_exception(const Error &error) {
@@ -120,7 +137,13 @@ void init_errors(nb::module_ &m) {
         classes[static_cast<std::size_t>(row.kind)] = made.release().ptr();
     }
     nb::register_exception_translator(translate);
+    nb::object warning = nb::steal(PyErr_NewExceptionWithDoc(
+        "entrepot.EntrepotWarning", "Something works, and not as well as it could: the message says why and what to do.",
+        PyExc_UserWarning, nullptr));
+    m.attr("EntrepotWarning") = warning;
+    warning_class = warning.release().ptr();
     set_interrupt_check(check_signals);
+    set_warning_sink(warn);
 }
 
 }  // namespace entrepot::python

@@ -39,6 +39,9 @@ class USMAllocationError(EntrepotError, MemoryError):
 class LibraryError(EntrepotError, ImportError):
     """A shared library, or a function of it, is not there: the message lists what was tried."""
 
+class EntrepotWarning(UserWarning):
+    """Something works, and not as well as it could: the message says why and what to do."""
+
 class Dtype:
     """
     The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.
@@ -1022,6 +1025,11 @@ class LocalAccessor:
 def cache_directory() -> bytes:
     """
     The directory of compiled code, by the environment as it is now; empty where nothing is kept.
+    """
+
+def cache_obstacle(kind: str) -> bytes:
+    """
+    What keeps the folder of a kind of code from being written, and which folder; empty where nothing does.
     """
 
 c_api: CapsuleType

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import _table
-from ._core import cache_directory
+from ._core import cache_directory, cache_obstacle
 from .device_list import bytes_text
 
 # The folders that backends make, by what is in them.
@@ -21,6 +22,10 @@ KINDS = {
     "cuda": "PTX and cubins of CUDA C++",
     "hip": "code objects of HIP C++",
 }
+
+# What backends name their files, until they are whole with a suffix, and how these begin.
+_NAME = re.compile(r"[0-9a-f]{16}(\.[0-9a-f]{6})?")
+_BEGINNING = b"entrepot code "
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,21 +52,31 @@ def _is_whole(path: Path) -> bool:
 
 
 def _files(kind: str) -> Iterator[tuple[Path, os.stat_result]]:
-    """Of a kind, whole or not. Other processes write and remove files meanwhile: what is gone when looked at was not there."""
+    """The files that backends made, of a kind, whole or not. The folder may hold files of others, which are left alone.
+
+    Other processes write and remove files meanwhile: what is gone when looked at was not there.
+    """
     place = directory()
     try:
         paths = [] if place is None else list((place / kind).iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return
     for path in paths:
-        with suppress(FileNotFoundError):
-            state = path.stat()
-            if stat.S_ISREG(state.st_mode):
+        with suppress(OSError):
+            state = path.lstat()
+            if _NAME.fullmatch(path.name) and stat.S_ISREG(state.st_mode) and _is_ours(path):
                 yield path, state
 
 
+def _is_ours(path: Path) -> bool:
+    """True if the file begins as those of backends do. One that is being written may be empty."""
+    with path.open("rb") as file:
+        beginning = file.read(len(_BEGINNING))
+    return beginning == _BEGINNING or (not beginning and not _is_whole(path))
+
+
 def main(chosen: argparse.Namespace) -> int:
-    """Lists the kinds with their files, or removes them."""
+    """Lists the kinds with their files and what keeps them from being written, or removes the files."""
     place = directory()
     if place is None:
         print("Nothing is kept: ENTREPOT_CACHE_DIR is set and empty.")
@@ -72,6 +87,8 @@ def main(chosen: argparse.Namespace) -> int:
     rows = [[kind, words, *_sums(kind)] for kind, words in KINDS.items()]
     _table.show(["kind", "what", "entries", "size", "newest"], rows)
     print(f"In {place}; `entrepot cache clear` removes them, and what is needed is compiled again.")
+    for obstacle in sorted({os.fsdecode(cache_obstacle(kind)) for kind in KINDS} - {""}):
+        print(f"Nothing can be kept in {obstacle}. ENTREPOT_CACHE_DIR names another folder.")
     return 0
 
 

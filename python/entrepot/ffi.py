@@ -705,12 +705,28 @@ _base_of_enums: Any = None
 
 
 def _make_base_of_enums() -> Any:
-    """IntEnum; until Python 3.11, where its words for a member that is not there are that name alone, with others."""
+    """IntEnum with members for numbers that the header does not know, which C may return.
+
+    Until Python 3.11, where IntEnum's words for a name that is not there are that name alone, with others.
+    """
     from enum import EnumMeta, IntEnum
     from types import new_class
 
+    def _unknown(cls: Any, number: int) -> Any:  # pickle looks for it by this name
+        member = int.__new__(cls, number)
+        member._name_, member._value_ = f"UNKNOWN_{number}", number
+        return member
+
+    def reduce(self: Any, protocol: int) -> Any:
+        known = self._name_ in type(self)._member_map_
+        return type(self) if known else type(self)._unknown, (int(self),)
+
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace["_unknown"] = classmethod(_unknown)
+        namespace["__reduce_ex__"] = reduce
+
     if not hasattr(EnumMeta, "__getattr__"):
-        return IntEnum
+        return new_class("Base", (IntEnum,), {}, fill)
 
     def missing(cls: Any, name: str) -> Any:
         members = cls._member_map_
@@ -719,7 +735,7 @@ def _make_base_of_enums() -> Any:
         raise _NoSuchName(f"enum {cls.__name__!r}", name, list(members))
 
     members = type("Members", (EnumMeta,), {"__getattr__": missing})
-    return new_class("Base", (IntEnum,), {"metaclass": members})
+    return new_class("Base", (IntEnum,), {"metaclass": members}, fill)
 
 
 def _make_enum(declaration: Any, kind: str) -> Any:

@@ -53,6 +53,7 @@ class hiprtcResult:
     HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION = 9
     HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID = 10
     HIPRTC_ERROR_INTERNAL_ERROR = 11
+    HIPRTC_ERROR_LINKING = 100
 
 
 @_library.enum(c_uint)
@@ -471,3 +472,8 @@ def hiprtcLinkDestroy(hip_link_state: hiprtcLinkState) -> hiprtcResult:
 
 
 __getattr__, __dir__, __all__ = _library.declared(globals())
+
+from entrepot._hiprtc import *  # noqa: E402, F403
+from entrepot._hiprtc import __all__ as _more  # noqa: E402
+
+__all__ += _more

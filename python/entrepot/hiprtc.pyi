@@ -4,6 +4,7 @@ import enum
 from typing import Any, overload
 
 from entrepot.ffi import CStr, Handle, Pointer
+from entrepot._hiprtc import *
 
 
 class hiprtcResult(enum.IntEnum):
@@ -19,6 +20,7 @@ class hiprtcResult(enum.IntEnum):
     HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION = 9
     HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID = 10
     HIPRTC_ERROR_INTERNAL_ERROR = 11
+    HIPRTC_ERROR_LINKING = 100
 
 class hipJitOption(enum.IntEnum):
     hipJitOptionMaxRegisters = 0

@@ -1,15 +1,25 @@
+// The cache: files in a folder that is opened, checked and then used by its descriptor alone, so
+// that it cannot be exchanged for another one in between by those who may write where it lies.
 #include "backends/cache.hpp"
 
+#include "backends/boundary.hpp"
+#include "core/open_file.hpp"
+#include "core/uninterrupted.hpp"
+
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace entrepot::backends {
 namespace {
@@ -36,14 +46,16 @@ std::uint64_t hash(std::string_view text) noexcept {
     return state;
 }
 
-fs::path path_of(const fs::path &directory, std::string_view key) {
+// The last `count` digits of the number.
+std::string digits_of(std::uint64_t number, std::size_t count) {
     static constexpr char digits[] = "0123456789abcdef";
-    std::string name(16, '0');
-    std::uint64_t rest = hash(key);
-    for (auto digit = name.rbegin(); digit != name.rend(); ++digit, rest >>= 4)
-        *digit = digits[rest & 15];
-    return directory / name;
+    std::string text(count, '0');
+    for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4)
+        *digit = digits[number & 15];
+    return text;
 }
+
+std::string name_of(std::string_view key) { return digits_of(hash(key), 16); }
 
 // Lengths and a hash stand before key and content: a file that was cut short, or damaged, shows.
 std::string header(std::string_view key, std::string_view content) {
@@ -51,16 +63,48 @@ std::string header(std::string_view key, std::string_view content) {
            std::to_string(hash(content)) + '\n';
 }
 
-// Code is run as it is found, so the folder has to be this user's, and nobody else may write there.
-bool is_own(const fs::path &place) noexcept {
-    struct stat status{};
-    return stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+// Code is run as it is found, so folder and file have to be this user's, and nobody else may write
+// them.
+bool is_own(const struct stat &status) noexcept {
+    return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-std::optional<std::string> read(const fs::path &path, std::string_view key) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string all{std::istreambuf_iterator<char>(file), {}};
+// What stands in the way of the cache, in words.
+struct Obstacle {
+    std::string reason;
+};
+[[noreturn]] void throw_errno() { throw Obstacle{std::strerror(errno)}; }
+
+// Throws Obstacle.
+OpenFile open_folder(const fs::path &place) {
+    OpenFile folder(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status{};
+    if (folder.number() < 0 || fstat(folder.number(), &status) != 0)
+        throw_errno();
+    if (!is_own(status))
+        throw Obstacle{"it belongs to another user, or others may write there (`chmod go-w` ends that)"};
+    return folder;
+}
+
+std::string contents(int file, std::size_t size) {
+    std::string all(size, '\0');
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t count = uninterrupted([&] { return read(file, all.data() + done, size - done); });
+        if (count <= 0)
+            break;
+        done += static_cast<std::size_t>(count);
+    }
+    all.resize(done);
+    return all;
+}
+
+std::optional<std::string> find(const OpenFile &folder, std::string_view key) {
+    const OpenFile file(openat(folder.number(), name_of(key).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status{};
+    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || !is_own(status))
+        return std::nullopt;
+    const std::string all = contents(file.number(), static_cast<std::size_t>(status.st_size));
     const std::size_t end_of_mark = mark.size(), end_of_header = all.find('\n', end_of_mark);
     if (!all.starts_with(mark) || end_of_header == all.npos)
         return std::nullopt;
@@ -73,8 +117,99 @@ std::optional<std::string> read(const fs::path &path, std::string_view key) {
     return std::string(content);
 }
 
+// A new file in a folder, removed at the end of the scope unless it gets its name. Throws Obstacle.
+class NewFile {
+public:
+    NewFile(const OpenFile &folder, std::string_view name) : folder_(folder.number()), file_(-1) {
+        static std::atomic<std::uint64_t> made{0};
+        constexpr int most_attempts = 100;
+        for (int attempt = 0; file_.number() < 0; ++attempt) {
+            const std::string varying =
+                cache_key(std::to_string(getpid()), std::to_string(++made), std::to_string(time(nullptr)));
+            own_name_ = std::string(name) + '.' + digits_of(hash(varying), 6);
+            file_ = OpenFile(openat(folder_, own_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+            if (file_.number() < 0 && (errno != EEXIST || attempt == most_attempts))
+                throw_errno();
+        }
+    }
+    NewFile(const NewFile &) = delete;
+    NewFile &operator=(const NewFile &) = delete;
+    ~NewFile() {
+        if (!own_name_.empty())
+            unlinkat(folder_, own_name_.c_str(), 0);
+    }
+
+    void write(std::string_view text) {
+        while (!text.empty()) {
+            const ssize_t count = uninterrupted([&] { return ::write(file_.number(), text.data(), text.size()); });
+            if (count < 0)
+                throw_errno();
+            text.remove_prefix(static_cast<std::size_t>(count));
+        }
+    }
+    void rename_to(const std::string &name) {
+        if (close(file_.detach()) != 0 || renameat(folder_, own_name_.c_str(), folder_, name.c_str()) != 0)
+            throw_errno();
+        own_name_.clear();
+    }
+
+private:
+    int folder_;
+    OpenFile file_;
+    std::string own_name_;
+};
+
 // Where GCC and Clang look besides their own folders.
 constexpr const char *folder_variables[] = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"};
+
+// Options of GCC, Clang and compilers made of it that name no file, by how they begin or, ending in
+// a blank here, as they are.
+constexpr std::string_view harmless_options[] = {"-D",
+                                                 "-U",
+                                                 "-O",
+                                                 "-std=",
+                                                 "--std=",
+                                                 "-w ",
+                                                 "-pedantic",
+                                                 "-pthread ",
+                                                 "-pipe ",
+                                                 "-ansi ",
+                                                 "-g ",
+                                                 "-g0 ",
+                                                 "-g1 ",
+                                                 "-g2 ",
+                                                 "-g3 ",
+                                                 "-ggdb",
+                                                 "-gdwarf",
+                                                 "-gline",
+                                                 "--param=",
+                                                 "-ffp-contract=",
+                                                 "-fvisibility=",
+                                                 "-fsanitize=",
+                                                 "-fno-sanitize=",
+                                                 "-fmax-errors=",
+                                                 "-ferror-limit=",
+                                                 "-ffp-model=",
+                                                 "-fdenormal-fp-math=",
+                                                 "-fveclib=",
+                                                 "-fvect-cost-model=",
+                                                 "-fexcess-precision=",
+                                                 "-ftemplate-depth=",
+                                                 "-fconstexpr-"};
+
+// Words in switches (-fNAME) of what is read without being named.
+constexpr std::string_view words_of_files[] = {"plugin", "profile", "module", "branch-probabilities", "pch"};
+
+bool is_harmless(std::string_view option) {
+    if (option.starts_with("-W"))  // -Wa, -Wl and -Wp hand their operands on
+        return option.size() < 4 || option[3] != ',';
+    if (option.starts_with("-m"))
+        return !option.starts_with("-mllvm") && !option.starts_with("-mlink") && option.find('/') == option.npos;
+    if (option.starts_with("-f") && option.find('=') == option.npos)
+        return std::ranges::none_of(words_of_files, [&](std::string_view word) { return option.find(word) != option.npos; });
+    const std::string whole = std::string(option) + ' ';
+    return std::ranges::any_of(harmless_options, [&](std::string_view known) { return whole.starts_with(known); });
+}
 
 // The preprocessor joins lines that end in a backslash before it reads them.
 std::string joined(std::string_view source) {
@@ -138,6 +273,19 @@ bool names_files(std::string_view source, Angled angled) {
     return false;
 }
 
+bool options_name_files(std::span<const std::string> options, std::span<const std::string_view> also) {
+    for (std::size_t at = 0; at < options.size(); ++at) {
+        const std::string_view option = options[at];
+        const bool has_operand = (option == "-D" || option == "-U") && at + 1 < options.size();
+        if (names_files(options[has_operand ? ++at : at], Angled::anywhere))  // a macro may stand for __has_include
+            return true;
+        const auto begins = [&](std::string_view known) { return option.starts_with(known); };
+        if (!is_harmless(option) && std::ranges::none_of(also, begins))
+            return true;
+    }
+    return false;
+}
+
 std::string cache_directory() {
     if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
         return chosen;
@@ -151,7 +299,7 @@ std::string cache_directory() {
 std::optional<std::string> cached(std::string_view kind, std::string_view key) {
     try {
         const fs::path place = directory(kind);
-        return place.empty() || !is_own(place) ? std::nullopt : read(path_of(place, key), key);
+        return place.empty() ? std::nullopt : find(open_folder(place), cache_key(kind, key));
     } catch (...) {  // what cannot be read is as if it were not there
         return std::nullopt;
     }
@@ -162,25 +310,48 @@ void keep_cached(std::string_view kind, std::string_view key, std::string_view c
         const fs::path place = directory(kind);
         if (place.empty())
             return;
-        fs::create_directories(place.parent_path());
-        mkdir(place.c_str(), S_IRWXU);
-        if (!is_own(place))
-            return;
-        const fs::path path = path_of(place, key);
-        std::string own = path.string() + ".XXXXXX";
-        const int descriptor = mkstemp(own.data());
-        if (descriptor < 0)
-            return;
-        close(descriptor);
-        std::ofstream file(own, std::ios::binary);
-        file << header(key, content) << key << content;
-        file.close();
-        if (file)
-            fs::rename(own, path);
-        else
-            fs::remove(own);
-    } catch (...) {  // a full disk, no right to write there: the next build compiles again
+        try {
+            std::error_code failed;
+            fs::create_directories(place.parent_path(), failed);
+            if (failed)
+                throw Obstacle{failed.message()};
+            if (mkdir(place.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+                throw_errno();
+            const OpenFile folder = open_folder(place);
+            const std::string whole = cache_key(kind, key), name = name_of(whole);
+            NewFile file(folder, name);
+            file.write(header(whole, content));
+            file.write(whole);
+            file.write(content);
+            file.rename_to(name);
+        } catch (const Obstacle &obstacle) {
+            if (loader && loader->cache_unwritable)
+                loader->cache_unwritable(sentence_of("compiled code cannot be kept in ", place.string(), ": ", obstacle.reason,
+                                                     ". Each process compiles it again; set ENTREPOT_CACHE_DIR to another "
+                                                     "folder, or to nothing to keep none")
+                                             .c_str());
+        }
+    } catch (...) {  // out of memory: the next build compiles again
     }
+}
+
+std::string cache_obstacle(std::string_view kind) {
+    fs::path place = directory(kind);
+    if (place.empty())
+        return {};
+    try {
+        struct stat status{};
+        const bool is_there = lstat(place.c_str(), &status) == 0;
+        while (lstat(place.c_str(), &status) != 0 && place.has_relative_path())
+            place = place.has_parent_path() ? place.parent_path() : fs::path(".");
+        const OpenFile folder = is_there ? open_folder(place) : OpenFile(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (folder.number() < 0)
+            throw_errno();
+        const NewFile tried(folder, "entrepot");
+    } catch (const Obstacle &obstacle) {
+        return place.string() + ": " + obstacle.reason;
+    }
+    return {};
 }
 
 }  // namespace entrepot::backends

@@ -1,5 +1,6 @@
 #include "device/loader.hpp"
 
+#include <entrepot/core/interrupt.hpp>
 #include <entrepot/device/registry.hpp>
 
 #include "backends/cuda/table.hpp"
@@ -54,7 +55,15 @@ const char *find_library(const char *file) {
 
 std::atomic<registry::ForeignQueue> foreign_queue_of{nullptr};
 
-constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION, set_error, log, find_library, registry::foreign_queue};
+void cache_unwritable(const char *message) {
+    static std::atomic<bool> is_told{false};
+    log(message);
+    if (!is_told.exchange(true, std::memory_order_relaxed))
+        warn_later(message);
+}
+
+constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION,      set_error,       log,
+                         find_library,      registry::foreign_queue, cache_unwritable};
 
 // ---------------------------------------------------------- the SYCL runtime
 

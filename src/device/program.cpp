@@ -163,6 +163,7 @@ Program::Program(std::string_view source, const Device &device, std::optional<ep
     if (status == EP_BUILD_FAILED)
         throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n", record_->log);
     device.backend().check(status);
+    deliver_warnings();
 }
 
 Kernel Program::kernel(const std::string &name) const {
@@ -176,6 +177,7 @@ Kernel Program::kernel(const std::string &name) const {
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, Backend::last_error());
     backend.check(status);
+    deliver_warnings();  // a kernel of a template is compiled here
     backend.call(&ep_backend::kernel_info, record->handle, device().handle(), &record->info);
     Kernel kernel;
     kernel.record_ = std::move(record);

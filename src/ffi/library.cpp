@@ -72,9 +72,21 @@ void *open(const Search &search) {
 }  // namespace
 
 void *Library::handle() {
-    const std::lock_guard lock(mutex_);
-    if (!handle_)
+    const std::unique_lock lock = mutex_.lock();
+    if (handle_)
+        return handle_;
+    if (opening_ && *opening_ != fork_generation())
+        throw Error(ErrorKind::library, search_.name,
+                    ": this process was forked while another thread was loading the library, which is half loaded here: load it "
+                    "before the fork, or use the 'spawn' start method");
+    opening_ = fork_generation();
+    try {
         handle_ = open(search_);
+    } catch (...) {
+        opening_.reset();
+        throw;
+    }
+    opening_.reset();
     return handle_;
 }
 

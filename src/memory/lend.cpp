@@ -9,6 +9,7 @@
 #include <memory/fork_safe_mutex.hpp>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -216,10 +217,21 @@ Queue wrap(const Device &device, std::uintptr_t stream) {
     return queue;
 }
 
+// No static initialisation: a thread that loads the backend at a fork would leave it unfinished in
+// the child, which would hang.
+const std::vector<Device> &cuda_devices() {
+    static std::atomic<const std::vector<Device> *> known{nullptr};
+    if (const std::vector<Device> *const devices = known.load(std::memory_order_acquire))
+        return *devices;
+    const std::vector<Device> &devices = registry::devices(registry::backend("cuda"));
+    known.store(&devices, std::memory_order_release);
+    return devices;
+}
+
 }  // namespace
 
 LentStream cuda_stream(int device, void *stream) {
-    static const std::vector<Device> &devices = registry::devices(registry::backend("cuda"));
+    const std::vector<Device> &devices = cuda_devices();
     if (device < 0 || static_cast<std::size_t>(device) >= devices.size())
         throw Error(ErrorKind::device, "memory of CUDA device ", device, " was asked for, and there are ", devices.size());
     const Device &on = devices[static_cast<std::size_t>(device)];

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
-from robustness.processes import run
+from robustness.processes import run, run_script
 
 IN_CHILD = """
 import gc, os, signal, sys, threading, time, warnings
@@ -151,6 +152,112 @@ loading.join()
 print(len(ep.devices()) > 1)
 """
 
+# A compiler that waits until the file `go` exists. Children use the usual one.
+COMPILING = """
+from pathlib import Path
+import entrepot.kernel as dppy
+
+folder = Path(__file__).parent
+started, go, compiler = folder / "started", folder / "go", folder / "compiler"
+compiler.write_text(f"#!/bin/sh\\ntouch {started}\\nwhile [ ! -e {go} ]; do sleep 0.01; done\\nexec c++ \\"$@\\"\\n")
+compiler.chmod(0o755)
+usual = os.environ.get("CXX", "")
+os.environ.update(CXX=str(compiler), ENTREPOT_CACHE_DIR="")
+
+@dppy.kernel
+def add(a):
+    a[dppy.get_global_id(0)] += 1
+
+def launch(dtype):
+    a = ep.zeros(4, dtype, device="host")
+    add[4](a, queue=ep.Queue("host")).wait()
+    assert memoryview(a).tolist() == [1] * 4
+
+def body():
+    os.environ["CXX"] = usual
+    launch("int32")
+"""
+
+FORK_BESIDE_THE_COMPILER = """
+thread = threading.Thread(target=launch, args=("int16",))
+thread.start()
+while not started.exists():
+    time.sleep(0.01)
+print(in_child(body))
+go.touch()
+thread.join()
+print("the parent lives")
+"""
+
+# The handler runs on the thread that compiles. What its child returns to is the launch that the parent began.
+FORK_IN_A_HANDLER = """
+def handle(*_):
+    global child
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)
+        body()
+
+def interrupt():
+    while not started.exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    while child is None:
+        time.sleep(0.01)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    go.touch()
+
+child = None
+signal.signal(signal.SIGUSR1, handle)
+thread = threading.Thread(target=interrupt)
+thread.start()
+try:
+    launch("int16")
+except ep.DeviceError as error:
+    os._exit(0 if child == 0 and "forked while the compiler" in str(error) else 1)
+if child == 0:
+    os._exit(2)
+thread.join()
+print("the parent lives")
+"""
+
+# A library whose constructor waits until the file `go` exists.
+LOADING_A_LIBRARY = """
+import subprocess
+from pathlib import Path
+from entrepot import ffi
+
+folder = Path(__file__).parent
+started, go, source, path = folder / "started", folder / "go", folder / "slow.c", folder / "libslow.so"
+source.write_text(f'''
+#include <fcntl.h>
+#include <unistd.h>
+int value(void) {{ return 7; }}
+__attribute__((constructor)) static void wait(void) {{
+    close(open("{started}", O_CREAT, 0600));
+    while (access("{go}", F_OK) != 0)
+        usleep(1000);
+}}
+''')
+subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
+library = ffi.Library("slow", sonames=[str(path)])
+
+def body():
+    try:
+        library.has("value")
+    except ep.LibraryError as error:
+        return "refused" if "half loaded" in str(error) else error
+
+thread = threading.Thread(target=library.has, args=("value",))
+thread.start()
+while not started.exists():
+    time.sleep(0.01)
+print(in_child(body))
+go.touch()
+thread.join()
+print(library.has("value"))
+"""
+
 STATES = [
     pytest.param("", "", id="idle"),
     pytest.param(IN_FLIGHT, "", id="with work in flight"),
@@ -246,3 +353,17 @@ class TestHost:
             "fine",
             "the parent lives",
         ]
+
+    def run_in_file(self, folder: Path, program: str) -> list[str]:
+        script = folder / "program.py"
+        script.write_text(IN_CHILD + program)
+        return run_script(script).splitlines()
+
+    def test_kernel_compiling_at_fork_launches_in_child(self, tmp_path: Path) -> None:
+        assert self.run_in_file(tmp_path, COMPILING + FORK_BESIDE_THE_COMPILER) == ["fine", "the parent lives"]
+
+    def test_fork_by_a_handler_leaves_compiler_to_parent(self, tmp_path: Path) -> None:
+        assert self.run_in_file(tmp_path, COMPILING + FORK_IN_A_HANDLER) == ["0", "the parent lives"]
+
+    def test_library_loading_at_fork_is_refused_in_child(self, tmp_path: Path) -> None:
+        assert self.run_in_file(tmp_path, LOADING_A_LIBRARY) == ["refused", "True"]

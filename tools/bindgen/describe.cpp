@@ -562,6 +562,24 @@ void add_macros(const Unit &unit, Describer &describer, const LibrarySettings &s
     }
 }
 
+// Of the settings: an enum of its own, or further members of one that the headers have.
+void add_enum(const Enum &given, std::vector<Enum> &enums) {
+    const auto known = std::ranges::find(enums, given.name, &Enum::name);
+    if (known == enums.end()) {
+        if (given.type.empty())
+            throw std::runtime_error("[enums] has members for " + given.name + ", and the headers have no such enum");
+        enums.push_back(given);
+        return;
+    }
+    if (!given.type.empty())
+        throw std::runtime_error("[enums] has a type for " + given.name + ", and the headers have that enum: leave the type out");
+    for (const Enumerator &member : given.enumerators) {
+        if (std::ranges::find(known->enumerators, member.name, &Enumerator::name) != known->enumerators.end())
+            throw std::runtime_error("[enums] has " + given.name + "." + member.name + ", and so have the headers");
+        known->enumerators.push_back(member);
+    }
+}
+
 }  // namespace
 
 Description describe(const LibrarySettings &settings, const std::vector<std::string> &include_directories) {
@@ -572,7 +590,7 @@ Description describe(const LibrarySettings &settings, const std::vector<std::str
     describer.add_missing();
     add_macros(unit, describer, settings, include_directories);
     for (const Enum &each : settings.enums)
-        describer.out().enums.push_back(each);
+        add_enum(each, describer.out().enums);
     return describer.take();
 }
 

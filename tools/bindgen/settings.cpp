@@ -107,7 +107,7 @@ void read_enums(const toml::table &table, LibrarySettings &settings) {
         check_keys(given, name, {"type", "doc", "members"});
         Enum &made = settings.enums.emplace_back();
         made.name = name;
-        made.type = text(given, "type");
+        made.type = text(given, "type", "");
         made.doc = text(given, "doc", "");
         if (!given.contains("members"))
             refuse(where + " is missing");

@@ -1,4 +1,5 @@
-// Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run.
+// Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run;
+// and how it is warned.
 #pragma once
 #include <entrepot/core/error.hpp>
 
@@ -15,6 +16,16 @@ bool is_interrupted() noexcept;
 // Whether is_interrupted() has said so when it was asked last on this thread, and nobody has asked this since: it tells the
 // failure that followed from others.
 bool take_interruption() noexcept;
+
+// Called without Python's lock, on the thread that deliver_warnings() is called on. True: the
+// program has made an exception of the warning, as Python's filters can.
+using WarningSink = bool (*)(const char *message) noexcept;
+void set_warning_sink(WarningSink sink) noexcept;
+
+// Keeps a warning until this thread is in no backend any more, and may run other code.
+void warn_later(const char *message) noexcept;
+// Throws Interrupted where the program has made an exception of it.
+void deliver_warnings();
 
 // What failed because it was interrupted, and nothing else.
 class Interrupted : public Error {

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 6
+#define EP_BACKEND_VERSION 7
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -49,6 +49,8 @@ typedef struct ep_loader {
     /* The native queue that another library works with on this thread, on the device of that number of the backend ("cuda",
      * "hip"): it may be one that nobody here has a handle of. NULL: none is known. */
     void *(*foreign_queue)(const char *backend, uint32_t device);
+    /* Compiled code could not be kept on disk; the message says where and why. The program is warned, once in each process. */
+    void (*cache_unwritable)(const char *message);
 } ep_loader;
 
 typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */

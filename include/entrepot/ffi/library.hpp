@@ -1,6 +1,8 @@
 // Library: a shared library that is opened when something of it is first asked for.
 #pragma once
-#include <mutex>
+#include <entrepot/core/renewed_mutex.hpp>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,9 @@ class Library {
 public:
     explicit Library(Search search) : search_(std::move(search)) {}
 
-    // nullptr where the library has no such symbol. Throws LibraryError where there is no library: the message lists what was
-    // tried, and why that did not do. A library that was missing is looked for again.
+    // nullptr where the library has no such symbol. Throws LibraryError where there is no library:
+    // the message lists what was tried, and why that did not do; or the process was forked while
+    // another thread opened the library. A library that was missing is looked for again.
     void *find(const char *symbol);
     // Throws LibraryError also where the symbol is missing.
     void *require(const char *symbol);
@@ -38,7 +41,8 @@ private:
     void *handle();
 
     Search search_;
-    std::mutex mutex_;
+    RenewedMutex mutex_;               // guards what follows
+    std::optional<unsigned> opening_;  // the fork generation in which a thread is inside dlopen
     void *handle_ = nullptr;
 };
 

@@ -76,7 +76,14 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
-    const Reference index(PyIndex_Check(value) ? PyNumber_Index(value) : nullptr);
+    // Fields alone: `dim3(n / 64)` has a whole number where an argument of a function is more
+    // likely to be a mistake.
+    const bool is_whole = subject.is_field && PyFloat_Check(value) &&
+                          std::trunc(PyFloat_AS_DOUBLE(value)) == PyFloat_AS_DOUBLE(value) &&
+                          std::isfinite(PyFloat_AS_DOUBLE(value));
+    const Reference index(is_whole               ? PyLong_FromDouble(PyFloat_AS_DOUBLE(value))
+                          : PyIndex_Check(value) ? PyNumber_Index(value)
+                                                 : nullptr);
     if (!index) {
         clear_answer(PyExc_TypeError);
         throw Error(ErrorKind::type, subject, ": an int was expected, not a ", Py_TYPE(value)->tp_name);
@@ -126,6 +133,7 @@ Reference load_number(ffi::Kind kind, const void *from) {
 // ---------------------------------------------------------------- enums
 
 const Interned enum_class_name("__members__");
+const Interned unknown_member("_unknown");
 
 // A member of the enum, or an int that names no other enum's: C would take that too.
 void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
@@ -144,7 +152,9 @@ Reference load_enumeration(const FormObject &form, const void *from) {
     Reference member = item_of(form.members, number.get());
     if (!member && PyErr_Occurred())
         throw PythonError{};
-    return member ? std::move(member) : std::move(number);  // a library that is newer than the headers knows more
+    // A library that is newer than the headers knows more. An int would not do: programs ask
+    // whether a status is of the enum before they ask whether it is success.
+    return member ? std::move(member) : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
 }
 
 // ---------------------------------------------------------------- addresses

@@ -136,8 +136,10 @@ Words all_options(const Rtc &rtc, const Request &request) {
     return options;
 }
 
-bool names_file(const std::string &option) {
-    return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+bool name_files(const Words &options) {
+    return std::ranges::any_of(options, [](const std::string &option) {
+        return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+    });
 }
 
 std::string identity(const Rtc &rtc) { return rtc.name() + ", " + rtc.stamp; }

@@ -90,7 +90,7 @@ std::string compiler_version() {
 Code compile(const Request &request, std::string &log) {
     const Rtc &rtc = rtc_for(request.target);
     const Words options = all_options(rtc, request);
-    if (names_files(request.source, Angled::anywhere) || std::any_of(request.options.begin(), request.options.end(), names_file))
+    if (names_files(request.source, Angled::anywhere) || name_files(request.options))
         return compile_now(rtc, request, options, log);
     const std::string key = key_of(rtc, request, options);
     if (const std::optional<std::string> known = cached(selector_word, key))

@@ -32,8 +32,9 @@ const Rtc &rtc_for(const Target &target);
 // The request's options and ours. Refuses with EP_BUILD_FAILED what the compiler would not survive.
 Words all_options(const Rtc &rtc, const Request &request);
 
-// Whether the option brings in files, which may change without the request changing.
-bool names_file(const std::string &option);
+// True if options of the request, or of the environment, bring in files, which may change without
+// the request changing.
+bool name_files(const Words &options);
 
 // What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
 std::string identity(const Rtc &rtc);

@@ -1,6 +1,7 @@
 #include "backends/gpu/rtc.hpp"
 
 #include "backends/cache.hpp"
+#include "backends/gpu/compiler.hpp"
 
 #include <dlfcn.h>
 
@@ -143,10 +144,8 @@ void check_architecture(const Rtc &rtc, const std::string &option) {
                known_architectures());
 }
 
-// How options begin that bring in files: Clang's, of which hipRTC takes any.
-constexpr const char *file_options[] = {"-I",     "-i",      "--include",  "--imacros", "--sysroot",     "-cxx-isystem",
-                                        "-mlink", "--rocm-", "--hip-path", "-fplugin",  "-fpass-plugin", "--config",
-                                        "@"};
+// How options of hipRTC's own begin that bring in no files. It takes any of Clang's besides.
+constexpr std::string_view own_options[] = {"--offload-arch=", "--gpu-architecture=", "--gpu-max-threads-per-block="};
 
 // hipRTC, but not HIP 5.2's, adds these options of the environment to everybody's.
 constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
@@ -195,8 +194,9 @@ Words all_options(const Rtc &rtc, const Request &request) {
     return options;
 }
 
-bool names_file(const std::string &option) {
-    return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+bool name_files(const Words &options) {
+    const char *const appended = std::getenv(options_variable);
+    return options_name_files(options, own_options) || options_name_files(words_in(appended), own_options);
 }
 
 std::string identity(const Rtc &rtc) {

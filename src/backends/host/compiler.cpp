@@ -6,6 +6,7 @@
 #include "core/open_file.hpp"
 
 #include <entrepot/core/interrupt.hpp>
+#include <entrepot/core/renewed_mutex.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -162,7 +163,14 @@ std::string compiler_identity(const Words &command) {
         if (program)
             identity += stamp_of(*program) + '\n';
     }
-    return identity + environment("LIBRARY_PATH", "");
+    for (const char *const name : {"LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"})
+        identity += environment(name, "") + '\n';
+    return identity;
+}
+
+bool environment_names_files() {
+    const char *const names[] = {"COMPILER_PATH", "GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"};
+    return std::ranges::any_of(names, [](const char *name) { return !environment(name, "").empty(); });
 }
 
 std::string no_compiler() {
@@ -178,6 +186,7 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     if (pipe2(ends, O_CLOEXEC) != 0)
         refuse(EP_DEVICE_ERROR, "no pipe to the compiler could be opened: ", std::strerror(errno));
     OpenFile reading(ends[0]), writing(ends[1]);
+    const unsigned started_by = fork_generation();
     const pid_t child = spawn(command, writing.number());
     writing = OpenFile(-1);  // so that the end of the output is seen when the compiler ends
 
@@ -186,7 +195,11 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     while (true) {
         pollfd said{reading.number(), POLLIN, 0};
         if (const int ready = poll(&said, 1, between_questions_ms); ready == 0 || (ready < 0 && errno == EINTR)) {
-            if (is_interrupted()) {
+            const bool interrupted = is_interrupted();
+            if (fork_generation() != started_by)  // a signal's handler forked, and returned
+                refuse(EP_DEVICE_ERROR, "this process was forked while the compiler ", command[0],
+                       " ran for its parent, which gets the result: compile again here");
+            if (interrupted) {
                 end(child);
                 refuse(EP_DEVICE_ERROR, "the compiler ", command[0], " was interrupted, and has been ended");
             }
@@ -201,13 +214,16 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     return ended_well(child);
 }
 
-TemporaryDirectory::TemporaryDirectory() : path_(environment("TMPDIR", "/tmp") + "/entrepot-XXXXXX") {
+TemporaryDirectory::TemporaryDirectory()
+    : path_(environment("TMPDIR", "/tmp") + "/entrepot-XXXXXX"), generation_(fork_generation()) {
     if (mkdtemp(path_.data()) == nullptr)
         refuse(EP_DEVICE_ERROR, "no temporary directory like ", path_, " could be made (", std::strerror(errno),
                "): set TMPDIR to a place that can be written");
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
+    if (fork_generation() != generation_)
+        return;
     std::error_code ignored;  // a file left in a temporary directory harms nobody
     std::filesystem::remove_all(path_, ignored);
 }

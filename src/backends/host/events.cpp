@@ -5,7 +5,7 @@
 
 namespace entrepot::backends::host {
 
-Event::Event(Queue &queue) : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue), generation_(generation()) {}
+Event::Event(Queue &queue) : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue), generation_(fork_generation()) {}
 
 void Event::complete() noexcept {
     std::vector<Queue *> waiting;
@@ -37,7 +37,7 @@ void Event::wait() {
 }
 
 void Event::refuse_if_orphaned() const {
-    if (generation_ != generation())
+    if (generation_ != fork_generation())
         refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work went on in the parent only: "
                                 "wait for it before the fork");
 }

@@ -8,11 +8,42 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
+#include <utility>
 
 namespace entrepot::backends::host {
+
+void Deferred::run_here(Deferred &what) noexcept {
+    static thread_local struct {
+        Deferred *first = nullptr, *last = nullptr;
+        bool is_running = false;
+    } list;
+    what.next_ = nullptr;
+    (list.first ? list.last->next_ : list.first) = &what;
+    list.last = &what;
+    if (list.is_running)
+        return;
+    list.is_running = true;
+    while (Deferred *const next = list.first) {
+        list.first = next->next_;
+        next->run_deferred();
+    }
+    list.is_running = false;
+}
+
+void Loop::run_here(std::shared_ptr<Loop> loop) noexcept {
+    Loop &given = *loop;
+    given.self_ = std::move(loop);
+    Deferred::run_here(given);
+}
+
+void Loop::run_deferred() noexcept {
+    const std::shared_ptr<Loop> self = std::move(self_);
+    take_part();
+}
 
 bool Loop::wants_threads() const noexcept {
     return next_.load(std::memory_order_relaxed) < count_ && threads_.load(std::memory_order_relaxed) < processors();
@@ -38,20 +69,19 @@ namespace {
 // Never destroyed: at exit its threads may be running, and joining them could take for ever.
 class Executor {
 public:
-    void start(std::shared_ptr<Loop> loop) {
+    // False if there is no thread. Throws std::bad_alloc, and then nothing has happened.
+    bool start(const std::shared_ptr<Loop> &loop) {
         const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
         std::unique_lock hold(lock_);
         while (parked_ < wanted && threads_ < processors() && add_thread())
             ;
-        if (threads_ == 0) {
-            hold.unlock();
-            loop->take_part();
-            return;
-        }
-        loops_.push_back(std::move(loop));
+        if (threads_ == 0)
+            return false;
+        loops_.push_back(loop);
         hold.unlock();
         for (unsigned i = 0; i < wanted; ++i)
             work_.notify_one();
+        return true;
     }
 
 private:
@@ -63,7 +93,7 @@ private:
         bool added = true;
         try {
             std::thread([this] { work(); }).detach();
-        } catch (const std::system_error &) {
+        } catch (const std::exception &) {  // std::system_error, or no memory for the thread's own state
             added = false;
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -99,17 +129,13 @@ private:
 };
 
 std::atomic<Executor *> current = nullptr;
-std::atomic<unsigned> forks = 0;
 
 // In the child of a fork the threads are gone and the lock may be held by one of them: the old executor is left as it is.
-void forget_threads() {
-    current = nullptr;
-    ++forks;
-}
+void forget_threads() { current = nullptr; }
+
+[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
 
 Executor &executor() {
-    static const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
-    static_cast<void>(watching);
     Executor *found = current.load(std::memory_order_acquire);
     if (found != nullptr)
         return *found;
@@ -121,7 +147,14 @@ Executor &executor() {
 
 }  // namespace
 
-void start(std::shared_ptr<Loop> loop) { executor().start(std::move(loop)); }
+void start(std::shared_ptr<Loop> loop) noexcept {
+    try {
+        if (executor().start(loop))
+            return;
+    } catch (const std::bad_alloc &) {
+    }
+    Loop::run_here(std::move(loop));
+}
 
 unsigned processors() noexcept {
     static const unsigned count = [] {
@@ -132,7 +165,5 @@ unsigned processors() noexcept {
     }();
     return count;
 }
-
-unsigned generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
 }  // namespace entrepot::backends::host

@@ -6,9 +6,25 @@
 
 namespace entrepot::backends::host {
 
+// What a thread does itself where there is no other thread for it, or no memory to tell one.
+class Deferred {
+public:
+    // Runs it on this thread: now, or when what this thread runs so already returns. So a chain of
+    // any length takes no stack. Allocates nothing.
+    static void run_here(Deferred &what) noexcept;
+
+protected:
+    ~Deferred() = default;
+
+private:
+    virtual void run_deferred() noexcept = 0;  // may end the object
+
+    Deferred *next_ = nullptr;
+};
+
 // A loop over [0, count), count > 0, in chunks that any thread may take. It ends on whichever thread finishes the last chunk,
 // so that nobody has to wait for it.
-class Loop {
+class Loop : Deferred {
 public:
     Loop(std::uint64_t count, std::uint64_t chunk) : count_(count), chunk_(chunk), unfinished_(count) {}
     virtual ~Loop() = default;
@@ -21,8 +37,10 @@ public:
     // Whether who takes part now would have something to do. Never again, once it is not so.
     bool wants_threads() const noexcept;
     std::uint64_t chunks() const noexcept { return (count_ - 1) / chunk_ + 1; }
+    static void run_here(std::shared_ptr<Loop> loop) noexcept;
 
 private:
+    void run_deferred() noexcept override;
     virtual void run(std::uint64_t first, std::uint64_t last) noexcept = 0;
     virtual void finished() noexcept = 0;
 
@@ -30,16 +48,15 @@ private:
     std::atomic<std::uint64_t> next_{0};
     std::atomic<unsigned> threads_{0};  // that have taken part; they stay until no chunk is left
     std::atomic<std::uint64_t> unfinished_;
+    std::shared_ptr<Loop> self_;  // while it waits to be run here
 };
 
-// Hands the loop to the threads, which are started when they are first needed and parked when there is nothing to do.
-// Where no thread can be started at all, the caller runs the loop.
-void start(std::shared_ptr<Loop> loop);
+// Hands the loop to the threads, which are started when they are first needed and parked when there
+// is nothing to do. Where no thread can be started at all, or there is no memory for the list, the
+// caller runs the loop: see Deferred.
+void start(std::shared_ptr<Loop> loop) noexcept;
 
 // Processors that this process may use; the executor has as many threads.
 unsigned processors() noexcept;
-
-// Grows by one in a child of fork: what was left to threads under another number will never be finished in this process.
-unsigned generation() noexcept;
 
 }  // namespace entrepot::backends::host

@@ -4,6 +4,8 @@
 #include "backends/counted.hpp"
 #include "backends/host/executor.hpp"
 
+#include <entrepot/core/renewed_mutex.hpp>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -58,7 +60,7 @@ std::uint64_t total_memory() noexcept;
 
 // A queue is busy from the first submission that it cannot finish at once to the moment when it holds nothing more. While it
 // is busy it keeps a reference to itself; its turns are taken one after the other by whoever finished the turn before.
-class Queue : public Counted<Queue> {
+class Queue final : public Counted<Queue>, Deferred {
 public:
     explicit Queue(std::uint32_t granted);
     ~Queue();
@@ -74,8 +76,9 @@ public:
         if (begins([&] { return std::make_unique<W>(std::move(work)); }))
             take_turn(work);
     }
-    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are taken by the executor, never
-    // on this thread.
+    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are
+    // taken by the executor, and on this thread only if that has none or there is no memory to tell
+    // it: see Deferred.
     void end_turn(std::exception_ptr error = nullptr) noexcept;
     // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
     void share(std::shared_ptr<Loop> loop);
@@ -91,7 +94,7 @@ private:
         const bool now = !busy_;
         if (now) {
             busy_ = true;
-            generation_ = generation();
+            generation_ = fork_generation();
             retain();
         } else {
             refuse_if_orphaned();
@@ -102,6 +105,7 @@ private:
     }
     void take_turn(Work &work);
     void take_turns() noexcept;
+    void run_deferred() noexcept override { take_turns(); }
     void refuse_if_orphaned() const;
 
     std::mutex lock_;

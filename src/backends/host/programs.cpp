@@ -149,17 +149,17 @@ void write_file(const std::string &path, std::string_view content) {
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
 
-// What the code depends on: the processor stands for -march=native. Empty: on files that nobody has named to us.
-std::string key_of(const Words &command, std::string_view source) {
-    if (names_files(source))
+// What the code depends on: the processor stands for -march=native. Empty: also on files that no
+// key stands for, which source or options name.
+std::string key_of(const Words &compiler, const Words &options, std::string_view source) {
+    const auto first_option = std::ranges::find_if(compiler, [](const std::string &word) { return word.starts_with('-'); });
+    if (names_files(source) || options_name_files(options) || options_name_files({first_option, compiler.end()}) ||
+        environment_names_files())
         return {};
-    std::string key = cache_key(compiler_identity(command), processor_identity(), source);
-    for (const std::string &word : command) {
-        for (const char *const names_a_file : {"-I", "-i", "-L", "-l", "-B", "@", "--sysroot", "-fplugin"})
-            if (word.starts_with(names_a_file))
-                return {};
-        key += cache_key(word);
-    }
+    std::string key = cache_key(compiler_identity(compiler), processor_identity(), source);
+    for (const Words *const words : {&compiler, &fixed_options(), &options})
+        for (const std::string &word : *words)
+            key += cache_key(word);
     return key;
 }
 
@@ -215,21 +215,21 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         if (dialect != EP_CPP)
             refuse(EP_UNSUPPORTED, "the host builds programs from C++ (EP_CPP) only, and was given dialect ",
                    static_cast<int>(dialect));
-        std::optional<Words> command = find_compiler();
-        if (!command)
+        const std::optional<Words> compiler = find_compiler();
+        if (!compiler)
             refuse(EP_UNAVAILABLE, no_compiler());
-
-        command->insert(command->end(), fixed_options().begin(), fixed_options().end());
-        for (std::string &word : split_words(options == nullptr ? "" : options))
-            command->push_back(std::move(word));
+        const Words own = split_words(options == nullptr ? "" : options);
+        Words command = *compiler;
+        command.insert(command.end(), fixed_options().begin(), fixed_options().end());
+        command.insert(command.end(), own.begin(), own.end());
 
         const TemporaryDirectory directory;
-        const std::string library = directory.file("kernel.so"), key = key_of(*command, {source, length});
+        const std::string library = directory.file("kernel.so"), key = key_of(*compiler, own, {source, length});
         if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
             // What it warned of is compiled each time: the cache keeps no logs.
-            if (compile(*std::move(command), directory, {source, length}, log) && !key.empty())
+            if (compile(std::move(command), directory, {source, length}, log) && !key.empty())
                 keep_cached("host", key, read_library(library));
         }
         *program = handle(load(library));

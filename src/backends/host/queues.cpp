@@ -97,7 +97,13 @@ void Queue::end_turn(std::exception_ptr error) noexcept {
 
         Queue &queue_;  // busy, so alive, until its turns are taken
     };
-    start(std::make_shared<Continuation>(*this));
+    std::shared_ptr<Loop> next;
+    try {
+        next = std::make_shared<Continuation>(*this);
+    } catch (const std::bad_alloc &) {
+        return Deferred::run_here(*this);
+    }
+    start(std::move(next));
 }
 
 void Queue::take_turns() noexcept {
@@ -171,7 +177,7 @@ bool Queue::is_idle() {
 }
 
 void Queue::refuse_if_orphaned() const {
-    if (busy_ && generation_ != generation())
+    if (busy_ && generation_ != fork_generation())
         refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
                                 "create another queue in the child, or wait for the queue before the fork");
 }

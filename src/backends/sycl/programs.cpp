@@ -61,6 +61,14 @@ void tell(const ep_sink *log, std::string_view text) {
     refuse(EP_BUILD_FAILED, selector(device), " refused the program in ", words_of(dialect), ": the build log says why");
 }
 
+std::vector<std::string> words_in(const char *options) {
+    std::istringstream stream(options ? options : "");
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;)
+        words.push_back(std::move(word));
+    return words;
+}
+
 // ----------------------------------------------------------------- OpenCL C
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -145,7 +153,8 @@ void build_source(ep_program program, std::string_view source, const char *optio
 
 // A context of several devices, and source that includes files, are compiled each time.
 void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
-    const bool is_kept = !names_files(source, Angled::anywhere) && !(options && std::strstr(options, "-I"));
+    constexpr std::string_view own_options[] = {"-cl-"};
+    const bool is_kept = !names_files(source, Angled::anywhere) && !options_name_files(words_in(options), own_options);
     const std::string key = is_kept ? key_of(program, source, options) : "";
     const std::optional<std::string> known = is_kept ? cached("opencl", key) : std::nullopt;
     if (known && build_binary(program, *known, options))
@@ -215,14 +224,6 @@ void require_survivable(ep_device device, std::string_view source, const ep_sink
                       " crashes the run-time SYCL compiler: use a work_group_memory parameter or work_group_static\n");
         refuse_build(device, EP_SYCL_SOURCE);
     });
-}
-
-std::vector<std::string> words_in(const char *options) {
-    std::istringstream stream(options ? options : "");
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;)
-        words.push_back(std::move(word));
-    return words;
 }
 
 using SourceBundle = ::sycl::kernel_bundle<::sycl::bundle_state::ext_oneapi_source>;

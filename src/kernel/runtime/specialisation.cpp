@@ -142,7 +142,7 @@ std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
 
 const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, const ep_range &range,
                                             const Device &device, const Context &context) {
-    const std::lock_guard alone(making_);
+    const std::unique_lock alone = making_.lock();
     if (const Specialisation *made = find(key, range))
         return *made;
     auto node = std::make_unique<Node>();

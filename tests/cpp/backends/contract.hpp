@@ -72,7 +72,8 @@ inline const ep_loader loader{sizeof(ep_loader),
                               [](const char *message) { last_error() = message; },
                               [](const char *) {},
                               [](const char *) -> const char * { return nullptr; },
-                              [](const char *, std::uint32_t) -> void * { return nullptr; }};
+                              [](const char *, std::uint32_t) -> void * { return nullptr; },
+                              [](const char *) {}};
 
 #define CONTRACT_OK(call)                                                                                                        \
     do {                                                                                                                         \

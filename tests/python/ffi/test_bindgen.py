@@ -118,6 +118,8 @@ copied = {{ dst = "out" }}
 stored = {{ shape = {{ count = "shape_size", refusal = "somewhere.why_not" }} }}
 [choices]
 ANSWER = {{ symbol = "later", with = "ANSWER", without = {{ symbol = "first", with = "41", without = "40" }} }}
+[enums.colour]
+members = [["GREEN", 6]]
 """
 
 
@@ -321,7 +323,7 @@ def test_the_module_does_what_the_header_says(goods):
     assert goods.first(b"four") == (0, 4)
     assert goods.first("vier") == goods.LATER_first("vier")
     assert goods.unknown([41]) == 42
-    assert goods.colour.RED == -1
+    assert (goods.colour.RED, goods.colour.GREEN) == (-1, 6)
     crate = goods.crate(label="abcd", b=300, real=1.0)
     crate.paint[1].shade = goods.colour.BLUE
     assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (b"abcd", 300, 0x3F800000, goods.colour.BLUE)
@@ -396,6 +398,9 @@ def test_lengths_that_nothing_says(tmp_path, row, words):
         ('[parameters]\ng = { to = "out" }', "[parameters] has g.to, and the headers have no such parameter"),
         ('[parameters]\n"f*" = { too = "out" }', "[parameters] has f*.too, and the headers have no such parameter"),
         ('status = "answer"\nsuccess = "FINE"', "status is 'answer', and the headers have no such enum"),
+        ('[enums.other]\nmembers = [["A", 1]]', "[enums] has members for other, and the headers have no such enum"),
+        ('[enums.answers]\ntype = "c_uint"\nmembers = [["A", 1]]', "the headers have that enum: leave the type out"),
+        ('[enums.answers]\nmembers = [["FINE", 1]]', "[enums] has answers.FINE, and so have the headers"),
         ('status = "answers"\nsuccess = "FIN"', "success is 'FIN', which is no member of answers"),
         ('files = ["/y.h"]', "the headers declare nothing in the files that `files` names"),
     ],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import array
+import copy
 import ctypes
 import gc
 import inspect
+import pickle
 import threading
 import time
 import weakref
@@ -115,10 +117,20 @@ class TestOutParameters:
         status, name = sample.name_of(16)
         assert (status, str(name)) == (0, "sample")
 
-    def test_a_status_that_the_header_does_not_know_is_a_number(self):
+    def test_unknown_status_is_a_member_of_the_enum(self):
+        """Programs ask `isinstance(status, enum) and status != success`: a number would pass for success."""
         (status,) = sample.unknown_status()
-        assert status == 77
-        assert type(status) is int
+        assert isinstance(status, sample.status)
+        assert status == 77 and hash(status) == hash(77) and {77: "seen"}[status] == "seen"
+        assert status != sample.status.SAMPLE_OK
+        assert (status.name, status.value) == ("UNKNOWN_77", 77)
+        assert repr(status) == "<status.UNKNOWN_77: 77>"
+        assert "UNKNOWN_77" not in sample.status.__members__
+        for copied in (copy.copy(status), copy.deepcopy(status), pickle.loads(pickle.dumps(status))):
+            assert (copied, type(copied), copied.name) == (status, sample.status, "UNKNOWN_77")
+        assert pickle.loads(pickle.dumps(sample.status.SAMPLE_OK)) is sample.status.SAMPLE_OK
+        with pytest.raises(ValueError, match="77"):
+            sample.status(77)
 
 
 class TestRefusals:

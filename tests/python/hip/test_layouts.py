@@ -26,7 +26,7 @@ CASES = {
     # hipRTC and hipSPARSE have no records.
     "hiprand": (
         "entrepot.hiprand",
-        ["stddef.h", "stdint.h", "hiprand_c.h", "hiprand/hiprand.h"],
+        ["stddef.h", "stdint.h", "hiprand_c.h", "hiprand/hiprand.h", "hiprand_later.h"],
         ["-D__HIP_PLATFORM_AMD__", f"-I{LIBRARIES}"],
     ),
     "zlib": ("zlib_bindings", ["zlib.h"], []),

@@ -318,3 +318,28 @@ def test_a_star_brings_objects_along():
     exec("from entrepot.hip import *", names)
     assert {name: names.get(name) for name in objects.__all__} == {name: getattr(objects, name) for name in objects.__all__}
     assert "hipInit" in names
+
+
+class TestDim3OfFloats:
+    """`hip.dim3(n / block[0])`, as an example of HIP Python has it."""
+
+    def test_whole_floats_are_taken(self):
+        block = hip.dim3(64)
+        grid = hip.dim3(1024 / block[0], y=2.0)
+        assert list(grid) == [16, 2, 1] and type(grid.x) is int
+        grid.z = 4.0
+        assert grid.z == 4
+
+    @pytest.mark.parametrize("value", [2.5, float("nan"), float("inf")])
+    def test_other_floats_are_refused(self, value):
+        with pytest.raises(TypeError, match=r"dim3\.x: an int was expected, not a float"):
+            hip.dim3(value)
+
+    @pytest.mark.parametrize("value", [-1.0, 2.0**32])
+    def test_floats_out_of_range_are_refused(self, value):
+        with pytest.raises(OverflowError, match=r"dim3\.x"):
+            hip.dim3(value)
+
+    def test_arguments_of_functions_take_none(self):
+        with pytest.raises(TypeError, match="an int was expected, not a float"):
+            hip.hipMalloc(1e3)

@@ -130,3 +130,53 @@ def test_on_amds_library_without_a_device():
         assert hiprand.hiprandCreateGeneratorHost(kind) == (status.HIPRAND_STATUS_NOT_IMPLEMENTED, None)
         with pytest.raises(HipError, match=r"HIPRAND_STATUS_NOT_IMPLEMENTED.*1000"):
             hip_check(hiprand.hiprandCreateGeneratorHost(kind))
+
+
+ROCM_6 = """hiprandGenerateLongLong hiprandSetGeneratorOrdering hiprandGetDirectionVectors32 hiprandGetDirectionVectors64
+hiprandGetScrambleConstants32 hiprandGetScrambleConstants64 hiprandOrdering_t hiprandDirectionVectorSet_t""".split()
+
+
+@pytest.mark.parametrize("name", ROCM_6)
+def test_names_of_rocm_6_are_there(name):
+    assert hasattr(hiprand, name) and name in hiprand.__all__
+
+
+def test_functions_of_rocm_6_reach_the_library(tmp_path, monkeypatch):
+    source = """
+    #include <stddef.h>
+    static unsigned int vectors[2][32];
+    static const unsigned long long constants[2] = {7, 8};
+    int hiprandGetDirectionVectors32(unsigned int (**to)[32], int set) {
+        vectors[1][31] = set;
+        *to = vectors;
+        return 0;
+    }
+    int hiprandGetScrambleConstants64(const unsigned long long **to) { *to = constants; return 0; }
+    int hiprandGenerateLongLong(void *generator, unsigned long long *to, size_t n) {
+        while (n--)
+            to[n] = n + (1ull << 40);
+        return 0;
+    }
+    int hiprandSetGeneratorOrdering(void *generator, int order) { return order == 103 ? 0 : 105; }
+    """
+    (tmp_path / "rand.c").write_text(source)
+    library = tmp_path / "libhiprand.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "rand.c"], check=True)
+    monkeypatch.setenv("ENTREPOT_HIPRAND_LIBRARY", str(library))
+    program = """
+        import ctypes
+        import numpy as np
+        from entrepot import hiprand
+        from entrepot.hip import hip_check
+        place = np.zeros(1, "uint64")
+        kind = hiprand.hiprandDirectionVectorSet_t.HIPRAND_DIRECTION_VECTORS_32_JOEKUO6
+        hip_check(hiprand.hiprandGetDirectionVectors32(place, kind))
+        print((ctypes.c_uint * 64).from_address(int(place[0]))[63])
+        hip_check(hiprand.hiprandGetScrambleConstants64(place))
+        print((ctypes.c_uint64 * 2).from_address(int(place[0]))[1])
+        numbers = np.zeros(3, "uint64")
+        hip_check(hiprand.hiprandGenerateLongLong(None, numbers, 3))
+        print(numbers[2] - 2**40)
+        hip_check(hiprand.hiprandSetGeneratorOrdering(None, hiprand.hiprandOrdering_t.HIPRAND_ORDERING_PSEUDO_LEGACY))
+    """
+    assert run(program).split() == ["101", "8", "2"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -316,7 +318,7 @@ class TestCrashes:
             )
             threading.Timer(0.01, owner.kill).start()
             deadline = time.monotonic() + TIMEOUT
-            with pytest.raises(ep.ExchangeError, match=r"cannot be reached|did not answer"):
+            with pytest.raises(ep.ExchangeError, match=r"cannot be reached|closed the connection"):
                 while time.monotonic() < deadline:
                     handle.open()
 
@@ -336,21 +338,137 @@ class TestCrashes:
         assert values(handle.open()).tolist() == [0] * 100
         owner.end()
 
-    def test_a_stranger_who_connects_and_says_nothing_holds_nobody_up_for_long(self, other: Other) -> None:
-        import socket
-
+    def test_idle_clients_delay_no_opener(self, other: Other) -> None:
         array = shareable(np.arange(3), "host")
         handle = array.share()
-        (name,) = {
-            line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines() if f"entrepot.{os.getpid()}." in line
-        }
-        with socket.socket(socket.AF_UNIX) as stranger:
-            stranger.connect("\0" + name[1:])
+        with contextlib.ExitStack() as stack:
+            for _ in range(100):
+                stack.enter_context(socket.socket(socket.AF_UNIX)).connect(server_name(os.getpid()))
+            start = time.monotonic()
             assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=handle) == [0, 1, 2]
-        with socket.socket(socket.AF_UNIX) as stranger:
-            stranger.connect("\0" + name[1:])
-            stranger.sendall(bytes(16))
-            assert stranger.recv(10) == b"\0", "a ticket that was never drawn opens nothing"
+            assert time.monotonic() - start < 2
+
+    def test_idle_clients_are_disconnected(self) -> None:
+        array = shareable(np.arange(3), "host")
+        handle = array.share()
+        files = len(open_files())
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(5)]
+            for number, client in enumerate(clients):
+                client.settimeout(TIMEOUT)
+                client.connect(server_name(os.getpid()))
+                client.sendall(bytes(3 * number))  # less than a ticket
+            assert [client.recv(1) for client in clients] == [b""] * 5
+        assert len(open_files()) == files
+        assert handle.open().shape == (3,)
+
+    def test_unknown_ticket_opens_nothing(self) -> None:
+        array = shareable(np.arange(3), "host")
+        array.share()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(server_name(os.getpid()))
+            client.sendall(bytes(8))
+            time.sleep(0.05)  # in two parts
+            client.sendall(bytes(8))
+            assert client.recv(10) == b"\0"
+
+
+class Server:
+    """A process's sender as the test has it: answers the first client with bytes and files, or not at all."""
+
+    def __init__(self, text: bytes = b"", files: list[int] | None = None) -> None:
+        self.handle = shareable(np.arange(3), "host").share()
+        self.good = bytes(self.handle)
+        address = bytes.fromhex(server_name(os.getpid()).rpartition(".")[2])
+        self.address = bytes(reversed(address))
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(f"\0entrepot.{os.getpid()}.{self.address.hex()}")
+        self.socket.listen()
+        self.forged = ep.ArrayHandle(self.good.replace(address, self.address))
+        self.answer = (text, files or [])
+        self.thread = threading.Thread(target=self.serve)
+        self.delay = 0.0
+
+    def serve(self) -> None:
+        client, _ = self.socket.accept()
+        with client:
+            client.recv(16)
+            time.sleep(self.delay)
+            if self.answer[0]:
+                socket.send_fds(client, [self.answer[0]], self.answer[1])
+
+    def __enter__(self) -> Server:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join(TIMEOUT)
+        self.socket.close()
+
+
+@pytest.mark.host
+class TestOpening:
+    def test_signal_while_waiting_does_not_end_open(self) -> None:
+        rung: list[int] = []
+        before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+        file = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+        os.ftruncate(file, 4096)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        server = Server(b"\1", [file])
+        server.delay = 0.5
+        try:
+            with server:
+                signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+                opened = server.forged.open()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            os.close(file)
+        assert values(opened).tolist() == [0, 0, 0]
+        assert rung
+
+    def test_handler_that_raises_ends_open(self) -> None:
+        def ring(*_: object) -> None:
+            raise InterruptedError("rung")
+
+        before = signal.signal(signal.SIGALRM, ring)
+        server = Server()
+        server.delay = 3
+        try:
+            with server:
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                start = time.monotonic()
+                with pytest.raises(InterruptedError, match="rung"):
+                    server.forged.open()
+                assert time.monotonic() - start < 2
+        finally:
+            signal.signal(signal.SIGALRM, before)
+
+    @pytest.mark.parametrize("count", [2, 3, 100])
+    def test_several_files_in_an_answer_leak_none(self, count: int) -> None:
+        reading, writing = os.pipe()
+        server = Server(b"\1", [reading] * count)
+        files = len(open_files())
+        with server, pytest.raises(ValueError, match="not sealed"):
+            server.forged.open()
+        assert len(open_files()) == files - 1  # the server's socket
+        os.close(reading)
+        os.close(writing)
+
+    @pytest.mark.parametrize(
+        ("text", "message"), [(b"", "closed the connection"), (b"\0", "has let go"), (b"\1", "cannot receive it")]
+    )
+    def test_answer_without_a_file_is_refused(self, text: bytes, message: str) -> None:
+        with Server(text) as server, pytest.raises(ep.ExchangeError, match=message):
+            server.forged.open()
+
+
+def server_name(process: int) -> str:
+    """Of the abstract socket on which the process hands out its files."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    (name,) = {line.split()[-1] for line in lines if f"@entrepot.{process}." in line}
+    return "\0" + name[1:]
 
 
 def has_stopped(process: int) -> bool:

@@ -1,5 +1,6 @@
 // Specialisation: a kernel compiled for the types of a launch's arguments and for a device, found again by a small key.
 #pragma once
+#include <entrepot/core/renewed_mutex.hpp>
 #include <entrepot/device/program.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
@@ -8,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,7 +108,7 @@ private:
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
     std::atomic<Node *> first_{nullptr};
-    std::recursive_mutex making_;  // so that threads that need the same code compile it once
+    RenewedMutex making_;  // so that threads that need the same code compile it once
     Plans plans_;
 };
 

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -99,6 +101,111 @@ TEST_CASE("where the environment adds folders to the compiler's, every header is
         CHECK(names_files("#include <cmath>"));
         CHECK_FALSE(names_files("int x;"));
     }
+}
+
+TEST_CASE("options_name_files: true unless each option is known to name no file") {
+    for (const std::string line : {"helper.cpp",
+                                   "@file",
+                                   "-I/x",
+                                   "-include x.h",
+                                   "--include=x.h",
+                                   "--include x.h",
+                                   "-isystem/x",
+                                   "-imacros x.h",
+                                   "-iquote/x",
+                                   "-Wp,-include,x.h",
+                                   "-Wl,-T,x.ld",
+                                   "-Wa,x",
+                                   "-Xlinker x.ld",
+                                   "-Xclang -load",
+                                   "-Xpreprocessor -include",
+                                   "-specs=x",
+                                   "-fprofile-use",
+                                   "-fprofile-use=x",
+                                   "-fauto-profile",
+                                   "-fbranch-probabilities",
+                                   "-fplugin=x.so",
+                                   "-fpass-plugin=x.so",
+                                   "-fmodule-file=x",
+                                   "-fmodules",
+                                   "-fsanitize-ignorelist=x",
+                                   "-fuse-ld=/x",
+                                   "-B/x",
+                                   "-L/x",
+                                   "-lx",
+                                   "-T x.ld",
+                                   "--sysroot=/x",
+                                   "--config=x",
+                                   "-gcc-toolchain",
+                                   "--gcc-toolchain=/x",
+                                   "-resource-dir=/x",
+                                   "-mllvm -load=x",
+                                   "-mlink-builtin-bitcode x",
+                                   "-DX=__has_include(<x>)",
+                                   "-D X=__has_include(<x>)",
+                                   "-o x",
+                                   "-unheard-of"}) {
+        std::istringstream stream(line);
+        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+        CHECK_MESSAGE(options_name_files(words), line);
+    }
+    for (const std::string line : {"",
+                                   "-DX",
+                                   "-DX=/a/b",
+                                   "-D X=1",
+                                   "-U X",
+                                   "-UX",
+                                   "-O2",
+                                   "-Ofast",
+                                   "-std=c++20",
+                                   "-w",
+                                   "-Wall",
+                                   "-Wno-x",
+                                   "-g",
+                                   "-g3",
+                                   "-ggdb",
+                                   "-march=native",
+                                   "-mavx2",
+                                   "-mno-avx512f",
+                                   "-m64",
+                                   "-ffast-math",
+                                   "-fopenmp",
+                                   "-funroll-loops",
+                                   "-ffp-contract=off",
+                                   "-fsanitize=address",
+                                   "-pthread",
+                                   "--param=x=1"}) {
+        std::istringstream stream(line);
+        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+        CHECK_FALSE_MESSAGE(options_name_files(words), line);
+    }
+    const std::vector<std::string> own{"-cl-fast-relaxed-math"};
+    const std::string_view known[] = {"-cl-"};
+    CHECK(options_name_files(own));
+    CHECK_FALSE(options_name_files(own, known));
+}
+
+TEST_CASE("a file or folder of the cache that others may write is not used") {
+    keep_cached("cuda", "guarded", "x");
+    for (const fs::directory_entry &entry : fs::directory_iterator(place()))
+        fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
+    CHECK_FALSE(cached("cuda", "guarded"));
+    keep_cached("cuda", "guarded", "y");
+    CHECK(cached("cuda", "guarded") == "y");
+    fs::permissions(place(), fs::perms::others_write, fs::perm_options::add);
+    CHECK_FALSE(cached("cuda", "guarded"));
+    CHECK(cache_obstacle("cuda").find("others may write") != std::string::npos);
+    fs::permissions(place(), fs::perms::others_write, fs::perm_options::remove);
+    CHECK(cached("cuda", "guarded") == "y");
+    CHECK(cache_obstacle("cuda").empty());
+}
+
+TEST_CASE("the folder of one kind is not read as another's") {
+    keep_cached("cuda", "moved", "x");
+    fs::rename(place(), place().parent_path() / "hip");
+    CHECK_FALSE(cached("hip", "moved"));
+    fs::rename(place().parent_path() / "hip", place());
+    CHECK(cached("cuda", "moved") == "x");
 }
 
 TEST_CASE("a file that was cut short or changed is as if it were not there") {

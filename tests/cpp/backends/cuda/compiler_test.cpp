@@ -47,9 +47,9 @@ bool is_cubin(const Code &code) {
 
 TEST_CASE("options that bring in files are known") {
     for (const char *option : {"-I/place", "-include=a.h", "--include-path=/place", "--pre-include=a.h", "--use-pch=a.pch"})
-        CHECK_MESSAGE(names_file(option), option);
+        CHECK_MESSAGE(name_files({option}), option);
     for (const char *option : {"-arch=sm_90", "-DI=1", "--std=c++20", "--use_fast_math"})
-        CHECK_FALSE_MESSAGE(names_file(option), option);
+        CHECK_FALSE_MESSAGE(name_files({option}), option);
 }
 
 TEST_CASE("code is made for the device itself") {

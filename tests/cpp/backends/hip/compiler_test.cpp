@@ -38,11 +38,17 @@ bool holds(const Code &code, const std::string &name) { return code.image.find(n
 }  // namespace
 
 TEST_CASE("options that bring in files are known") {
-    for (const char *option : {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros", "-include",
-                               "--include-directory=/place", "-mlink-builtin-bitcode", "@options"})
-        CHECK_MESSAGE(names_file(option), option);
+    for (const char *option :
+         {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros", "-include", "--include-directory=/place",
+          "-mlink-builtin-bitcode", "@options", "-Xclang", "-fprofile-use=/file"})
+        CHECK_MESSAGE(name_files({option}), option);
     for (const char *option : {"--offload-arch=gfx90a", "-DI=1", "-std=c++20", "-O3", "-munsafe-fp-atomics", "-ffast-math"})
-        CHECK_FALSE_MESSAGE(names_file(option), option);
+        CHECK_FALSE_MESSAGE(name_files({option}), option);
+    setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-O2 -include header.h", 1);
+    CHECK(name_files({}));
+    setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-O2", 1);
+    CHECK_FALSE(name_files({}));
+    unsetenv("HIPRTC_COMPILE_OPTIONS_APPEND");
 }
 
 TEST_SUITE_BEGIN("hipRTC");

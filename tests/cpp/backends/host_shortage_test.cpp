@@ -1,0 +1,206 @@
+// The host backend's queues where no thread can be started, and where there is no memory for what
+// follows a turn.
+//
+// Each case runs in a child process, whose executor is new: its threads are refused from the
+// beginning.
+#include "backends/host/native.hpp"
+
+#include <doctest/doctest.h>
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_NO_THREADS_AFTER_FORK true
+#else
+#define HAS_NO_THREADS_AFTER_FORK false
+#endif
+
+static std::atomic<bool> has_no_memory{false};
+
+void *operator new(std::size_t bytes) {
+    void *const block = has_no_memory ? nullptr : std::malloc(bytes);
+    if (!block)
+        throw std::bad_alloc();
+    return block;
+}
+void operator delete(void *block) noexcept { std::free(block); }
+void operator delete(void *block, std::size_t) noexcept { std::free(block); }
+
+namespace entrepot::backends::host {
+namespace {
+
+// Waits for a flag, and then calls a function.
+struct Gate final : Work {
+    Gate(std::atomic<bool> &opened, void (*before_end)()) : is_open(&opened), then(before_end) {}
+    bool run(Queue &) override {
+        while (!*is_open)
+            usleep(100);
+        if (then)
+            then();
+        return true;
+    }
+    std::atomic<bool> *is_open;
+    void (*then)();
+};
+
+struct Call final : Work {
+    explicit Call(void (*called)()) : function(called) {}
+    bool run(Queue &) override {
+        function();
+        return true;
+    }
+    void (*function)();
+};
+
+struct WaitFor final : Work {
+    explicit WaitFor(Event &waited_for) : event(waited_for) {}
+    bool run(Queue &queue) override { return !event->end_turn_when_done(queue); }
+    Reference<Event> event;
+};
+
+struct Complete final : Work {
+    explicit Complete(Event &completed) : event(completed) {}
+    bool run(Queue &) override {
+        event->complete();
+        return true;
+    }
+    Reference<Event> event;
+};
+
+std::atomic<int> turns{0};
+
+struct Spread final : Work {
+    bool run(Queue &queue) override {
+        return spread(queue, 4, 1, [](std::uint64_t first, std::uint64_t last) { turns += static_cast<int>(last - first); });
+    }
+};
+
+// No thread has room for a stack of so many bytes.
+void refuse_threads() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 46);
+    pthread_setattr_default_np(&attributes);
+}
+
+// Keeps a queue busy, on a thread of its own with a small stack, until the gate is opened.
+class Holder {
+public:
+    Holder(Queue &held, void (*before_end)() = nullptr) : queue_(held), then_(before_end) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+        const auto hold = [](void *self) -> void * {
+            auto &holder = *static_cast<Holder *>(self);
+            holder.queue_.submit(Gate(holder.is_open_, holder.then_));
+            return nullptr;
+        };
+        if (pthread_create(&thread_, &attributes, hold, this) != 0)
+            _exit(10);
+        while (queue_.is_idle())
+            usleep(100);
+    }
+    void open_and_join() {
+        is_open_ = true;
+        pthread_join(thread_, nullptr);
+    }
+
+private:
+    Queue &queue_;
+    void (*then_)();
+    std::atomic<bool> is_open_{false};
+    pthread_t thread_{};
+};
+
+// The status of a child that runs the body: 0 where it returns true.
+template <class Body> int status_of_child(Body &&body) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        bool is_right = false;
+        try {
+            is_right = body();
+        } catch (...) {
+        }
+        _exit(is_right ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+constexpr int many = 3000;
+
+}  // namespace
+
+TEST_CASE("queues without threads: a chain of queues takes no stack" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+    CHECK(status_of_child([] {
+              refuse_threads();
+              std::vector<Queue *> queues;
+              std::vector<Event *> events;
+              queues.push_back(new Queue(0));
+              Holder holder(*queues.front());
+              for (int i = 0; i < many; ++i) {
+                  if (i != 0) {
+                      queues.push_back(new Queue(0));
+                      queues.back()->submit(WaitFor(*events.back()));
+                  }
+                  events.push_back(new Event(*queues.back()));
+                  queues.back()->submit(Complete(*events.back()));
+              }
+              holder.open_and_join();
+              for (Queue *queue : queues)
+                  queue->wait();
+              return events.back()->is_done();
+          }) == 0);
+}
+
+TEST_CASE("queues without threads: many loops in one queue take no stack" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+    CHECK(status_of_child([] {
+              refuse_threads();
+              auto *const queue = new Queue(0);
+              Holder holder(*queue);
+              for (int i = 0; i < many; ++i)
+                  queue->submit(Spread());
+              holder.open_and_join();
+              queue->wait();
+              return turns == 4 * many;
+          }) == 0);
+}
+
+TEST_CASE("queues without memory: what was submitted before is still done" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+    for (const bool with_threads : {true, false})
+        CHECK(status_of_child([&] {
+                  if (!with_threads)
+                      refuse_threads();
+                  static std::atomic<bool> is_done{false};
+                  auto *const queue = new Queue(0), *const other = new Queue(0);
+                  Holder holder(*queue, [] { has_no_memory = true; });
+                  auto *const event = new Event(*queue);
+                  other->submit(WaitFor(*event));
+                  other->submit(Call([] { is_done = true; }));
+                  queue->submit(Complete(*event));
+                  queue->submit(Spread());  // fails, for want of memory
+                  queue->submit(Call([] { has_no_memory = false; }));
+                  queue->submit(Spread());
+                  holder.open_and_join();
+                  other->wait();
+                  bool is_told = false;
+                  try {
+                      queue->wait();
+                  } catch (const Refusal &refusal) {
+                      is_told = refusal.status == EP_DEVICE_ERROR;
+                  }
+                  queue->wait();
+                  return is_done && is_told && turns == 4;
+              }) == 0);
+}
+
+}  // namespace entrepot::backends::host
