@@ -160,7 +160,7 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
                                          " elements; write one from 0 to ", *size - 1));
         if (*constant < 0)
             value = sum(extent, std::move(value));
-    } else if (at_least(value).value_or(-1) < 0) {
+    } else if (!counts_from_front(value)) {
         if (!build::is_simple(value))
             value = in_variable(made(std::move(value)), "index").expression;
         value = wrapped(value, extent);
@@ -179,7 +179,7 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     const auto constant = build::constant_of(index);
     if (constant && *constant < 0)
         return greater(sum(extent, std::move(index)), build::integer(least, bound.at));
-    if (constant || at_least(index).value_or(-1) >= 0)
+    if (constant || proved(index).is_natural())
         return smaller(std::move(index), most);
     if (!build::is_simple(index))
         index = in_variable(made(std::move(index)), "bound").expression;
