@@ -100,7 +100,7 @@ struct Expression {
     Order order = Order::relaxed;
     std::vector<Expression> operands;
     std::vector<RootId> roots;  // of call
-    // Of arithmetic on integers: the result fits the type, or counts elements to a place outside of any array. No dialect has to
+    // Of arithmetic on integers: the result fits the type, or is the offset of an access outside of any array. No dialect has to
     // say what becomes of a result that does not fit.
     bool fits = false;
 };
