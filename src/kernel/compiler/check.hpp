@@ -2,6 +2,8 @@
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 
+#include <vector>
+
 namespace entrepot::kernel {
 
 // Fills in what the module tells of itself: whether it tells groups apart, has barriers, prints, and which roots are read and
@@ -18,5 +20,7 @@ void check_local_memory(const ir::Module &module, const Target &target);
 void check_private_memory(const ir::Module &module, const Target &target);
 // Barriers and group functions that not all work-items of a group reach together. Throws CompileError.
 void check_uniform(const ir::Module &module);
+// Indices that every work-item uses and that are affine in its ids, of the kernel before it is optimised.
+std::vector<Reach> reach_of(const ir::Module &module);
 
 }  // namespace entrepot::kernel

@@ -95,6 +95,7 @@ FUNCTION T floor_divide_NAME(T a, T b) {
     return quotient - whole > (T)0.5 ? whole + 1 : whole;
 })",
       ""}},
+    // Multiplied with 1u: two factors of 16 bits would be multiplied as int, which does not hold 65535 * 65535.
     {For::signed_integer,
      everywhere,
      {"power", R"(
@@ -104,8 +105,8 @@ FUNCTION T power_NAME(T base, T exponent) {
     U factor = (U)base, product = 1;
     for (; exponent != 0; exponent /= 2) {
         if (exponent % 2 != 0)
-            product = (U)(product * factor);
-        factor = (U)(factor * factor);
+            product = (U)(1u * product * factor);
+        factor = (U)(1u * factor * factor);
     }
     return (T)product;
 })",
@@ -117,8 +118,8 @@ FUNCTION T power_NAME(T base, T exponent) {
     T product = 1;
     for (; exponent != 0; exponent /= 2) {
         if (exponent % 2 != 0)
-            product = (T)(product * base);
-        base = (T)(base * base);
+            product = (T)(1u * product * base);
+        base = (T)(1u * base * base);
     }
     return product;
 })",

@@ -157,7 +157,7 @@ void Emitter::write_if(const ir::Statement &statement, bool within_else) {
 }
 
 // `for (type name = start; name < stop; ++name)`, or with its rounds counted where the last step could pass over the end of all
-// numbers. What is not sure to stay is kept aside before.
+// numbers, and the step behind the last round wraps. What is not sure to stay is kept aside before.
 Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     const ir::Expression &start = statement.expressions[0], &stop = statement.expressions[1], &step = statement.expressions[2];
     const ir::Variable &counter = function_->variables[statement.id];
@@ -182,10 +182,13 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     const std::string end = kept(stop, "_stop", binds_less + 1), by = kept(step, "_step", binds_unary);
     const auto *known = step.op == ir::Op::constant ? std::get_if<std::int64_t>(&step.value) : nullptr;
     if (known == nullptr || *known > INT32_MAX || *known < INT32_MIN || !ranges_->ends_within_type(statement)) {
-        const std::string left = unique(variables_[statement.id] + "_left");
+        const std::string left = unique(variables_[statement.id] + "_left"), cast = unsigned_cast(counter.type.dtype);
+        const std::string next = needs_unsigned(counter.type.dtype, false)
+                                     ? name + " = (" + type + ")(" + cast + name + " + " + cast + by + ")"
+                                     : name + " += " + by;
         return {"for (" + type + " " + name + " = " + text(start) + ", " + left + " = " +
                     helper("range_length", counter.type.dtype) + "(" + name + ", " + end + ", " + by + "); " + left +
-                    " != 0; --" + left + ", " + name + " += " + by + ")",
+                    " != 0; --" + left + ", " + next + ")",
                 name};
     }
     const bool down = *known < 0;

@@ -12,17 +12,19 @@ namespace {
 
 // Types only become wider from walk to walk, so a handful is enough; a function that needs more goes round in a circle.
 constexpr int most_walks = 40;
-// From here on a lower bound that falls is none: a variable that is counted down would have another one in every walk.
+// From here on a lower bound that falls, or whose order grows, is none: a variable that is counted down, or doubled, would have
+// another one in every walk.
 constexpr int walks_before_widening = 4;
 
-void meet(std::map<ir::VariableId, std::int64_t> &bounds, const std::map<ir::VariableId, std::int64_t> &others) {
+void meet(std::map<ir::VariableId, Proved> &bounds, const std::map<ir::VariableId, Proved> &others) {
     std::erase_if(bounds, [&](const auto &entry) { return !others.contains(entry.first); });
     for (auto &[id, bound] : bounds)
-        bound = std::min(bound, others.at(id));
+        bound.least = std::min(bound.least, others.at(id).least);
 }
 
 void widen(Slot &slot, const Slot &before) {
-    if (slot.at_least && (!before.at_least || *slot.at_least < *before.at_least))
+    const std::optional<Assumed> &now = slot.at_least, &then = before.at_least;
+    if (now && (!then || now->least < then->least || now->order > then->order))
         slot.at_least.reset();
     for (std::size_t i = 0; i < std::min(slot.items.size(), before.items.size()); ++i)
         widen(slot.items[i], before.items[i]);
@@ -68,9 +70,8 @@ std::string Value::type_name() const {
 }
 
 bool Slot::agrees_with(const Slot &other) const {
-    return form == other.form && scalar == other.scalar && at_least == other.at_least && natural_bits == other.natural_bits &&
-           assignments == other.assignments && root == other.root && type == other.type &&
-           std::ranges::equal(fixed, other.fixed, same_part) &&
+    return form == other.form && scalar == other.scalar && at_least == other.at_least && assignments == other.assignments &&
+           root == other.root && type == other.type && std::ranges::equal(fixed, other.fixed, same_part) &&
            std::ranges::equal(items, other.items, [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
 }
 
@@ -144,8 +145,8 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     found_.clear();
     storage_.clear();
     bound_.clear();
-    lower_bounds_.clear();
-    natural_bits_.clear();
+    proved_.clear();
+    assumed_.clear();
     taken_.clear();
     flow_ = {};
     effects_ = 0;
@@ -190,8 +191,8 @@ void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const
 
 // ---------------------------------------------------------------- parameters, variables
 
-void Lowering::bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
-                                    std::optional<std::int64_t> least) {
+ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
+                                              std::optional<Assumed> least) {
     Slot slot;
     slot.at_least = least;
     slot.assignments = 1;
@@ -203,8 +204,9 @@ void Lowering::bind_scalar_argument(const std::string &name, Position at, std::u
     function_.variables[id].parameter = place;
     storage_[name].variable = id;
     const auto known = known_.find(name);
-    lower_bounds_[id] = known == known_.end() ? slot.at_least : known->second.at_least;
+    assumed_[id] = known == known_.end() ? slot.at_least : known->second.at_least;
     flow_.assigned.insert(name);
+    return id;
 }
 
 void Lowering::bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument) {
@@ -257,8 +259,8 @@ ir::VariableId Lowering::new_variable(const std::string &name, const Type &type,
     variable.type = type;
     variable.at = at;
     function_.variables.push_back(std::move(variable));
-    lower_bounds_.emplace_back();
-    natural_bits_.emplace_back();
+    proved_.emplace_back();
+    assumed_.emplace_back();
     return static_cast<ir::VariableId>(function_.variables.size() - 1);
 }
 

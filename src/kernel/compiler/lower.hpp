@@ -4,9 +4,11 @@
 #include <entrepot/kernel/compiler/compiler.hpp>
 #include <entrepot/kernel/compiler/functions.hpp>
 
+#include "kernel/compiler/bounds.hpp"
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/fold.hpp"
 #include "kernel/compiler/names.hpp"
+#include "kernel/compiler/ranges.hpp"
 #include "kernel/compiler/typing.hpp"
 
 #include <functional>
@@ -38,7 +40,8 @@ struct Value {
     Weak weak = Weak::none;
     bool varies = false;                  // as a Scalar does
     std::vector<ir::Expression> choices;  // of an integer: the literals of which it is one
-    bool is_natural = false;              // passed to a device function: known to be at least 0
+    bool is_natural = false;              // passed to a device function: proved to be at least 0
+    bool is_count = false;                // passed to a device function: assumed to be at least 0
     bool has_effect = false;              // must become a statement before anything behind it is evaluated
     std::shared_ptr<const View> view;
     std::vector<Value> items;
@@ -60,8 +63,7 @@ struct Slot {
     Position first;  // where it is first assigned
     // Scalars
     Scalar scalar{{TypeCode::opaque, 0}};
-    std::optional<std::int64_t> at_least;  // every value that is assigned is
-    std::optional<int> natural_bits;       // of the only value that is assigned
+    std::optional<Assumed> at_least;  // every value that is assigned is
     int assignments = 0;
     struct Conflict {
         Position at;
@@ -89,7 +91,7 @@ struct Storage {
 struct Flow {
     bool reachable = true;
     std::set<std::string> assigned;
-    std::map<ir::VariableId, std::int64_t> at_least;  // by the conditions that were passed on the way
+    std::map<ir::VariableId, Proved> at_least;  // by the conditions that were passed on the way
 
     void meet(const Flow &other);  // two ways come together
 };
@@ -134,8 +136,8 @@ private:
     bool settled();
     void refuse_conflicts(const std::string &name, const Slot &slot) const;
     void bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument);
-    void bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
-                              std::optional<std::int64_t> least = std::nullopt);
+    ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
+                                        std::optional<Assumed> least = std::nullopt);
     ir::RootId new_root(ir::Root root);
     ir::VariableId new_variable(const std::string &name, const Type &type, Position at);
     std::string unique_name(const std::string &name);
@@ -159,7 +161,6 @@ private:
     };
     Range range_of(const Node &iterable);
     bool runs_at_least_once(const Range &range) const;
-    std::optional<std::int64_t> least_of(const Range &range) const;
     void refuse_loop_else(const Node &node) const;
     void forget_bounds_of(const Node &loop);
 
@@ -249,9 +250,12 @@ private:
     Value loaded(const View &element, Position at);
 
     // lower_bounds.cpp
-    std::optional<std::int64_t> at_least(const ir::Expression &expression) const;
-    std::optional<int> natural_bits(const ir::Expression &expression) const;
-    bool is_positive(const ir::Expression &expression) const;
+    std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;  // nullopt: as all_of
+    Proved proved(const ir::Expression &expression) const;
+    std::optional<Assumed> assumed(const ir::Expression &expression) const;
+    bool counts_from_front(const ir::Expression &index) const;
+    void bound_extent(ir::VariableId extent);
+    void bound_counter(ir::VariableId counter, const Range &range);
     void learn(const ir::Expression &condition, bool holds);  // on the way from here on
     void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
 
@@ -352,10 +356,10 @@ private:
     std::map<std::string, Slot> known_;  // by the walk before
     std::map<std::string, Slot> found_;  // by this one
     std::map<std::string, Storage> storage_;
-    std::map<std::string, Value> bound_;  // names that are no variables: loops' own, arguments that are literals
-    std::vector<std::optional<std::int64_t>> lower_bounds_;  // by variable
-    std::vector<std::optional<int>> natural_bits_;           // by variable
-    std::set<std::string> taken_;                            // names in the typed form
+    std::map<std::string, Value> bound_;                // names that are no variables: loops' own, arguments that are literals
+    std::vector<std::optional<kernel::Range>> proved_;  // by variable: of its only value
+    std::vector<std::optional<Assumed>> assumed_;       // by variable: of all its values
+    std::set<std::string> taken_;                       // names in the typed form
     ir::Function function_;
     Flow flow_;
     Block *block_ = nullptr;

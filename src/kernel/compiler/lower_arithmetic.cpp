@@ -133,15 +133,16 @@ Value Lowering::division(Value a, Value b, Position at) {
     return operation(Op::divide, std::move(a), std::move(b), type, at);
 }
 
-// C's division, which is cheaper, where it is the same.
+// C's division, which is cheaper, where it is proved to be the same of the operands as they are divided: converted.
 Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Position at) {
     const Scalar type = arithmetic_type(a, b);
     if (is_complex(type.dtype))
         refuse(at, "`" + sign + "` is not for complex numbers, in Python neither; take .real");
-    const bool as_in_c = is_integer(type.dtype) && natural_bits(a.expression) && is_positive(b.expression);
+    const auto [left, right] = unified_values(a, b, type);
+    const bool as_in_c = proved(left.expression).is_natural() && proved(right.expression).is_positive();
     if (sign == "//")
-        return operation(as_in_c ? Op::truncate_divide : Op::floor_divide, std::move(a), std::move(b), type, at);
-    return operation(as_in_c ? Op::truncate_modulo : Op::floor_modulo, std::move(a), std::move(b), type, at);
+        return operation(as_in_c ? Op::truncate_divide : Op::floor_divide, left, right, type, at);
+    return operation(as_in_c ? Op::truncate_modulo : Op::floor_modulo, left, right, type, at);
 }
 
 Value Lowering::power(Value a, Value b, Position at) {

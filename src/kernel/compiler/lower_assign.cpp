@@ -210,9 +210,9 @@ Value Lowering::as_assigned(const Value &value, Dtype dtype) const {
 
 // What a scalar has been assigned so far, and this too.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
-    const auto bound = at_least(value.expression);
+    const std::optional<Assumed> bound = assumed(value.expression);
     const Scalar given{value.expression.type.dtype, value.weak, value.varies && value.choices.empty()};
-    found.natural_bits = ++found.assignments == 1 ? natural_bits(value.expression) : std::nullopt;
+    ++found.assignments;
     if (found.scalar.dtype.bits == 0) {
         found.scalar = given;
         found.at_least = bound;
@@ -226,7 +226,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
         if (given.varies)  // with which what is calculated of it may be as wide in the next walk
             found.scalar = given;
     }
-    found.at_least = found.at_least && bound ? std::optional(std::min(*found.at_least, *bound)) : std::nullopt;
+    found.at_least = weaker(found.at_least, bound);
 }
 
 void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
@@ -238,8 +238,8 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
         storage.variable = new_variable(name, scalar_type(dtype), at);
     const ir::VariableId id = *storage.variable;
     function_.variables[id].type = scalar_type(dtype);
-    lower_bounds_[id] = counts.at_least;
-    natural_bits_[id] = known ? known->natural_bits : std::nullopt;
+    proved_[id] = known && known->assignments == 1 ? proved_range(value.expression) : std::nullopt;
+    assumed_[id] = counts.at_least;
     const Value ready = value.has_effect && (value.weak != counts.scalar.weak || value.expression.type.dtype != dtype)
                             ? settled_value(value)
                             : value;
@@ -279,7 +279,8 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
             const std::size_t ndim = view.type.ndim;
             const std::string part = i == 0 ? "offset" : (i <= ndim ? "extent" : "stride") + std::to_string((i - 1) % ndim);
             storage.parts[i] = new_variable(name + "_" + part, scalar_type(dtypes::int64), at);
-            lower_bounds_[storage.parts[i]] = i <= ndim ? std::optional<std::int64_t>(0) : std::nullopt;
+            if (i > 0 && i <= ndim)
+                bound_extent(storage.parts[i]);
         }
         assigned.emplace_back(storage.parts[i], parts[i]);
     }

@@ -1,9 +1,8 @@
-// Lower bounds: what an integer is at least. An index that is at least 0 needs no test for Python's counting from the end.
+// Bounds: what is proved of an integer, by intervals, and what is assumed of one that counts.
 #include "kernel/compiler/lower.hpp"
-#include "kernel/compiler/ranges.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <vector>
 
 namespace entrepot::kernel {
 
@@ -11,64 +10,34 @@ namespace {
 
 using ir::Expression;
 using ir::Op;
-using Bound = std::optional<std::int64_t>;
+using Count = std::optional<Assumed>;
 
-Bound constant_bound(const Expression &constant) {
-    if (const auto *const value = std::get_if<std::int64_t>(&constant.value))
-        return *value;
-    if (const auto *const value = std::get_if<bool>(&constant.value))
-        return *value;
-    return std::holds_alternative<std::uint64_t>(constant.value) ? Bound(0) : std::nullopt;
-}
+// Whether the result is the same modulo 2**64, whatever wrapped on the way: then an index that comes out between 0 and the extent
+// is the one that was meant.
+bool is_ring_operation(Op op) { return op == Op::add || op == Op::subtract || op == Op::multiply || op == Op::shift_left; }
 
-bool is_size(const std::string &index) { return index.ends_with("_size") || index.starts_with("num_") || index == "work_dim"; }
-
-Bound at_most_one_of(Bound a, Bound b) { return a && b ? Bound(std::max(*a, *b)) : a ? a : b; }
-Bound lesser(Bound a, Bound b) { return a && b ? Bound(std::min(*a, *b)) : std::nullopt; }
-
-Bound added(Bound a, Bound b) {
-    std::int64_t result = 0;
-    return a && b && !__builtin_add_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
-}
-
-Bound multiplied(Bound a, Bound b) {
-    std::int64_t result = 0;
-    return a && b && *a >= 0 && *b >= 0 && !__builtin_mul_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
-}
-
-Bound zero_if(bool holds) { return holds ? Bound(0) : std::nullopt; }
-bool at_least_zero(Bound bound) { return bound.value_or(-1) >= 0; }
-
-// Of a calculation, by its operands' bounds.
-Bound calculated(const Expression &expression, Bound a, Bound b) {
-    switch (expression.op) {
-    case Op::add:
-        return added(a, b);
-    case Op::subtract: {
-        const Bound right = build::constant_of(expression.operands[1]);
-        return right && *right != INT64_MIN ? added(a, -*right) : std::nullopt;
+Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::int64_t> right, std::int64_t proved) {
+    std::int64_t least = INT64_MIN;
+    int order = a.order == b.order ? a.order + 1 : std::max(a.order, b.order);
+    if (op == Op::add) {
+        if (__builtin_add_overflow(a.least, b.least, &least))
+            return std::nullopt;
+    } else if (op == Op::subtract) {
+        order = a.order;
+        if (!right || __builtin_sub_overflow(a.least, *right, &least))
+            return std::nullopt;
+    } else {
+        const bool shifts = op == Op::shift_left;
+        order = a.order + b.order;
+        if (a.least < 0 || b.least < 0 || (shifts && (!right || *right > 62)) ||
+            __builtin_mul_overflow(a.least, shifts ? std::int64_t{1} << *right : b.least, &least))
+            return std::nullopt;
     }
-    case Op::multiply:
-        return multiplied(a, b);
-    case Op::floor_divide:
-    case Op::truncate_divide:
-    case Op::power:
-    case Op::bit_or:
-    case Op::bit_xor:
-        return zero_if(at_least_zero(a) && at_least_zero(b));
-    case Op::floor_modulo:
-        return zero_if(at_least_zero(b));
-    case Op::truncate_modulo:
-    case Op::shift_right:
-        return zero_if(at_least_zero(a));
-    case Op::shift_left:
-        return at_least_zero(a) ? a : std::nullopt;
-    case Op::bit_and:
-        return zero_if(at_least_zero(a) || at_least_zero(b));
-    default:
-        return std::nullopt;
-    }
+    return Assumed{std::max(least, proved), order};
 }
+
+// Whether the operands do not tell what the result is made of.
+bool is_from_outside(Op op) { return op == Op::load || op == Op::call || op == Op::atomic || op == Op::group; }
 
 Op opposite_of(Op comparison) {
     switch (comparison) {
@@ -89,120 +58,105 @@ Op opposite_of(Op comparison) {
 
 }  // namespace
 
-Bound Lowering::at_least(const Expression &expression) const {
-    if (expression.type.kind != Type::Kind::scalar)
+std::optional<Range> Lowering::proved_range(const Expression &expression) const {
+    const auto all = expression.type.kind == Type::Kind::scalar ? all_of(expression.type.dtype) : std::nullopt;
+    if (!all)
         return std::nullopt;
-    const Dtype dtype = expression.type.dtype;
-    if (is_boolean(dtype))
-        return 0;
-    if (!is_integer(dtype))
-        return std::nullopt;
-    if (is_unsigned(dtype) && expression.op != Op::constant && expression.op != Op::variable)
-        return 0;  // what is calculated may wrap
-    const auto of = [&](std::size_t operand) { return at_least(expression.operands.at(operand)); };
-    switch (expression.op) {
-    case Op::constant:
-        return constant_bound(expression);
-    case Op::variable: {
-        const auto passed = flow_.at_least.find(expression.id);
-        const Bound here = passed == flow_.at_least.end() ? std::nullopt : Bound(passed->second);
-        return at_most_one_of(at_most_one_of(lower_bounds_[expression.id], here), zero_if(is_unsigned(dtype)));
-    }
-    case Op::extent:
-    case Op::bound_check:
-        return 0;
-    case Op::index:
-        return is_size(expression.text) ? 1 : 0;
-    case Op::select:
-        return lesser(of(1), of(2));
-    case Op::convert: {
-        const Dtype from = expression.operands[0].type.dtype;
-        const bool may_turn_negative = is_unsigned(from) && !is_unsigned(dtype) && from.bits == dtype.bits;
-        const bool keeps = is_integer(from) && from.bits <= dtype.bits && !may_turn_negative;
-        return keeps || is_boolean(from) ? of(0) : std::nullopt;
-    }
-    case Op::math:
-        return expression.text == "min"   ? lesser(of(0), of(1))
-               : expression.text == "max" ? at_most_one_of(of(0), of(1))
-                                          : zero_if(expression.text == "abs");
-    default:
-        return expression.operands.size() == 2 ? calculated(expression, of(0), of(1)) : std::nullopt;
-    }
+    const bool is_variable = expression.op == Op::variable;
+    auto range = is_variable ? proved_[expression.id]
+                             : calculated(expression, [this](const Expression &operand) { return proved_range(operand); });
+    if (!range || !range->is_within(*all))
+        range = all;
+    if (const auto passed = flow_.at_least.find(expression.id); is_variable && passed != flow_.at_least.end())
+        range->least = std::max(range->least, std::min(passed->second.least, range->most));
+    return range;
 }
 
-namespace {
-
-// Of a calculation that does not wrap, by its operands' bits.
-std::optional<int> calculated_bits(const Expression &expression, std::optional<int> a, std::optional<int> b) {
-    if (expression.op == Op::bit_and && (a || b))
-        return std::min(a.value_or(64), b.value_or(64));
-    if (expression.op == Op::floor_modulo && b)
-        return b;
-    if (!a || !b)
-        return std::nullopt;
-    switch (expression.op) {
-    case Op::add:
-        return std::max(*a, *b) + 1;
-    case Op::multiply:
-        return *a + *b;
-    case Op::floor_divide:
-    case Op::truncate_divide:
-    case Op::truncate_modulo:
-    case Op::shift_right:
-        return a;
-    case Op::bit_or:
-    case Op::bit_xor:
-        return std::max(*a, *b);
-    default:
-        return std::nullopt;
-    }
+Proved Lowering::proved(const Expression &expression) const {
+    if (const auto range = proved_range(expression))
+        return {range->least};
+    if (expression.type != scalar_type(dtypes::uint64))
+        return {};
+    Proved bound{0};
+    if (expression.op == Op::constant)
+        bound = {build::constant_of(expression).value_or(std::get_if<std::uint64_t>(&expression.value) != nullptr)};
+    else if (expression.op == Op::convert)
+        bound = proved(expression.operands[0]);
+    else if (const auto passed = flow_.at_least.find(expression.id);
+             expression.op == Op::variable && passed != flow_.at_least.end())
+        bound = passed->second;
+    return {std::max<std::int64_t>(bound.least, 0)};
 }
 
-}  // namespace
-
-// How many bits hold the value, which is not negative for sure: no step on the way to it may wrap. nullopt: not known. An index
-// may be taken for more than is proved, since one that has wrapped is outside anyway; a number may not.
-std::optional<int> Lowering::natural_bits(const Expression &expression) const {
-    const Dtype dtype = expression.type.dtype;
-    if (is_boolean(dtype))
-        return 1;
-    if (is_unsigned(dtype))
-        return dtype.bits;
-    if (!is_integer(dtype))
+std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
+    const auto range = proved_range(expression);
+    if (!range)
         return std::nullopt;
-    const auto of = [&](std::size_t operand) { return natural_bits(expression.operands.at(operand)); };
-    std::optional<int> bits;
-    switch (expression.op) {
-    case Op::constant:
-        if (const auto value = build::constant_of(expression); value && *value >= 0)
-            bits = std::bit_width(static_cast<std::uint64_t>(*value));
-        break;
-    case Op::variable: {
-        const auto passed = flow_.at_least.find(expression.id);
-        const bool is_passed = passed != flow_.at_least.end() && passed->second >= 0;
-        bits = natural_bits_[expression.id] ? natural_bits_[expression.id]
-               : is_passed                  ? std::optional(dtype.bits - 1)
-                                            : std::nullopt;
-        break;
+    if (expression.op == Op::variable) {
+        Count bound = assumed_[expression.id];
+        if (bound)
+            bound->least = std::max(bound->least, range->least);
+        return bound;
     }
-    case Op::extent:
-    case Op::index:
-    case Op::bound_check:
-        return bits_of_sizes;
-    case Op::convert:
-        bits = of(0);
-        break;
-    default:
-        bits = expression.operands.size() == 2 ? calculated_bits(expression, of(0), of(1)) : std::nullopt;
-    }
-    return bits && *bits < dtype.bits ? bits : std::nullopt;
+    if (expression.op == Op::constant || expression.op == Op::extent || expression.op == Op::index || range->is_within({0, 1}))
+        return Assumed{range->least};
+    if (is_from_outside(expression.op))
+        return std::nullopt;
+    std::vector<Count> counts;
+    for (const Expression &operand : expression.operands)
+        counts.push_back(assumed(operand));
+    if (expression.op == Op::select)
+        return weaker(counts[1], counts[2]);
+    if (counts.empty() || !std::ranges::all_of(counts, [](const Count &count) { return count.has_value(); }))
+        return std::nullopt;
+    Assumed bound{range->least, std::ranges::max(counts, {}, [](const Count &count) { return count->order; })->order};
+    if (counts.size() != 2 || expression.type != scalar_type(dtypes::int64))
+        return bound;
+    if (expression.op == Op::math && expression.text == "min")
+        bound.least = std::max(bound.least, std::min(counts[0]->least, counts[1]->least));
+    else if (expression.op == Op::math && expression.text == "max")
+        bound.least = std::max({bound.least, counts[0]->least, counts[1]->least});
+    else if (is_ring_operation(expression.op))
+        return counted_by(expression.op, *counts[0], *counts[1], build::constant_of(expression.operands[1]), bound.least);
+    return bound;
 }
 
-bool Lowering::is_positive(const Expression &expression) const {
-    if (const auto value = build::constant_of(expression))
-        return *value >= 1;
-    const bool is_sure = expression.op == Op::index || (expression.op == Op::variable && natural_bits_[expression.id]);
-    return is_sure && at_least(expression).value_or(0) >= 1;
+// Whether an index of int64 surely does not count from the end. A natural number and a small one or a count wrap together only to
+// what is further from 0 than any array is long, and so does abs() of the least number.
+bool Lowering::counts_from_front(const Expression &index) const {
+    if (proved(index).is_natural() || is_natural(assumed(index)))
+        return true;
+    if (index.type != scalar_type(dtypes::int64))
+        return false;
+    if (index.op != Op::add)
+        return index.op == Op::math && index.text == "abs";
+    const auto is_small = [&](const Expression &operand) {
+        return proved_range(operand)->is_within({0, most_rounds}) || is_natural(assumed(operand));
+    };
+    const Expression &a = index.operands[0], &b = index.operands[1];
+    return (counts_from_front(a) && is_small(b)) || (counts_from_front(b) && is_small(a));
+}
+
+void Lowering::bound_extent(ir::VariableId extent) {
+    proved_[extent] = kernel::Range{0, INT64_MAX};
+    assumed_[extent] = Assumed{0};
+}
+
+// A counter moves from the start towards the stop, and does not wrap. It is a count where the start and the step are.
+void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
+    const ir::Expression &start = range.start.expression, &stop = range.stop.expression, &step = range.step.expression;
+    const kernel::Range from = *proved_range(start), by = *proved_range(step);
+    auto &proved = proved_[counter];
+    proved = counted(from, *proved_range(stop), by);
+    std::int64_t furthest = 0;
+    if (proved && by.least > 0 && !__builtin_mul_overflow(by.most, most_rounds, &furthest) &&
+        !__builtin_add_overflow(furthest, from.most, &furthest))
+        proved->most = std::min(proved->most, furthest);
+    const Count first = assumed(start), end = assumed(stop), each = assumed(step);
+    if (by.least > 0 && first && each)
+        assumed_[counter] = Assumed{first->least, std::max(first->order, each->order)};
+    else if (first && end && each && end->least < INT64_MAX)
+        assumed_[counter] = Assumed{std::min(first->least, end->least + 1), std::max({first->order, end->order, each->order})};
 }
 
 void Lowering::learn(const Expression &condition, bool holds) {
@@ -224,20 +178,18 @@ void Lowering::learn(const Expression &condition, bool holds) {
 void Lowering::learn_bound(const Expression &variable, Op op, const Expression &other) {
     if (variable.op != Op::variable || !is_integer(variable.type.dtype))
         return;
-    Bound bound = at_least(other);
-    if (!bound)
-        return;
+    Proved bound = proved(other);
     if (op == Op::not_equal) {  // of the least value that it can have
-        const Bound excluded = build::constant_of(other);
-        if (!excluded || excluded != at_least(variable))
+        const auto excluded = build::constant_of(other);
+        if (!excluded || *excluded != proved(variable).least)
             return;
     } else if (op != Op::greater && op != Op::greater_equal && op != Op::equal) {
         return;
     }
-    if (op == Op::greater || op == Op::not_equal)
-        bound = added(bound, 1);
-    if (bound && at_least(variable).value_or(INT64_MIN) < *bound)
-        flow_.at_least[variable.id] = *bound;
+    if ((op == Op::greater || op == Op::not_equal) && __builtin_add_overflow(bound.least, 1, &bound.least))
+        return;
+    if (proved(variable).least < bound.least)
+        flow_.at_least[variable.id] = bound;
 }
 
 }  // namespace entrepot::kernel

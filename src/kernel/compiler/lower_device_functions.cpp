@@ -24,7 +24,7 @@ bool alike(const Value &a, const Value &b) {
         return false;
     switch (a.kind) {
     case Value::Kind::scalar:
-        return a.scalar() == b.scalar() && a.is_natural == b.is_natural &&
+        return a.scalar() == b.scalar() && a.is_natural == b.is_natural && a.is_count == b.is_count &&
                (is_passed(a) || a.expression.value == b.expression.value);
     case Value::Kind::array:
         return a.view->type == b.view->type;
@@ -94,7 +94,9 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
             refuse(values[i].at, "`" + callee.name + "` is given `" + parameters[place].name + "` twice");
         given[place] = true;
         arguments[place] = std::move(values[i]);
-        arguments[place].is_natural = is_passed(arguments[place]) && at_least(arguments[place].expression).value_or(-1) >= 0;
+        Value &argument = arguments[place];
+        argument.is_natural = is_passed(argument) && proved(argument.expression).is_natural();
+        argument.is_count = is_passed(argument) && is_natural(assumed(argument.expression));
     }
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (!given[i])
@@ -158,8 +160,13 @@ ir::Function Lowering::device_function(const std::vector<Value> &arguments, Valu
 
 void Lowering::bind_passed(const std::string &name, Position at, const Value &passed) {
     if (is_passed(passed)) {
-        const auto least = passed.is_natural ? std::optional<std::int64_t>(0) : std::nullopt;
-        return bind_scalar_argument(name, at, places_++, passed.scalar(), least);
+        const auto least = passed.is_count ? std::optional(Assumed{0}) : std::nullopt;
+        const ir::VariableId id = bind_scalar_argument(name, at, places_++, passed.scalar(), least);
+        const auto known = known_.find(name);
+        if (const auto all = all_of(passed.scalar().dtype);
+            all && passed.is_natural && known != known_.end() && known->second.assignments == 1)
+            proved_[id] = kernel::Range{0, all->most};
+        return;
     }
     if (passed.kind == Value::Kind::array)
         return bind_passed_array(name, at, *passed.view);
@@ -209,7 +216,7 @@ void Lowering::bind_passed_array(const std::string &name, Position at, const Vie
         const bool is_known = !passed.type.shape.empty();
         view.extents.push_back(is_known ? build::integer(passed.type.shape[i], at) : parameter("extent" + std::to_string(i)));
         if (!is_known)
-            lower_bounds_[view.extents.back().id] = 0;
+            bound_extent(view.extents.back().id);
     }
     for (std::uint32_t i = 0; i < ndim && !passed.type.contiguous; ++i)
         view.strides[i] = parameter("stride" + std::to_string(i));

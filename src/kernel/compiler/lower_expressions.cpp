@@ -115,11 +115,9 @@ std::vector<Value> Lowering::values_in_order(std::span<const syntax::NodePtr> no
 }
 
 Value Lowering::in_variable(Value value, const std::string &name) {
-    const auto bound = at_least(value.expression);
-    const auto bits = natural_bits(value.expression);
     const ir::VariableId id = new_variable(name, value.expression.type, value.at);
-    lower_bounds_[id] = bound;
-    natural_bits_[id] = bits;
+    proved_[id] = proved_range(value.expression);
+    assumed_[id] = assumed(value.expression);
     emit(ir::Act::assign, value.at, {value.expression}, id);
     Value named = made(build::variable(id, value.expression.type, value.at), value.weak);
     named.choices = std::move(value.choices);

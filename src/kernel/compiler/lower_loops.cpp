@@ -1,6 +1,5 @@
 // Loops: while, and for over a range.
 #include "kernel/compiler/lower.hpp"
-#include "kernel/compiler/ranges.hpp"
 
 #include <algorithm>
 
@@ -34,7 +33,7 @@ std::string loop_instead_of(const syntax::Node &iterable) {
     return "write `for i in range(len(" + x + "))` and take " + x + "[i], or unroll it";
 }
 
-void erase_parts(std::map<ir::VariableId, std::int64_t> &bounds, const Storage &storage) {
+void erase_parts(std::map<ir::VariableId, Proved> &bounds, const Storage &storage) {
     if (storage.variable)
         bounds.erase(*storage.variable);
     for (const auto &[part, id] : storage.parts)
@@ -142,30 +141,20 @@ bool Lowering::runs_at_least_once(const Range &range) const {
     return start && stop && step && has_items(*start, *stop, *step);
 }
 
-std::optional<std::int64_t> Lowering::least_of(const Range &range) const {
-    const auto step = at_least(range.step.expression);
-    if (step && *step > 0)
-        return at_least(range.start.expression);
-    const auto start = at_least(range.start.expression), stop = at_least(range.stop.expression);
-    return start && stop && *stop < INT64_MAX ? std::optional(std::min(*start, *stop + 1)) : std::nullopt;
-}
-
 void Lowering::lower_for(const Node &node) {
     refuse_loop_else(node);
     const Node &target = *node.operands[0];
     Range range = range_of(*node.operands[1]);
     if (target.kind != Kind::name)
         refuse(target.at, "the variable of a loop over range() is one name; take the rest apart inside of the loop");
-    const bool step_may_be_0 = at_least(range.step.expression).value_or(0) < 1 && !range.step.is_constant();
+    const bool step_may_be_0 = !proved(range.step.expression).is_positive() && !range.step.is_constant();
     if (step_may_be_0)
         range.step = in_variable(range.step, "step");
     forget_bounds_of(node);
 
     const bool is_own = loop_names_.contains(target.text);
     const ir::VariableId id = new_variable(is_own ? target.text : target.text + "_loop", scalar_type(dtypes::int64), target.at);
-    lower_bounds_[id] = least_of(range);
-    if (natural_bits(range.start.expression) && is_positive(range.step.expression))
-        natural_bits_[id] = bits_of_sizes;
+    bound_counter(id, range);
     const Value counter = made(build::variable(id, function_.variables[id].type, target.at));
     if (is_own)
         bound_[target.text] = counter;

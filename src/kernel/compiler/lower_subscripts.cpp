@@ -18,6 +18,16 @@ bool is_whole(const syntax::Node &slice) {
     return std::ranges::all_of(slice.operands, [](const auto &operand) { return operand == nullptr; });
 }
 
+// Whether the extents are a parameter's own, in their order.
+bool is_whole_parameter(const View &view) {
+    for (std::uint32_t axis = 0; axis < view.extents.size(); ++axis) {
+        const Expression &extent = view.extents[axis];
+        if (extent.op != ir::Op::extent || extent.id != view.root || extent.number != axis)
+            return false;
+    }
+    return build::constant_of(view.offset) == 0;
+}
+
 // `value` if it is at least 0, else counted from the end.
 Expression wrapped(const Expression &value, const Expression &extent) {
     const Position at = value.at;
@@ -124,6 +134,7 @@ View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &su
     View part{whole.root, whole.type, whole.offset, {}, {}};
     Expression inner = build::integer(0, at);  // of a contiguous array whose dimensions all have an index
     const bool is_element = std::ranges::all_of(subscripts, [](const Subscript &each) { return each.node == nullptr; });
+    std::vector<Expression> indices;
     for (std::size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
         const Subscript &subscript = subscripts[dimension];
         if (subscript.node) {
@@ -132,12 +143,15 @@ View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &su
         }
         part.type.contiguous = part.type.contiguous && part.extents.empty();
         const Expression index = index_in(whole, dimension, subscript.index);
+        indices.push_back(index);
         if (is_element && whole.type.contiguous)
             inner = sum(product(std::move(inner), whole.extents[dimension]), index);
         else
             part.offset = sum(std::move(part.offset), product(index, whole.strides[dimension]));
     }
     part.offset = sum(std::move(part.offset), std::move(inner));
+    if (is_element && is_whole_parameter(whole))
+        part.offset.indices = std::make_shared<const std::vector<Expression>>(std::move(indices));
     part.type.ndim = static_cast<std::uint32_t>(part.extents.size());
     part.type.shape.clear();
     if (std::ranges::all_of(part.extents, [](const auto &extent) { return build::constant_of(extent).has_value(); }))
@@ -160,7 +174,7 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
                                          " elements; write one from 0 to ", *size - 1));
         if (*constant < 0)
             value = sum(extent, std::move(value));
-    } else if (at_least(value).value_or(-1) < 0) {
+    } else if (!counts_from_front(value)) {
         if (!build::is_simple(value))
             value = in_variable(made(std::move(value)), "index").expression;
         value = wrapped(value, extent);
@@ -179,7 +193,7 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     const auto constant = build::constant_of(index);
     if (constant && *constant < 0)
         return greater(sum(extent, std::move(index)), build::integer(least, bound.at));
-    if (constant || at_least(index).value_or(-1) >= 0)
+    if (constant || proved(index).is_natural())
         return smaller(std::move(index), most);
     if (!build::is_simple(index))
         index = in_variable(made(std::move(index)), "bound").expression;

@@ -21,8 +21,12 @@ using ir::Op;
 using ir::Statement;
 using Variables = std::set<ir::VariableId>;
 
+bool adds_up(const Expression &expression) {
+    return expression.op == Op::add || expression.op == Op::subtract || expression.op == Op::multiply;
+}
+
 // Which expressions lead to elements: offsets of loads, stores and atomics, the sums and products that they are, and variables
-// that nothing else reads. An offset that has wrapped is outside of any array.
+// that nothing else reads.
 class Offsets {
 public:
     explicit Offsets(ir::Module &module) {
@@ -91,9 +95,8 @@ private:
     }
 
     template <class Visit> void walk(Expression &expression, bool leads, Visit &visit) const {
-        const bool adds_up = expression.op == Op::add || expression.op == Op::subtract || expression.op == Op::multiply;
         for (std::size_t i = 0; i < expression.operands.size(); ++i) {
-            bool operand_leads = leads && adds_up;
+            bool operand_leads = leads && adds_up(expression);
             if (expression.op == Op::load || expression.op == Op::atomic)
                 operand_leads = i == 0;
             else if (expression.op == Op::call)
@@ -212,6 +215,18 @@ private:
     Variables narrow_;
 };
 
+// `is_offset`: part of the offset of an access. It is calculated only if the access takes place, and one that has wrapped is
+// outside of any array. What an offset is made of beforehand, in a variable or for a call, may wrap where no access follows.
+void mark(Expression &expression, bool is_offset, Ranges &ranges) {
+    const bool accesses = expression.op == Op::load || expression.op == Op::atomic;
+    for (std::size_t i = 0; i < expression.operands.size(); ++i)
+        mark(expression.operands[i], (accesses && i == 0) || (is_offset && adds_up(expression)), ranges);
+    if (!wraps(expression) || (expression.op == Op::shift_left && !ranges.of(expression.operands[0])->is_natural()))
+        return;
+    const std::optional<Range> range = is_offset ? std::nullopt : ranges.unwrapped(expression);
+    expression.fits |= is_offset || (range && range->is_within(*all_of(expression.type.dtype)));
+}
+
 }  // namespace
 
 void narrow_counters(ir::Module &module) {
@@ -254,19 +269,11 @@ void convert_ids_unsigned(ir::Module &module) {
 }
 
 void mark_what_fits(ir::Module &module) {
-    const Offsets offsets(module);
-    for (std::size_t i = 0; i < module.functions.size(); ++i) {
-        ir::Function &function = module.functions[i];
+    for (ir::Function &function : module.functions) {
         Ranges ranges(function);
-        offsets.for_each(function, i, [&](Expression &each, bool leads) {
-            if (!wraps(each))
-                return;
-            if (each.op == Op::shift_left && !ranges.of(each.operands[0])->is_natural())
-                return;
-            const std::optional<Range> range = leads ? std::nullopt : ranges.unwrapped(each);
-            each.fits |= leads || (range && range->is_within(*all_of(each.type.dtype)));
-        });
         ir::for_each_statement(function.body, [&](Statement &statement) {
+            for (std::size_t i = 0; i < statement.expressions.size(); ++i)
+                mark(statement.expressions[i], statement.act == Act::store && i == 0, ranges);
             if (statement.act == Act::assign && changed_by(statement, statement.id) && ranges.changes_fit(statement.id))
                 statement.expressions[0].fits = true;
         });

@@ -6,6 +6,7 @@
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 namespace entrepot::kernel {
@@ -16,8 +17,6 @@ using ir::Expression;
 using ir::Op;
 using Known = std::optional<Range>;
 using Bound = std::optional<std::int64_t>;
-
-constexpr std::int64_t most_rounds = std::int64_t{1} << bits_of_sizes;
 
 Bound sum_of(Bound a, Bound b) {
     std::int64_t result = 0;
@@ -55,7 +54,20 @@ Known drifting(const Range &before, const Range &change, Bound times) {
                    sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
-// Of operations whose result is never further from 0 than an operand; nullopt: not known to be one.
+// Of natural numbers: all that has no more bits than the greater one.
+Range within_bits(const Range &a, const Range &b) {
+    return {0, INT64_MAX >> (63 - std::bit_width(static_cast<std::uint64_t>(std::max(a.most, b.most))))};
+}
+
+Known absolute(const Range &range) {
+    if (range.is_natural())
+        return range;
+    const Known mirrored = negated(range);
+    return mirrored ? Known(Range{std::max<std::int64_t>(mirrored->least, 0), std::max(range.most, mirrored->most)})
+                    : std::nullopt;
+}
+
+// Of operations whose result has no more bits than an operand; nullopt: not known to be one.
 Known towards_zero(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
@@ -71,8 +83,36 @@ Known towards_zero(Op op, const Range &a, const Range &b) {
                : a.is_natural()                 ? Known(Range{0, a.most})
                : b.is_natural()                 ? Known(Range{0, b.most})
                                                 : std::nullopt;
+    case Op::bit_or:
+    case Op::bit_xor:
+        return a.is_natural() && b.is_natural() ? Known(within_bits(a, b)) : std::nullopt;
     default:
         return std::nullopt;
+    }
+}
+
+// As if the type had no end.
+Known unwrapped_by(const Expression &expression, const std::function<Known(const Expression &)> &of) {
+    const Known a = of(expression.operands[0]);
+    if (!a)
+        return std::nullopt;
+    if (expression.op == Op::negate)
+        return negated(*a);
+    const Known b = expression.operands.size() > 1 ? of(expression.operands[1]) : std::nullopt;
+    if (!b)
+        return std::nullopt;
+    switch (expression.op) {
+    case Op::add:
+        return between(sum_of(a->least, b->least), sum_of(a->most, b->most));
+    case Op::subtract:
+        return between(difference_of(a->least, b->most), difference_of(a->most, b->least));
+    case Op::multiply:
+        return multiplied(*a, *b);
+    case Op::shift_left:
+        return b->least >= 0 && b->most < 63 ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
+                                             : std::nullopt;
+    default:
+        return towards_zero(expression.op, *a, *b);
     }
 }
 
@@ -82,6 +122,8 @@ Known constant_range(const Expression &constant) {
     const Bound value = build::constant_of(constant);
     return between(value, value);
 }
+
+bool is_size(const std::string &index) { return index.ends_with("_size") || index.starts_with("num_") || index == "work_dim"; }
 
 bool is_variable(const Expression &expression, ir::VariableId id) { return expression.op == Op::variable && expression.id == id; }
 
@@ -122,6 +164,68 @@ Known all_of(Dtype dtype) {
     return Range{-most - 1, most};
 }
 
+Known calculated(const Expression &expression, const std::function<Known(const Expression &)> &of) {
+    const auto &operands = expression.operands;
+    switch (expression.op) {
+    case Op::constant:
+        return constant_range(expression);
+    case Op::extent:
+    case Op::bound_check:
+        return Range{0, INT64_MAX};
+    case Op::index:
+        return Range{is_size(expression.text) ? 1 : 0, most_rounds};
+    case Op::select: {
+        const Known a = of(operands[1]), b = of(operands[2]);
+        return a && b ? Known(either(*a, *b)) : std::nullopt;
+    }
+    case Op::convert:
+        return of(operands[0]);
+    case Op::math: {
+        const bool is_least = expression.text == "min";
+        if (expression.text == "abs") {
+            const Known a = of(operands[0]);
+            return a ? absolute(*a) : std::nullopt;
+        }
+        if (!is_least && expression.text != "max")
+            return std::nullopt;
+        const Known a = of(operands[0]), b = of(operands[1]);
+        if (!a || !b)
+            return std::nullopt;
+        return is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
+                        : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
+    }
+    case Op::bit_not: {
+        const Known a = of(operands[0]);
+        return a ? Known(Range{~a->most, ~a->least}) : std::nullopt;
+    }
+    case Op::negate:
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::floor_divide:
+    case Op::floor_modulo:
+    case Op::truncate_divide:
+    case Op::truncate_modulo:
+    case Op::shift_left:
+    case Op::shift_right:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+        return unwrapped_by(expression, of);
+    default:
+        return std::nullopt;
+    }
+}
+
+Known counted(const Range &start, const Range &stop, const Range &step) {
+    const Bound before_stop = difference_of(stop.most, 1), behind_stop = sum_of(stop.least, 1);
+    if (step.least > 0)
+        return between(start.least, before_stop);
+    if (step.most < 0)
+        return between(behind_stop, start.most);
+    return before_stop && behind_stop ? Known(either(start, {*behind_stop, *before_stop})) : std::nullopt;
+}
+
 const Expression *changed_by(const ir::Statement &statement, ir::VariableId id) {
     if (statement.act != ir::Act::assign)
         return nullptr;
@@ -153,28 +257,7 @@ void Ranges::collect(const std::vector<ir::Statement> &statements, std::vector<c
 }
 
 Known Ranges::unwrapped(const Expression &expression) {
-    const auto operand = [&](std::size_t place) { return of(expression.operands[place]); };
-    const Known a = operand(0);
-    if (!a)
-        return std::nullopt;
-    if (expression.op == Op::negate)
-        return negated(*a);
-    const Known b = expression.operands.size() > 1 ? operand(1) : std::nullopt;
-    if (!b)
-        return std::nullopt;
-    switch (expression.op) {
-    case Op::add:
-        return between(sum_of(a->least, b->least), sum_of(a->most, b->most));
-    case Op::subtract:
-        return between(difference_of(a->least, b->most), difference_of(a->most, b->least));
-    case Op::multiply:
-        return multiplied(*a, *b);
-    case Op::shift_left:
-        return b->least >= 0 && b->most < 63 ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
-                                             : std::nullopt;
-    default:
-        return towards_zero(expression.op, *a, *b);
-    }
+    return unwrapped_by(expression, [this](const Expression &operand) { return of(operand); });
 }
 
 Known Ranges::of(const Expression &expression) {
@@ -184,54 +267,11 @@ Known Ranges::of(const Expression &expression) {
     if (!all || depth_ == most_depth)
         return all;
     ++depth_;
-    const Known range = calculated(expression, *all);
+    const Known range = expression.op == Op::variable
+                            ? of(expression.id)
+                            : calculated(expression, [this](const Expression &operand) { return of(operand); });
     --depth_;
     return range && range->is_within(*all) ? range : all;
-}
-
-Known Ranges::calculated(const Expression &expression, const Range &all) {
-    const auto &operands = expression.operands;
-    switch (expression.op) {
-    case Op::constant:
-        return constant_range(expression);
-    case Op::variable:
-        return of(expression.id);
-    case Op::extent:
-    case Op::bound_check:
-        return Range{0, INT64_MAX};
-    case Op::index:
-        return Range{0, most_rounds};
-    case Op::select: {
-        const Known a = of(operands[1]), b = of(operands[2]);
-        return a && b ? Known(either(*a, *b)) : std::nullopt;
-    }
-    case Op::convert:
-        return of(operands[0]);
-    case Op::math: {
-        const bool is_least = expression.text == "min";
-        if (!is_least && expression.text != "max")
-            return all;
-        const Known a = of(operands[0]), b = of(operands[1]);
-        if (!a || !b)
-            return std::nullopt;
-        return is_least ? Range{std::min(a->least, b->least), std::min(a->most, b->most)}
-                        : Range{std::max(a->least, b->least), std::max(a->most, b->most)};
-    }
-    case Op::negate:
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-    case Op::floor_divide:
-    case Op::floor_modulo:
-    case Op::truncate_divide:
-    case Op::truncate_modulo:
-    case Op::shift_left:
-    case Op::shift_right:
-    case Op::bit_and:
-        return unwrapped(expression);
-    default:
-        return all;
-    }
 }
 
 Known Ranges::of(ir::VariableId id) {
@@ -254,14 +294,7 @@ bool Ranges::changes_fit(ir::VariableId id) {
 
 Known Ranges::counted(const ir::Statement &loop) {
     const Known start = of(loop.expressions[0]), stop = of(loop.expressions[1]), step = of(loop.expressions[2]);
-    if (!start || !stop || !step)
-        return std::nullopt;
-    const Bound before_stop = difference_of(stop->most, 1), behind_stop = sum_of(stop->least, 1);
-    if (step->least > 0)
-        return between(start->least, before_stop);
-    if (step->most < 0)
-        return between(behind_stop, start->most);
-    return before_stop && behind_stop ? Known(either(*start, {*behind_stop, *before_stop})) : std::nullopt;
+    return start && stop && step ? kernel::counted(*start, *stop, *step) : std::nullopt;
 }
 
 bool Ranges::ends_within_type(const ir::Statement &loop) {

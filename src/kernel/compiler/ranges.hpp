@@ -3,6 +3,7 @@
 #include <entrepot/kernel/compiler/ir.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,8 +11,8 @@
 
 namespace entrepot::kernel {
 
-// What an id, a size or the rounds of a loop take at most: more does not end in anybody's time.
-constexpr int bits_of_sizes = 48;
+// What an id, a size or the rounds of a loop are at most: more does not end in anybody's time.
+constexpr std::int64_t most_rounds = std::int64_t{1} << 48;
 
 struct Range {
     std::int64_t least, most;
@@ -23,6 +24,12 @@ struct Range {
 
 // All that the type holds; nullopt of what is no integer, and of uint64.
 std::optional<Range> all_of(Dtype dtype);
+
+// Of a calculation by the ranges of its operands, which `of` gives. nullopt: not known, or beyond the type, so that it may wrap.
+std::optional<Range> calculated(const ir::Expression &expression,
+                                const std::function<std::optional<Range>(const ir::Expression &)> &of);
+// What the counter of a loop over a range is within the loop; the range may be empty.
+std::optional<Range> counted(const Range &start, const Range &stop, const Range &step);
 
 // What `v = v + x` adds, or `v = v - x` takes away, of the variable `id`. nullptr: the statement does something else.
 const ir::Expression *changed_by(const ir::Statement &statement, ir::VariableId id);
@@ -50,7 +57,6 @@ private:
     };
 
     void collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops);
-    std::optional<Range> calculated(const ir::Expression &expression, const Range &all);
     std::optional<Range> found(ir::VariableId id);
     std::optional<Range> assigned(const ir::Statement &statement);
     std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);

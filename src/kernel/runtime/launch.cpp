@@ -64,6 +64,19 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
         range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
 
+// The line of the kernel's source as messages show it, with a caret.
+std::string source_line(const syntax::Function &function, std::int32_t line, std::size_t column) {
+    std::size_t start = 0;
+    for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
+        start = function.source.find('\n', start);
+        start += start != std::string::npos;
+    }
+    if (line < function.first_line || start >= function.source.size())
+        return {};
+    const std::string text = function.source.substr(start, function.source.find('\n', start) - start);
+    return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
+}
+
 // ------------------------------------------------------- what debug builds report
 
 // A block of report_words int64 that device and host see.
@@ -88,20 +101,47 @@ public:
     }
 
 private:
-    static std::string source_line(const syntax::Function &function, std::int32_t line, std::size_t column) {
-        std::size_t start = 0;
-        for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
-            start = function.source.find('\n', start);
-            start += start != std::string::npos;
-        }
-        if (line < function.first_line || start >= function.source.size())
-            return {};
-        const std::string text = function.source.substr(start, function.source.find('\n', start) - start);
-        return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
-    }
-
     Memory memory_;
 };
+
+// ------------------------------------------------------- what every work-item accesses
+
+[[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index, std::int64_t extent,
+                                    const syntax::Function &function, const ep_range &asked) {
+    const std::int64_t global[] = {static_cast<std::int64_t>(asked.global[0]), static_cast<std::int64_t>(asked.global[1]),
+                                   static_cast<std::int64_t>(asked.global[2])};
+    throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": index ", index, " is out of bounds for axis ", axis.axis,
+                " of '", function.parameters[axis.argument].name, "', which has ", extent, extent == 1 ? " element" : " elements",
+                "; every work-item of the range ", tuple_text({global, asked.ndim}),
+                " makes this access: launch fewer, or guard it with a condition",
+                source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
+}
+
+// Throws IndexError where a work-item surely leaves an array. Work-items beyond the range that was asked for do nothing.
+[[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
+                              std::span<const Argument> arguments) {
+    if (std::find(asked.global, asked.global + asked.ndim, 0u) != asked.global + asked.ndim)
+        return;
+    for (const Reach &reach : made.compiled.reach) {
+        std::int64_t least = reach.constant, most = reach.constant;
+        bool wraps = false;
+        for (std::uint32_t axis = 0; axis < asked.ndim; ++axis) {
+            std::int64_t change = 0;
+            wraps |= __builtin_mul_overflow(reach.by_id[axis], static_cast<std::int64_t>(asked.global[axis] - 1), &change);
+            wraps |= __builtin_add_overflow(least, std::min<std::int64_t>(change, 0), &least);
+            wraps |= __builtin_add_overflow(most, std::max<std::int64_t>(change, 0), &most);
+        }
+        if (wraps) [[unlikely]]
+            continue;
+        for (const Reach::Axis &axis : reach.axes) {
+            const Argument &argument = arguments[axis.argument];
+            const bool is_array = argument.kind == Argument::Kind::array;
+            const std::int64_t extent = (is_array ? argument.array->shape().data() : argument.extents)[axis.axis];
+            if (most >= extent || least < (axis.counts_from_end ? -extent : 0)) [[unlikely]]
+                refuse(axis, most >= extent ? most : least, extent, function, asked);
+        }
+    }
+}
 
 // ---------------------------------------------------------------- parameters
 
@@ -149,6 +189,7 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
                        std::span<const Argument> arguments, Plans *plans) {
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
+    check_reach(made, function, range, arguments);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
         const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());

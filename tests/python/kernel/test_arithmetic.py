@@ -622,6 +622,108 @@ def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
     assert out.tolist() == [19, 16, 0]
 
 
+@dppy.kernel
+def hash_text(out, table, text):
+    h = dppy.int64(0)
+    for k in range(len(text)):
+        h = h * 33 + text[k]
+    out[0] = h
+    if h != 0:
+        out[1] = h % 13
+        out[2] = h // 13
+        table[3 + h % 13] += 1
+
+
+@every_dialect
+def test_hash_that_wrapped_divides_as_in_python(backend):
+    """A loop that starts at 0 and adds proves nothing about the sign: the sum wraps."""
+    text = np.array([255, 0, 1, 128, 127, 200, 3, 7, 85, 20, 99, 250, 3, 77, 121], "u1")
+    out, table, _ = backend.run(hash_text, 1, None, np.zeros(3, "i8"), np.zeros(16, "i8"), text)
+    h = 0
+    for byte in text.tolist():
+        h = h * 33 + byte
+    h = (h + 2**63) % 2**64 - 2**63
+    assert h < 0
+    assert out.tolist() == [h, h % 13, h // 13]
+    assert np.nonzero(table)[0].tolist() == [3 + h % 13]
+
+
+@dppy.kernel
+def divide_above_wrapped_bounds(out, c, b):
+    y, x, z = c[0], c[1], c[2]
+    if y > 0:
+        if x >= y + y:
+            out[0] = x // 2
+            out[1] = x % 3
+    if z >= abs(c[3]):
+        out[2] = z // 2
+        out[3] = z % 4
+    v, w = b[0], b[1]
+    if v >= 0:
+        if w >= v + v:
+            out[4] = w // 3
+            out[5] = w % 3
+
+
+@every_dialect
+def test_division_above_a_wrapped_bound_rounds_down(backend):
+    """What wraps is no lower bound of what is compared to it: x is negative, and yet not less than y + y."""
+    c, b = np.array([2**31 - 1, -1, -7, -(2**31)], "i4"), np.array([100, -50], "i1")
+    (out, *_) = backend.run(divide_above_wrapped_bounds, 1, None, np.zeros(6, "i8"), c, b)
+    assert out.tolist() == [-1 // 2, -1 % 3, -7 // 2, -7 % 4, -50 // 3, -50 % 3]
+
+
+@dppy.kernel
+def divide_in_int64(out, u, n):
+    size = dppy.get_global_size(0) + 1
+    out[0] = u[0] // size
+    out[1] = u[0] % size
+    if u[1] > 5:
+        big = u[1]
+        if big > 5:
+            out[2] = 7 * size // big
+            out[3] = (size + 5) % big
+    for i in range(n[0], n[0] + 1):
+        if n[0] > 0:
+            out[4] = i * 4 // 3
+
+
+@every_dialect
+def test_division_of_what_turned_negative_rounds_down(backend):
+    """uint64 beside int64 is calculated in int64, where it may be negative though it was not."""
+    u, n = np.array([2**64 - 7, 2**64 - 3], "u8"), np.array([2**61], "i8")
+    (out, *_) = backend.run(divide_in_int64, 1, None, np.zeros(5, "i8"), u, n)
+    assert out.tolist() == [-7 // 2, -7 % 2, 14 // -3, 7 % -3, -(2**63) // 3]
+
+
+ZERO_DIVISIONS = """
+    import sys
+    import numpy as np
+    from kernel.backends import BACKENDS
+    import entrepot.kernel as dppy
+
+    @dppy.kernel
+    def divides(out, b, c):
+        y, u, v = c[0], b[0], b[1]
+        if y > 0:
+            if v > y + y:
+                out[0] = u // v
+                out[1] = u % v
+
+    b, c = np.array([7, 0], "u1"), np.array([100], "i1")
+    backend = next(each for each in BACKENDS if str(each) == sys.argv[1])
+    print(backend.run(divides, 1, None, np.array([9, 9]), b, c)[0].tolist())
+"""
+
+
+@every_dialect
+def test_zero_above_a_wrapped_bound_divides_to_zero(backend, tmp_path):
+    """100 + 100 is -56 in int8, so that 0 is greater than it."""
+    script = tmp_path / "divisions.py"
+    script.write_text(textwrap.dedent(ZERO_DIVISIONS))
+    assert json.loads(run_script(script, str(backend), timeout=120)) == [0, 0]
+
+
 @dppy.func
 def given_back(value):
     return value

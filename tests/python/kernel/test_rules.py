@@ -9,7 +9,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_device
+from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_device, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -65,6 +65,106 @@ def test_rule_9_bounds_are_checked_in_debug_mode(backend):
         IndexError, match=r"test_rules\.py:\d+: index (4|5|6|7) is out of bounds .* 4 elements, in work-item \([0-3], 0, 0\)"
     ):
         backend.launch(checked, 4, None, array, 4)
+
+
+@dppy.kernel
+def fill(a):
+    i = dppy.get_global_id(0)
+    a[i] = 1
+
+
+@dppy.kernel
+def reverse(out, x):
+    i = dppy.get_global_id(0)
+    out[i] = x[2 * i - 9]
+
+
+@dppy.kernel
+def transpose(out, x):
+    i, j = dppy.get_global_id(0), dppy.get_global_id(1)
+    for _ in range(2):
+        out[j, i] += x[i, j]
+
+
+@dppy.kernel
+def count(counts, x):
+    if x[dppy.get_global_id(0) + 2] > 0:
+        dppy.atomic.add(counts, 0, 1)
+
+
+@dppy.kernel
+def last_of_local(out, scratch):
+    scratch[dppy.get_global_id(0)] = 1
+    out[-5] = scratch[0]
+
+
+@every_backend
+@pytest.mark.parametrize("kernel,work_items,shapes,index,extent,axis", [
+    (fill, 11, [10], 10, 10, 0), (fill, 1, [0], 0, 0, 0), (reverse, 4, [4, 8], -9, 8, 0), (reverse, 11, [11, 11], 11, 11, 0),
+    (transpose, (3, 4), [(4, 3), (3, 3)], 3, 3, 1), (transpose, (3, 4), [(3, 3), (3, 4)], 3, 3, 0), (count, 7, [1, 8], 8, 8, 0),
+])  # fmt: skip
+def test_unguarded_id_outside_raises_before_launch(backend, kernel, work_items, shapes, index, extent, axis):
+    arrays = [backend.array(np.zeros(shape, "i4")) for shape in shapes]
+    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: .*index {index} is .*{axis} .*{extent} element") as error:
+        backend.launch(kernel, work_items, None, *arrays)
+    if not backend.simulates:
+        assert "guard it with a condition\n" in str(error.value)
+        assert all(not values_of(array).any() for array in arrays)
+
+
+@every_compiled_dialect
+def test_unguarded_id_far_outside_names_index_and_extent(backend):
+    with pytest.raises(IndexError, match=r"index 999 is out of bounds for axis 0 of 'a', which has 10 elements; .* \(1000,\) "):
+        backend.launch(fill, 1000, None, backend.array(np.zeros(10, "i4")))
+
+
+@every_compiler
+def test_local_memory_and_constants_outside_raise(backend):
+    for extents, message in (
+        ((5, 3), "index 3 is out of bounds for axis 0 of 'scratch', which has 3 elements"),
+        ((4, 4), "index -5 is out of bounds for axis 0 of 'out', which has 4 elements"),
+    ):
+        with pytest.raises(IndexError, match=message):
+            backend.launch(last_of_local, 4, 4, backend.array(np.zeros(extents[0], "i4")), dppy.LocalAccessor(extents[1], "i4"))
+
+
+@every_backend
+def test_unguarded_id_within_the_array_runs(backend):
+    """The index may count from the end, and work-items beyond the range that fill a group count for nothing."""
+    for items in (10, 10, 7, 0):  # the second launch is planned
+        array = backend.array(np.zeros(10, "i4"))
+        backend.launch(fill, items, None, array)
+        assert values_of(array).tolist() == [1] * items + [0] * (10 - items)
+    with pytest.raises(IndexError):
+        backend.launch(fill, 11, None, array)
+    out, x = backend.array(np.zeros(9, "i4")), backend.array(np.arange(9, dtype="i4"))
+    backend.launch(reverse, 9, None, out, x)
+    assert values_of(out).tolist() == [0, 2, 4, 6, 8, 1, 3, 5, 7]
+
+
+@dppy.kernel
+def guards(a, out, n):
+    i = dppy.get_global_id(0)
+    if i < n and a[i] == 0:
+        a[i] = 1
+    out[i] = a[i] if i < n else 0
+    for k in range(n):
+        if k == i:
+            a[i] += 1
+    for _ in range(3):
+        if i >= n:
+            break
+        a[i] += 1
+    if i >= n:
+        return
+    a[i] += 1
+
+
+@every_backend
+def test_guarded_id_outside_the_array_is_no_error(backend):
+    array = backend.array(np.zeros(3, "i4"))
+    backend.launch(guards, 100, None, array, backend.array(np.zeros(100, "i4")), 3)
+    assert values_of(array).tolist() == [6, 6, 6]
 
 
 @dppy.kernel

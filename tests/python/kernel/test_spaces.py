@@ -310,6 +310,51 @@ def test_negative_indices_count_from_the_end(backend):
     assert out.tolist() == [[30, 10], [0, 5]]
 
 
+@dppy.func
+def element_twice_as_far(part, place):
+    return part[place + place]
+
+
+@dppy.kernel
+def indices_that_wrapped(out, whole, small, large):
+    a = whole[2000:2200]
+    v, most = small[0], large[0]
+    if v >= 0:
+        out[0] = a[v + v]
+        w = v * 2
+        out[1] = a[w]
+        part = a[v + v :]
+        out[2] = len(part)
+        rest = a[: v + v]
+        out[3] = len(rest)
+        a[v + v] = -1
+        out[5] = element_twice_as_far(a, v)
+    out[4] = a[abs(small[1])]
+    if most >= 0:
+        out[6] = a[most + most]
+        out[7] = element_twice_as_far(a, most)
+        out[8] = len(a[: most + most])
+        if large[1] >= most + most:
+            out[9] = a[large[1]]
+    power = 1
+    for _ in range(large[2]):
+        power = power + power
+    out[10] = a[power - 1]
+    h = large[3]
+    if h > 0:
+        out[11] = a[h * 3 >> 62]
+
+
+@every_dialect
+def test_index_that_wrapped_below_zero_counts_from_the_end(backend):
+    """A learned bound holds for the value, not for what is calculated of it: int8(100) + int8(100) is -56."""
+    small, large = np.array([100, -128], "i1"), np.array([2**63 - 1, -1, 64, 2**62])
+    whole = np.arange(4096)
+    out, after, *_ = backend.run(indices_that_wrapped, 1, None, np.zeros(12, "i8"), whole, small, large)
+    assert out.tolist() == [2144, 2144, 56, 144, 2072, -1, 2198, 2198, 198, 2199, 2199, 2199]
+    assert np.nonzero(after != whole)[0].tolist() == [2144]
+
+
 @dppy.kernel
 def indices_from_arrays(out, x, places, rows):
     i = dppy.get_global_id(0)

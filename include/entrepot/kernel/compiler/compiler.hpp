@@ -45,6 +45,22 @@ struct CompiledParameter {
     Dtype dtype{};
 };
 
+// An index that every work-item uses, constant + by_id[0] * its global id 0 + …, and the axes of arguments that it is used for.
+struct Reach {
+    struct Axis {
+        std::uint32_t argument = 0, axis = 0;
+        bool counts_from_end = false;  // where the index is negative; else it never is
+        Position at;                   // in the kernel's source
+
+        bool operator==(const Axis &other) const {
+            return argument == other.argument && axis == other.axis && counts_from_end == other.counts_from_end;
+        }
+    };
+    std::int64_t constant = 0;
+    std::array<std::int64_t, 3> by_id{};
+    std::vector<Axis> axes;
+};
+
 // Words of a report: whether there is one (0 or 1), line, column, index, extent, global id of three dimensions.
 inline constexpr std::size_t report_words = 8;
 
@@ -56,6 +72,7 @@ struct Compiled {
     bool uses_groups = false, has_barriers = false, prints = false;
     std::uint64_t local_bytes = 0;  // of local.array; that sized at launch comes on top
     std::string options;            // for the dialect's compiler
+    std::vector<Reach> reach;       // empty in debug builds, which check every index
 };
 
 // Syntax to the typed form. Throws CompileError for what has no types.

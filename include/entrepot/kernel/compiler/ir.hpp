@@ -21,6 +21,7 @@
 #include <complex>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,7 +101,10 @@ struct Expression {
     Order order = Order::relaxed;
     std::vector<Expression> operands;
     std::vector<RootId> roots;  // of call
-    // Of arithmetic on integers: the result fits the type, or counts elements to a place outside of any array. No dialect has to
+    // Of the offset of an element of a parameter that is indexed as a whole: the index of each axis. No pass keeps their
+    // variables up to date behind `lower`.
+    std::shared_ptr<const std::vector<Expression>> indices;
+    // Of arithmetic on integers: the result fits the type, or is the offset of an access outside of any array. No dialect has to
     // say what becomes of a result that does not fit.
     bool fits = false;
 };

@@ -12,7 +12,8 @@ namespace entrepot::kernel {
 // given range does not divide the global one.
 ep_range fitted(const Specialisation &made, ep_range range, const Device &device);
 
-// Hands the kernel to the queue and returns the position there. Arrays that the kernel does not write count as read. A kernel
+// Hands the kernel to the queue and returns the position there. Throws IndexError, before anything runs, where the range takes an
+// index that every work-item uses out of an array. Arrays that the kernel does not write count as read. A kernel
 // with debug checks is waited for, and what it reports is thrown: IndexError with the line, the index and the work-item. Throws
 // KernelError as Kernel::launch does, and where an array cannot be reached by the queue's device. `plans` may keep what the next
 // launches of the kind need not find out again.

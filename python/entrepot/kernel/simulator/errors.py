@@ -11,6 +11,10 @@ from entrepot import KernelError
 MARK = "__ep_simulated__"
 
 
+class IndexKernelError(KernelError, IndexError):
+    """An index outside of an array: refused as everything else here, and an IndexError as a launch of compiled code raises."""
+
+
 def line_of_kernel() -> tuple[str, int]:
     """File and line of the innermost kernel code that is running."""
     frame = sys._getframe(1)
@@ -19,12 +23,12 @@ def line_of_kernel() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def refusal(file: str, line: int, message: str) -> KernelError:
+def refusal(file: str, line: int, message: str, kind: type[KernelError] = KernelError) -> KernelError:
     """An error in the form of the compiler's: place, message, source line."""
     source = linecache.getline(file, line).strip()
-    return KernelError(f"{file}:{line}: {message}" + (f"\n    {source}" if source else ""))
+    return kind(f"{file}:{line}: {message}" + (f"\n    {source}" if source else ""))
 
 
-def refuse(message: str) -> KernelError:
+def refuse(message: str, kind: type[KernelError] = KernelError) -> KernelError:
     """The error for the line of the kernel that is running."""
-    return refusal(*line_of_kernel(), message)
+    return refusal(*line_of_kernel(), message, kind)

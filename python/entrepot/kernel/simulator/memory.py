@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .arithmetic import converted
-from .errors import line_of_kernel, refuse
+from .errors import IndexKernelError, line_of_kernel, refuse
 
 if TYPE_CHECKING:
     from .groups import Item, Run
@@ -215,7 +215,8 @@ class View:
             return index if index >= 0 else index + extent
         raise refuse(
             f"{self._run.item}: index {index} is outside of {self._name}, "
-            f"whose dimension {axis} has {extent} element{'s' * (extent != 1)}"
+            f"whose dimension {axis} has {extent} element{'s' * (extent != 1)}",
+            IndexKernelError,
         )
 
     def _check_writable(self) -> None:

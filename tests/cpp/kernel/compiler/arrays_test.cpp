@@ -1,10 +1,15 @@
 // Arrays: elements, counting from the end, sub-arrays, spaces; the whole typed form that comes of each.
 #include <doctest/doctest.h>
 
+#include "kernel/compiler/bounds.hpp"
+#include "kernel/compiler/ranges.hpp"
+
 #include "kernel/compiler/tree.hpp"
 #include "kernel/compiler/types.hpp"
 
 #include <cstring>
+#include <optional>
+#include <type_traits>
 
 using namespace entrepot;
 using namespace entrepot::kernel;
@@ -36,6 +41,67 @@ TEST_CASE("an unsigned index of 64 bits may come out negative") {
     CHECK(lowered({"k", "n"}, {array(i8), scalar(u8)}, {assign(at("k", 0), binary(call_of(dtype(i8), {"n"}), "//", 4))}) ==
           "kernel k(k: int8[::1], n: uint8)\n"
           "  k[0] = int8(n) // 4:int8\n");
+}
+
+static_assert(!std::is_convertible_v<Assumed, Proved> && !std::is_constructible_v<Proved, Assumed>);
+static_assert(!std::is_convertible_v<Proved, Assumed> && !std::is_constructible_v<Assumed, Proved>);
+static_assert(!std::is_convertible_v<std::optional<Assumed>, std::optional<Range>>);
+
+TEST_CASE("an index of narrow integers that may wrap is counted from the end") {
+    const auto indexed = [](Tree index) {
+        return lowered({"a", "v", "n"}, {array(f32), scalar(i8), scalar(i64)},
+                       {if_(boolean("and", {compare("v", ">=", 0), compare("n", ">=", 0)}), {assign(at("a", index), 1)})});
+    };
+    for (const Tree &index :
+         {binary("v", "+", "v"), binary("v", "*", 2), binary("v", "<<", 1), call("abs", {binary("v", "+", "v")}),
+          binary("n", "+", "n"), binary("n", "*", 2), binary("n", "<<", 1), binary(binary("n", "*", 2), ">>", 1)})
+        CHECK(indexed(index).find("< 0) ? (") != std::string::npos);
+    for (const Tree &index : {Tree("v"), binary("v", "%", 3), binary(call_of(dtype(i64), {"v"}), "+", "v"), Tree("n"),
+                              binary("n", "+", 1), binary(binary("n", "+", global_id()), "+", "v"), call("abs", {"n"})})
+        CHECK(indexed(index).find("< 0) ? (") == std::string::npos);
+}
+
+TEST_CASE("what is read from memory is no count, whatever a condition told of it") {
+    const auto indexed = [](Tree index) {
+        return lowered({"a", "k"}, {array(f32), array(i64)},
+                       {assign("v", at("k", 0)), if_(compare("v", ">=", 0), {assign(at("a", std::move(index)), 1)})})
+            .find("< 0) ? (");
+    };
+    CHECK(indexed("v") == std::string::npos);
+    CHECK(indexed(binary("v", "+", global_id())) == std::string::npos);
+    CHECK(indexed(binary("v", "+", "v")) != std::string::npos);
+    CHECK(indexed(binary("v", "*", global_id())) != std::string::npos);
+    CHECK(indexed(binary(global_id(), "*", call("len", {"a"}))) == std::string::npos);
+}
+
+TEST_CASE("a bound of a slice that may wrap is counted from the end") {
+    const auto length = [](Tree stop) {
+        return lowered({"a", "n"}, {array(f32), scalar(i64)},
+                       {if_(compare("n", ">=", 0),
+                            {assign("t", at("a", slice(none(), stop, none()))), assign(at("a", 0), call("len", {"t"}))})});
+    };
+    CHECK(length("n").find("t_extent0 = min(n, a.extent0)\n") != std::string::npos);
+    CHECK(length(binary("n", "+", 1)).find("t_extent0 = max(min(((n + 1) < 0) ? ") != std::string::npos);
+    CHECK(length(binary(global_id(), "+", 1)).find("t_extent0 = min(global_id0 + 1, a.extent0)\n") != std::string::npos);
+}
+
+TEST_CASE("what a loop adds up is a count, what it doubles is none") {
+    const auto growing = [](Tree next) {
+        return lowered({"a", "n"}, {array(f32), scalar(i64)},
+                       {assign("s", 1), assign("t", 1),
+                        while_(compare("s", "<", "n"), {assign(at("a", "s"), 1), assign("t", "s"), assign("s", next)})});
+    };
+    const auto has_test = [&](Tree next) { return growing(next).find("(s < 0) ? (") != std::string::npos; };
+    CHECK_FALSE(has_test(binary("s", "+", 1)));
+    CHECK_FALSE(has_test(binary("s", "+", call("get_global_size", {0}))));
+    CHECK_FALSE(has_test(binary("s", "+", binary(call("len", {"a"}), "*", global_id()))));
+    CHECK(has_test(binary("s", "+", "s")));
+    CHECK(has_test(binary("s", "*", 2)));
+    CHECK(has_test(binary("t", "*", 2)));
+    CHECK(has_test(binary("t", "+", "s")));
+    CHECK(has_test(binary("s", "+", "n")));
+    CHECK(has_test(binary("s", "+", call("abs", {"n"}))));
+    CHECK(has_test(binary("s", "+", call("max", {"n", 0}))));
 }
 
 TEST_CASE("an index that computes is computed once") {

@@ -89,6 +89,21 @@ TEST_CASE("integers of 32 bits wrap where no option says so") {
             CHECK(source(dialect, fast_math).options.find("-fwrapv") != std::string::npos);
 }
 
+TEST_CASE("powers of 16 bits are multiplied without a sign in every dialect") {
+    for (const Dtype dtype : {int16, uint16})
+        for (const Dialect dialect : {Dialect::opencl_c, Dialect::cuda, Dialect::hip, Dialect::sycl, Dialect::cpp}) {
+            Building build("raised");
+            const RootId x = build.array("x", dtype, true, true);
+            build.add(
+                Building::store(x, number(0), operation(Op::power, dtype, {build.load(x, number(0)), build.load(x, number(1))})));
+            const Compiled compiled = build.emitted(target_of(dialect));
+            CHECK(has(compiled, "(1u * product * "));
+            CHECK_FALSE(has(compiled, "(product * "));
+            CHECK_FALSE(has(compiled, "(factor * factor)"));
+            CHECK_FALSE(has(compiled, "(base * base)"));
+        }
+}
+
 TEST_CASE("local arrays that CUDA's launch sizes follow each other") {
     Building build("two");
     const RootId a = build.array("a", float32, true, true), b = build.array("b", float64, true, true);

@@ -150,6 +150,46 @@ TEST_CASE("C's division is not taken of what may have wrapped") {
           "  k[1] = ((j * j) * j) // 2\n");
 }
 
+TEST_CASE("C's division is not taken of what a wrapped bound tells") {
+    const auto divided = [](Tree condition, Tree quotient) {
+        const std::string text =
+            lowered({"k", "x", "y", "u", "w"}, {array(i64), scalar(i64), scalar(i64), scalar(u64), scalar(u8)},
+                    {if_(compare("y", ">", 0), {if_(std::move(condition), {assign(at("k", 0), std::move(quotient))})})});
+        return text.find(" c/ ") != std::string::npos;
+    };
+    const Tree quotient = binary("x", "//", 3);
+    CHECK(divided(compare("x", ">=", "y"), quotient));
+    CHECK(divided(compare("x", ">", -1), quotient));
+    CHECK(divided(compare("x", "!=", "y"), binary(binary("y", "//", 2), "//", 3)));
+    CHECK_FALSE(divided(compare("x", ">=", binary("y", "+", "y")), quotient));
+    CHECK_FALSE(divided(compare("x", ">=", binary("y", "*", 2)), quotient));
+    CHECK_FALSE(divided(compare("x", ">=", call("abs", {at("k", 1)})), quotient));
+    CHECK_FALSE(divided(compare("x", "==", binary("y", "<<", 1)), quotient));
+    CHECK(divided(compare("u", ">", 0), binary("u", "//", "u")));
+    CHECK(divided(compare("w", ">", 0), binary("y", "//", "w")));
+    CHECK_FALSE(divided(compare("w", ">", call_of(dtype(i8), {binary("y", "+", "y")})), binary("y", "//", "w")));
+    CHECK_MESSAGE(!divided(compare("u", ">", 0), binary("y", "//", "u")), "they are divided in int64, where u may be negative");
+    CHECK_MESSAGE(!divided(compare("u", ">", 0), binary("u", "//", "y")), "they are divided in int64, where u may be negative");
+}
+
+TEST_CASE("a counter that starts at a large number is not small") {
+    const auto loop = [](Tree value) {
+        return lowered({"k", "n"}, {array(i64), scalar(i64)},
+                       {if_(compare("n", ">", 0), {for_range("i", {"n", call("len", {"k"})}, {assign(at("k", 0), value)}),
+                                                   for_range("j", {call("len", {"k"})}, {assign(at("k", 1), "j")})})});
+    };
+    CHECK(loop(binary("i", "//", 3)).find("i c/ 3") != std::string::npos);
+    CHECK(loop(binary(binary("i", "*", 4), "//", 3)).find("(i * 4) // 3") != std::string::npos);
+}
+
+TEST_CASE("a chain of variables of any length settles") {
+    std::vector<NodePtr> body{assign("v0", global_id())};
+    for (int i = 1; i <= 100; ++i)
+        body.push_back(assign(("v" + std::to_string(i)).c_str(), binary(("v" + std::to_string(i - 1)).c_str(), "//", 2)));
+    body.push_back(assign(at("k", "v100"), 0));
+    CHECK(lowered({"k"}, {array(i64)}, body).find("v100 = v99 c/ 2\n") != std::string::npos);
+}
+
 TEST_CASE("complex numbers") {
     CHECK(lowered({"z", "a"}, {array(c64), array(f32)},
                   {assign("w", binary(at("z", 0), "*", syntax::Constant{std::complex(0.0, 2.0)})),
