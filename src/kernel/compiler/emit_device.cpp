@@ -470,15 +470,29 @@ std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std
     return called + "(" + at + (values.empty() ? "" : ", ") + joined(values) + ")";
 }
 
-std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &at,
+std::string DeviceEmitter::volatile_load(const ir::Root &root, const std::string &at) const {
+    return "*(const volatile " + pointer_to_changing(root) + ")" + at;
+}
+
+// `pointer_to`, of elements that the kernel only reads but that others may change.
+std::string DeviceEmitter::pointer_to_changing(const ir::Root &root) const {
+    return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) + std::string(words(root.type.dtype).storage) +
+           " *";
+}
+
+std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &given,
                                          const std::vector<std::string> &values) {
-    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const ir::Root &root = function_->roots[expression.id];
+    const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
+    if (name == "load" && root.type.read_only)  // the functions below would write to the memory
+        return volatile_load(root, given);
     if (dtype.bits == 64) {
         pragmas_.insert("cl_khr_int64_base_atomics");
         if (name == "min" || name == "max" || name == "and" || name == "or" || name == "xor")
             pragmas_.insert("cl_khr_int64_extended_atomics");
     }
+    const std::string at = root.written ? given : "(" + pointer_to_changing(root) + ")" + given;
     // Not by cl_ext_float_atomics: Intel's CPU device names it and defines none of its features, and its functions are as slow.
     if (!is_integer(dtype))
         return swap_loop(expression, at, values);
@@ -493,9 +507,10 @@ std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const s
     const ir::Root &root = function_->roots[expression.id];
     const std::string T = storage_type(root.type.dtype), &name = expression.text;
     const std::string space = root.type.space == Space::local ? "local_space" : "global_space";
+    const std::string at = element(expression.id, expression.operands[0]);
     const std::string reference = "sycl::atomic_ref<" + T + ", sycl::memory_order::relaxed, " + sycl_scope(expression.scope) +
                                   ", sycl::access::address_space::" + space + ">(" +
-                                  element(expression.id, expression.operands[0]) + ")";
+                                  (root.written ? at : "const_cast<" + T + " &>(" + at + ")") + ")";
     const std::string order = expression.order == ir::Order::relaxed ? "" : sycl_order(expression.order);
     const auto with_order = [&](std::string listed) {
         return "(" + listed + (order.empty() || listed.empty() ? order : ", " + order) + ")";
@@ -515,8 +530,13 @@ std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const s
 
 std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const std::string &at,
                                        const std::vector<std::string> &values) {
-    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const ir::Root &root = function_->roots[expression.id];
+    const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
+    // PTX and AMD's memory model define a volatile load as a relaxed atomic one of the widest scope.
+    // The atomic functions would write to memory that may be read-only.
+    if (name == "load")
+        return volatile_load(root, at);
     const bool wide = dtype.bits == 64, is_signed = dtype.code == TypeCode::integer;
     const std::string scope = expression.scope == ir::Scope::system                            ? "_system"
                               : expression.scope <= ir::Scope::work_group && is(Dialect::cuda) ? "_block"
@@ -544,8 +564,6 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
     if (name == "sub")
         return call("atomicAdd",
                     "0 - (" + std::string(words({TypeCode::unsigned_integer, dtype.bits}).value) + ")(" + values[0] + ")");
-    if (name == "load")
-        return call("atomicOr", "0");
     if (name == "exchange" || name == "store")
         return call("atomicExch", value(values[0]));
     if (name == "compare_exchange")

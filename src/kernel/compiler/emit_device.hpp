@@ -37,7 +37,9 @@ private:
     std::uint64_t own_local_bytes(const ir::Function &kernel) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
-    std::string opencl_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+    std::string volatile_load(const ir::Root &root, const std::string &at) const;
+    std::string pointer_to_changing(const ir::Root &root) const;
+    std::string opencl_atomic(const ir::Expression &expression, const std::string &given, const std::vector<std::string> &values);
     std::string sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values);
     std::string cuda_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
     std::string swap_loop(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
