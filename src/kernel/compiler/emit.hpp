@@ -148,6 +148,8 @@ protected:
     };
     ForHead for_head(const ir::Statement &statement);
     void write_for(const ir::Statement &statement);
+    // What stands at the start of a loop's body.
+    virtual void begin_round(const ir::Statement &) {}
     void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
     void write_constant_arrays(const ir::Function &function);
 
