@@ -1,6 +1,7 @@
 // Device dialects: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
 #include "kernel/compiler/emit_device.hpp"
 #include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/uniform.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
@@ -231,6 +232,31 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
     return bytes;
 }
 
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) stores to wrong elements of private arrays, or loads from
+// them, where work-items that are lanes of one vector store to different ones: see "Known problems of compilers" in
+// docs/kernels/errors.md. It is right where work-items are no lanes, and with volatile arrays.
+bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
+
+bool DeviceEmitter::uses_sub_groups() const {
+    bool found = false;
+    for (const ir::Function &function : module_.functions) {
+        ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+            found |= (each.op == ir::Op::index && each.text.find("sub_group") != each.text.npos) ||
+                     (each.op == ir::Op::group && each.scope == ir::Scope::sub_group);
+        });
+        ir::for_each_statement(function.body, [&](const ir::Statement &each) {
+            found |= each.act == ir::Act::barrier && each.scope == ir::Scope::sub_group;
+        });
+    }
+    return found;
+}
+
+// A sub-group of one work-item is of no use, and SYCL has no attribute for it.
+std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
+    const bool is_class = is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
+    return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile " : "";
+}
+
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     write_constant_arrays(kernel);
     const std::vector<std::string> parameters = parameters_of(kernel);
@@ -253,6 +279,8 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
             out_.line("extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<" +
                       std::to_string(target_.dimensions) + ">))");
         }
+        if (is(Dialect::opencl_c) && merges_places() && !uses_sub_groups())
+            out_.line("__attribute__((intel_vec_len_hint(1)))");
         out_.open(head);
         for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
             const ir::Variable &variable = kernel.variables[i];
