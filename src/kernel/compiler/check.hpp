@@ -18,5 +18,8 @@ void check_local_memory(const ir::Module &module, const Target &target);
 void check_private_memory(const ir::Module &module, const Target &target);
 // Barriers and group functions that not all work-items of a group reach together. Throws CompileError.
 void check_uniform(const ir::Module &module);
+// Fills in what a launch refuses: elements that several work-items change at once without an atomic. A launch of one work-item
+// may do so.
+void find_lost_updates(ir::Module &module);
 
 }  // namespace entrepot::kernel

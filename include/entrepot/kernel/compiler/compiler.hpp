@@ -56,6 +56,8 @@ struct Compiled {
     bool uses_groups = false, has_barriers = false, prints = false;
     std::uint64_t local_bytes = 0;  // of local.array; that sized at launch comes on top
     std::string options;            // for the dialect's compiler
+    // Errors of launches with more than one work-item, and of those with more than one in a group; empty: none.
+    std::string lost_in_launch, lost_in_group;
 };
 
 // Syntax to the typed form. Throws CompileError for what has no types.
