@@ -22,5 +22,8 @@ void check_private_memory(const ir::Module &module, const Target &target);
 void check_uniform(const ir::Module &module);
 // Indices that every work-item uses and that are affine in its ids, of the kernel before it is optimised.
 std::vector<Reach> reach_of(const ir::Module &module);
+// Fills in what a launch refuses: elements that several work-items change at once without an atomic. A launch of one work-item
+// may do so.
+void find_lost_updates(ir::Module &module);
 
 }  // namespace entrepot::kernel

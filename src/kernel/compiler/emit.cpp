@@ -124,6 +124,8 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     compiled.parameters = std::move(parameters_);
     compiled.read.assign(arguments.size(), false);
     compiled.written.assign(arguments.size(), false);
+    compiled.lost_in_launch = module_.lost_in_launch;
+    compiled.lost_in_group = module_.lost_in_group;
     for (const ir::Root &root : module_.kernel().roots) {
         if (root.parameter && *root.parameter < arguments.size()) {
             compiled.read[*root.parameter] = root.read;
@@ -158,6 +160,8 @@ std::string Emitter::storage_type(Dtype dtype) {
 
 std::string Emitter::pointer_to(const ir::Root &root, bool restricted) const {
     std::string text(dialect_.spaces[static_cast<std::size_t>(root.type.space)]);
+    if (root.type.space == Space::private_)
+        text += private_qualifier(root);
     if (!root.written && root.type.space != Space::constant)
         text += "const ";
     text += std::string(words(root.type.dtype).storage) + " *";
@@ -382,7 +386,8 @@ void Emitter::write_private_arrays(const ir::Function &function, const std::set<
     for (ir::RootId i = 0; i < function.roots.size(); ++i) {
         const ir::Root &root = function.roots[i];
         if (root.type.space == Space::private_ && !root.parameter && !root.values && wanted.contains(i))
-            out_.line(storage_type(root.type.dtype) + " " + roots_[i] + "[" + std::to_string(size_of(root.type)) + "];");
+            out_.line(private_qualifier(root) + storage_type(root.type.dtype) + " " + roots_[i] + "[" +
+                      std::to_string(size_of(root.type)) + "];");
     }
 }
 

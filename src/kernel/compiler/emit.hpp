@@ -148,7 +148,11 @@ protected:
     };
     ForHead for_head(const ir::Statement &statement);
     void write_for(const ir::Statement &statement);
+    // What stands at the start of a loop's body.
+    virtual void begin_round(const ir::Statement &) {}
     void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
+    // What stands before the type of a private array's elements.
+    virtual std::string private_qualifier(const ir::Root &) const { return ""; }
     void write_constant_arrays(const ir::Function &function);
 
     // ------------------------------------------------------------ what group functions combine

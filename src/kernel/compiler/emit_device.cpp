@@ -1,6 +1,7 @@
 // Device dialects: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
 #include "kernel/compiler/emit_device.hpp"
 #include "kernel/compiler/typing.hpp"
+#include "kernel/compiler/uniform.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
@@ -231,6 +232,31 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
     return bytes;
 }
 
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) stores to wrong elements of private arrays, or loads from
+// them, where work-items that are lanes of one vector store to different ones: see "Known problems of compilers" in
+// docs/kernels/errors.md. It is right where work-items are no lanes, and with volatile arrays.
+bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
+
+bool DeviceEmitter::uses_sub_groups() const {
+    bool found = false;
+    for (const ir::Function &function : module_.functions) {
+        ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+            found |= (each.op == ir::Op::index && each.text.find("sub_group") != each.text.npos) ||
+                     (each.op == ir::Op::group && each.scope == ir::Scope::sub_group);
+        });
+        ir::for_each_statement(function.body, [&](const ir::Statement &each) {
+            found |= each.act == ir::Act::barrier && each.scope == ir::Scope::sub_group;
+        });
+    }
+    return found;
+}
+
+// A sub-group of one work-item is of no use, and SYCL has no attribute for it.
+std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
+    const bool is_class = is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
+    return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile " : "";
+}
+
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     write_constant_arrays(kernel);
     const std::vector<std::string> parameters = parameters_of(kernel);
@@ -253,6 +279,8 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
             out_.line("extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<" +
                       std::to_string(target_.dimensions) + ">))");
         }
+        if (is(Dialect::opencl_c) && merges_places() && !uses_sub_groups())
+            out_.line("__attribute__((intel_vec_len_hint(1)))");
         out_.open(head);
         for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
             const ir::Variable &variable = kernel.variables[i];
@@ -470,15 +498,29 @@ std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std
     return called + "(" + at + (values.empty() ? "" : ", ") + joined(values) + ")";
 }
 
-std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &at,
+std::string DeviceEmitter::volatile_load(const ir::Root &root, const std::string &at) const {
+    return "*(const volatile " + pointer_to_changing(root) + ")" + at;
+}
+
+// `pointer_to`, of elements that the kernel only reads but that others may change.
+std::string DeviceEmitter::pointer_to_changing(const ir::Root &root) const {
+    return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) + std::string(words(root.type.dtype).storage) +
+           " *";
+}
+
+std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &given,
                                          const std::vector<std::string> &values) {
-    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const ir::Root &root = function_->roots[expression.id];
+    const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
+    if (name == "load" && root.type.read_only)  // the functions below would write to the memory
+        return volatile_load(root, given);
     if (dtype.bits == 64) {
         pragmas_.insert("cl_khr_int64_base_atomics");
         if (name == "min" || name == "max" || name == "and" || name == "or" || name == "xor")
             pragmas_.insert("cl_khr_int64_extended_atomics");
     }
+    const std::string at = root.written ? given : "(" + pointer_to_changing(root) + ")" + given;
     // Not by cl_ext_float_atomics: Intel's CPU device names it and defines none of its features, and its functions are as slow.
     if (!is_integer(dtype))
         return swap_loop(expression, at, values);
@@ -493,9 +535,10 @@ std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const s
     const ir::Root &root = function_->roots[expression.id];
     const std::string T = storage_type(root.type.dtype), &name = expression.text;
     const std::string space = root.type.space == Space::local ? "local_space" : "global_space";
+    const std::string at = element(expression.id, expression.operands[0]);
     const std::string reference = "sycl::atomic_ref<" + T + ", sycl::memory_order::relaxed, " + sycl_scope(expression.scope) +
                                   ", sycl::access::address_space::" + space + ">(" +
-                                  element(expression.id, expression.operands[0]) + ")";
+                                  (root.written ? at : "const_cast<" + T + " &>(" + at + ")") + ")";
     const std::string order = expression.order == ir::Order::relaxed ? "" : sycl_order(expression.order);
     const auto with_order = [&](std::string listed) {
         return "(" + listed + (order.empty() || listed.empty() ? order : ", " + order) + ")";
@@ -515,8 +558,13 @@ std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const s
 
 std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const std::string &at,
                                        const std::vector<std::string> &values) {
-    const Dtype dtype = function_->roots[expression.id].type.dtype;
+    const ir::Root &root = function_->roots[expression.id];
+    const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
+    // PTX and AMD's memory model define a volatile load as a relaxed atomic one of the widest scope.
+    // The atomic functions would write to memory that may be read-only.
+    if (name == "load")
+        return volatile_load(root, at);
     const bool wide = dtype.bits == 64, is_signed = dtype.code == TypeCode::integer;
     const std::string scope = expression.scope == ir::Scope::system                            ? "_system"
                               : expression.scope <= ir::Scope::work_group && is(Dialect::cuda) ? "_block"
@@ -544,8 +592,6 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
     if (name == "sub")
         return call("atomicAdd",
                     "0 - (" + std::string(words({TypeCode::unsigned_integer, dtype.bits}).value) + ")(" + values[0] + ")");
-    if (name == "load")
-        return call("atomicOr", "0");
     if (name == "exchange" || name == "store")
         return call("atomicExch", value(values[0]));
     if (name == "compare_exchange")

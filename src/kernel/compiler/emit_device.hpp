@@ -17,6 +17,7 @@ protected:
     std::string options() const override;
     Spelled index(const ir::Expression &expression) override;
     std::string atomic(const ir::Expression &expression) override;
+    std::string private_qualifier(const ir::Root &root) const override;
     std::string first_report() const override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
@@ -37,7 +38,11 @@ private:
     std::uint64_t own_local_bytes(const ir::Function &kernel) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
-    std::string opencl_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+    bool merges_places() const;
+    bool uses_sub_groups() const;
+    std::string volatile_load(const ir::Root &root, const std::string &at) const;
+    std::string pointer_to_changing(const ir::Root &root) const;
+    std::string opencl_atomic(const ir::Expression &expression, const std::string &given, const std::vector<std::string> &values);
     std::string sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values);
     std::string cuda_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
     std::string swap_loop(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);

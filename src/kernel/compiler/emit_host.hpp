@@ -30,6 +30,7 @@ protected:
     void write_barrier(const ir::Statement &) override {}
     void write_fence(const ir::Statement &statement) override;
     void write_return(const ir::Statement &statement) override;
+    void begin_round(const ir::Statement &loop) override;
     std::string element(ir::RootId root, const ir::Expression &offset) override;
     std::string variable(ir::VariableId id) override;
     std::string root_argument(ir::RootId root) override;
@@ -70,6 +71,7 @@ private:
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);
+    void keep_from_vectors();
     void write_region(const Split::Region &region);
     void write_of_group(const ir::Statement &statement);
     void open_items(const std::set<Index> &used, bool needs_item);

@@ -40,7 +40,8 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
             change = "    if (__builtin_bit_cast(" + bits + ", old) == __builtin_bit_cast(" + bits +
                      ", expected))\n        *at = desired;\n";
         }
-        carry_along(called, "static inline " + T + " " + called + "(" + T + " *at" + given + ") {\n    " + T + " old = *at;\n" +
+        const std::string pointer = name == "load" ? "const " + T + " *at" : T + " *at";
+        carry_along(called, "static inline " + T + " " + called + "(" + pointer + given + ") {\n    " + T + " old = *at;\n" +
                                 change + "    return old;\n}");
         return called + "(" + listed + ")";
     }
@@ -66,7 +67,7 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     const auto as = [](const std::string &to, const std::string &what) { return "__builtin_bit_cast(" + to + ", " + what + ")"; };
     std::string body;
     if (name == "load")
-        body = "(" + T + " *at) {\n    return " + as(T, "__atomic_load_n((" + B + " *)at, " + failing + ")") + ";\n}";
+        body = "(const " + T + " *at) {\n    return " + as(T, "__atomic_load_n((const " + B + " *)at, " + failing + ")") + ";\n}";
     else if (name == "compare_exchange")
         body = "(" + T + " *at, " + T + " expected, " + T + " desired) {\n    " + B + " bits = " + as(B, "expected") +
                ";\n    __atomic_compare_exchange_n((" + B + " *)at, &bits, " + as(B, "desired") + ", false, " + order + ", " +

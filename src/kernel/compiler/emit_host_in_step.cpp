@@ -1,6 +1,7 @@
 // Host C++: work-items in step. A loop that adds up floats waits for each sum before it adds the next number, as the order of
 // the additions is the source's. Where a few work-items take the rounds of their loops by turns, each adds while the others wait,
 // and all have the results that they have one after the other.
+#include "kernel/compiler/carried.hpp"
 #include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -261,6 +262,8 @@ void HostEmitter::write_round(const Lanes &given) {
 
 void HostEmitter::write_common_rounds(const Lanes &given) {
     out_.open("for (long long " + given.round + " = 0; " + given.round + " < " + given.fewest + "; ++" + given.round + ")");
+    if (carries_vectors(module_, *function_, given.loop(), false, lanes))
+        keep_from_vectors();
     open_lanes(given, asks_for(given.inner, given.parts.round), "&", {&given.parts.touched_in_round});
     write_round(given);
     out_.close();

@@ -115,6 +115,7 @@ void Emitter::write(const ir::Statement &statement) {
         return write_if(statement, false);
     case ir::Act::while_:
         out_.open("while (" + text(statement.expressions[0]) + ")");
+        begin_round(statement);
         write(statement.body);
         return out_.close();
     case ir::Act::for_:
@@ -204,6 +205,7 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
 void Emitter::write_for(const ir::Statement &statement) {
     const ForHead head = for_head(statement);
     out_.open(head.text);
+    begin_round(statement);
     if (!declarations_.at(statement))  // asked for beyond the loop, or kept for each work-item
         out_.line(variable(statement.id) + " = " + head.counter + ";");
     write(statement.body);

@@ -178,7 +178,10 @@ private:
     Value as_assigned(const Value &value, Dtype dtype) const;
     void assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
     void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
-    void assign_items(const Node &target, const Value &value);
+    void assign_items(const Node &target, Value value);
+    void keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores, Value &value);
+    void assign_kept_items(const Node &target, const Value &value);
+    void keep_where(const std::function<bool(const ir::Expression &)> &is_kept, const std::string &name, Value &value);
     void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
     void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at);
     void store(const View &element, const Value &value, Position at);

@@ -56,8 +56,8 @@ void Lowering::lower_assign(const Node &node) {
     array_name_.clear();
     if (!keeps_effect || !value.is_scalar())
         value = settled_value(std::move(value));
-    if (targets.size() > 1 && value.is_scalar() && !value.is_constant())
-        value = in_variable(std::move(value), "value");
+    if (targets.size() > 1)
+        keep_where([](const ir::Expression &part) { return !build::is_invariant(part); }, "value", value);
     for (const auto &target : targets)
         assign_to(*target, value);
 }
@@ -113,7 +113,7 @@ void Lowering::assign_to(const Node &target, Value value) {
     case Kind::name:
         return assign_name(target.text, target.at, std::move(value));
     case Kind::tuple:
-        return assign_items(target, value);
+        return assign_items(target, std::move(value));
     case Kind::subscript: {
         const Mark before = mark();
         const View element = element_of(target);
@@ -127,8 +127,23 @@ void Lowering::assign_to(const Node &target, Value value) {
     }
 }
 
-// All items are evaluated before the first is assigned.
-void Lowering::assign_items(const Node &target, const Value &value) {
+// Python evaluates every item, those of nested tuples too, before it assigns the first target.
+void Lowering::assign_items(const Node &target, Value value) {
+    std::set<ir::VariableId> changed;
+    bool stores = false;
+    keep_items(target, changed, stores, value);
+    assign_kept_items(target, value);
+}
+
+// Evaluates the items that a target further left would change, and adds what `target` changes itself.
+void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores, Value &value) {
+    if (target.kind != Kind::tuple) {
+        keep_from(changed, stores, value);
+        stores = stores || target.kind == Kind::subscript;
+        if (const auto storage = storage_.find(target.text); target.kind == Kind::name && storage != storage_.end())
+            add_variables(storage->second, changed);
+        return;
+    }
     if (value.kind != Value::Kind::tuple)
         refuse(value.at,
                "a tuple of " + std::to_string(target.operands.size()) + " items is expected, but this is " + value.type_name());
@@ -138,34 +153,34 @@ void Lowering::assign_items(const Node &target, const Value &value) {
     if (value.items.size() != target.operands.size())
         refuse(value.at, sentence_of("there are ", value.items.size(), " items for ", target.operands.size(), " targets"),
                target.at, "the targets");
-    std::vector<Value> items = value.items;
-    std::set<ir::VariableId> changed;
-    bool stores = false;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        keep_from(changed, stores, items[i]);
-        const Node &each = *target.operands[i];
-        stores = stores || each.kind == Kind::subscript;
-        if (const auto storage = storage_.find(each.text); each.kind == Kind::name && storage != storage_.end())
-            add_variables(storage->second, changed);
-    }
-    for (std::size_t i = 0; i < items.size(); ++i)
-        assign_to(*target.operands[i], items[i]);
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+        keep_items(*target.operands[i], changed, stores, value.items[i]);
 }
 
-// Evaluates what the assignments before would change: what mentions their variables, and after stores what reads memory.
+void Lowering::assign_kept_items(const Node &target, const Value &value) {
+    if (target.kind != Kind::tuple)
+        return assign_to(target, value);
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+        assign_kept_items(*target.operands[i], value.items[i]);
+}
+
+// Evaluates what an assignment further left would change: what mentions its variables, and after stores what reads memory.
 void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
-    const auto is_changed = [&](const ir::Expression &expression) {
-        return mentions(expression, changed) || (stores && build::reads_memory(expression));
-    };
-    if (value.is_scalar() && is_changed(value.expression))
-        value = in_variable(std::move(value), "item");
+    keep_where([&](const ir::Expression &part) { return mentions(part, changed) || (stores && build::reads_memory(part)); },
+               "item", value);
+}
+
+// Evaluates now the parts of a value that `is_kept` names.
+void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_kept, const std::string &name, Value &value) {
+    if (value.is_scalar() && is_kept(value.expression))
+        value = in_variable(std::move(value), name);
     for (Value &item : value.items)
-        keep_from(changed, stores, item);
+        keep_where(is_kept, name, item);
     if (value.kind != Value::Kind::array)
         return;
     View view = *value.view;
     const auto keep = [&](ir::Expression &part) {
-        if (is_changed(part))
+        if (is_kept(part))
             part = in_variable(made(part), "part").expression;
     };
     keep(view.offset);

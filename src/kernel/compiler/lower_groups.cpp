@@ -126,6 +126,8 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node, std::span<
     }
     atomic.order = order_of(arguments[arguments.size() - 2], ir::Order::relaxed);
     atomic.scope = scope_of(arguments.back(), type.space == Space::local ? ir::Scope::work_group : ir::Scope::device);
+    if (type.space == Space::constant)  // it never changes, and dialects have no atomics for it
+        return loaded(element, node.at);
     changes_memory_ = true;
     Value value = made(std::move(atomic));
     value.has_effect = true;

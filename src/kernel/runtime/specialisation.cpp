@@ -77,6 +77,7 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
     target.fp64 = device.has(EP_FP64);
     target.fp16 = host || target.dialect == Dialect::cuda || target.dialect == Dialect::hip || device.has(EP_FP16);
     target.atomic64 = host || device.has(EP_ATOMIC64);
+    target.vectorises_items = !host && device.info().type == EP_CPU;
     target.max_work_group = device.info().max_work_group;
     target.local_memory = device.info().local_memory;
     target.debug = options.debug;

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_dialect
+from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_dialect, values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -160,3 +161,101 @@ def by_reference(a):
 def test_atomic_references(backend):
     (a,) = backend.run(by_reference, 10, None, np.zeros(2, "i4"))
     assert a.tolist() == [45, 9]
+
+
+@dppy.kernel
+def load_by_function(out, x):
+    i = dppy.get_global_id(0)
+    out[i] = dppy.atomic.load(x, i)
+
+
+@dppy.kernel
+def load_by_reference(out, x):
+    i = dppy.get_global_id(0)
+    cell = dppy.AtomicRef(x, i)
+    out[i] = cell.load()
+
+
+@dppy.kernel
+def load_with_orders(out, x):
+    i = dppy.get_global_id(0)
+    a = dppy.atomic.load(x, i, order="acquire", scope="device")
+    b = dppy.atomic.load(x, i, order="seq_cst", scope="system")
+    out[i] = a + b - dppy.atomic.load(x, i, scope="work_group")
+
+
+@dppy.func
+def loaded_by_a_function(x, i):
+    return dppy.atomic.load(x, i)
+
+
+@dppy.kernel
+def load_in_a_device_function(out, x):
+    i = dppy.get_global_id(0)
+    out[i] = loaded_by_a_function(x, i)
+
+
+LOADS = [load_by_function, load_by_reference, load_with_orders, load_in_a_device_function]
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kernel", LOADS, ids=lambda kernel: kernel.__name__)
+def test_load_of_an_array_that_is_not_written(backend, kernel, dtype):
+    out, x = backend.run(kernel, 10, None, np.zeros(10, dtype), np.arange(10, dtype=dtype))
+    assert out.tolist() == x.tolist() == list(range(10))
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", ["uint32", "int64", "float64"])
+def test_load_of_an_unwritten_array_in_every_dialect(backend, dtype):
+    out, _ = backend.run(load_by_function, 10, None, np.zeros(10, dtype), np.arange(10, dtype=dtype))
+    assert out.tolist() == list(range(10))
+
+
+@every_dialect
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_load_of_read_only_memory(backend, dtype, tmp_path):
+    """Memory that may not be written even with the value that it has: a mapped file."""
+    np.arange(1024, dtype=dtype).tofile(tmp_path / "values")
+    x = np.memmap(tmp_path / "values", dtype, mode="r")
+    out = backend.array(np.zeros(10, dtype))
+    backend.launch(load_by_function, 10, None, out, x)
+    assert values_of(out).tolist() == list(range(10))
+
+
+CONSTANTS = np.array([3, 5, 7], "i8")
+
+
+@dppy.kernel
+def load_of_a_captured_array(out):
+    i = dppy.get_global_id(0)
+    out[i] = dppy.atomic.load(CONSTANTS, i) + dppy.atomic.load(CONSTANTS, 0, order="acquire")
+
+
+@every_dialect
+def test_load_of_a_captured_array(backend):
+    assert backend.run(load_of_a_captured_array, 3, None, np.zeros(3, "i8"))[0].tolist() == [6, 8, 10]
+
+
+@dppy.kernel
+def load_of_local_memory(out, memory):
+    dppy.atomic.load(memory, 0)
+    out[dppy.get_global_id(0)] = len(memory)
+
+
+@every_compiled_dialect
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float32"])
+def test_load_of_local_memory_that_is_not_written(backend, dtype):
+    out = backend.array(np.zeros(4, "i8"))
+    backend.launch(load_of_local_memory, 4, 2, out, dppy.LocalAccessor(5, dtype))
+    assert values_of(out).tolist() == [5] * 4
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", [add, sub], ids=lambda kernel: kernel.__name__)
+def test_atomic_that_writes_read_only_memory_is_refused(backend, kernel):
+    x = np.zeros(10, "i4")
+    x.flags.writeable = False
+    with pytest.raises(ep.KernelError, match="read-only"), ep.device_context(backend.selector):
+        backend.launch(kernel, 4, None, x)

@@ -73,6 +73,8 @@ struct Compiled {
     std::uint64_t local_bytes = 0;  // of local.array; that sized at launch comes on top
     std::string options;            // for the dialect's compiler
     std::vector<Reach> reach;       // empty in debug builds, which check every index
+    // Errors of launches with more than one work-item, and of those with more than one in a group; empty: none.
+    std::string lost_in_launch, lost_in_group;
 };
 
 // Syntax to the typed form. Throws CompileError for what has no types.

@@ -20,6 +20,7 @@ struct Target {
     bool fp64 = true, fp16 = true, bf16 = true;
     bool atomic64 = true;
     bool sub_groups = true;
+    bool vectorises_items = false;     // as OpenCL compilers for CPUs do, each work-item a lane
     std::uint32_t sub_group_size = 0;  // 0: not known when compiled
     std::uint64_t max_work_group = 0;  // work-items; 0: not known
     std::uint64_t local_memory = 0;    // bytes that a work-group may have; 0: not known

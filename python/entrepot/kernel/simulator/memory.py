@@ -28,6 +28,7 @@ class Access(NamedTuple):
     sub_epoch: int
     atomic: bool
     write: bool
+    updates: bool = False  # a write of what the same line has read before
 
     def orders(self, later: Access) -> bool:
         """Whether this access is over before the later one begins, however the work-items are scheduled."""
@@ -41,6 +42,13 @@ class Access(NamedTuple):
 
     def instead(self, other: Access, space: str) -> str:
         """What to write where the two race."""
+        if self.updates and self.line == other.line:
+            atomic = "where several work-items change one element, use entrepot.kernel.atomic.add or its like; else "
+        else:
+            atomic = ""
+        return atomic + self._order(other, space)
+
+    def _order(self, other: Access, space: str) -> str:
         both_write = self.write and other.write
         if self.item.group is not other.item.group:
             return (
@@ -241,10 +249,13 @@ class View:
             histories, epoch = self._run.touched, item.group.global_epoch
         else:
             histories, epoch = item.group.touched, item.group.local_epoch
-        access = Access(item, line_of_kernel()[1], epoch, item.sub_group.epoch, atomic, write)
+        line = line_of_kernel()[1]
         history = histories.get(address)
         if history is None:
             history = histories[address] = History()
+        read = history.reads.get(item) if write and not atomic else None
+        updates = read is not None and read.line == line
+        access = Access(item, line, epoch, item.sub_group.epoch, atomic, write, updates)
         other = history.conflict(access)
         if other is not None:
             raise refuse(

@@ -218,6 +218,26 @@ TEST_CASE("an atomic subtraction negates without an overflow that C leaves open"
     CHECK(has(source(int64), "atomicAdd((unsigned long long *)&x[0], 0 - (unsigned long long)(x[1]))"));
 }
 
+TEST_CASE("an atomic load of an array that is not written takes a pointer to constant elements") {
+    const auto source = [](Dialect dialect, Dtype dtype, bool read_only) {
+        Building build("loading");
+        const RootId x = build.array("x", dtype, true, false);
+        build.kernel().roots[x].type.read_only = read_only;
+        Statement statement = Building::block(Act::evaluate, {operation(Op::atomic, dtype, {number(0)})}, {});
+        statement.expressions[0].text = "load";
+        statement.expressions[0].id = x;
+        build.add(std::move(statement));
+        return build.emitted(target_of(dialect));
+    };
+    CHECK(has(source(Dialect::cuda, int64, false), "*(const volatile long long *)&x[0];"));
+    CHECK(has(source(Dialect::hip, float32, false), "*(const volatile float *)&x[0];"));
+    CHECK(has(source(Dialect::opencl_c, int64, false), "atom_add((global long *)&x[0], 0);"));
+    CHECK(has(source(Dialect::opencl_c, int64, true), "*(const volatile global long *)&x[0];"));
+    CHECK(has(source(Dialect::opencl_c, float32, false), "atomic_load_float32_global((global float *)&x[0]);"));
+    CHECK(has(source(Dialect::sycl, float32, false), "const_cast<float &>(x[0])"));
+    CHECK(has(source(Dialect::cpp, float64, false), "atomic_load_float64(&x[0]);"));
+}
+
 TEST_CASE("atomics that a device has not are refused where they stand") {
     Building build("wide");
     const RootId x = build.array("x", int64, true, true);

@@ -1,0 +1,302 @@
+"""Elements that all work-items change at once without an atomic are refused where there is more than one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+from kernel.backends import every_compiler
+
+pytestmark = pytest.mark.numpy
+
+
+@dppy.kernel
+def augmented(s, a):
+    i = dppy.get_global_id(0)
+    s[0] += a[i]
+
+
+@dppy.kernel
+def loaded_and_stored(s, a):
+    i = dppy.get_global_id(0)
+    s[0] = a[i] + s[0]
+
+
+@dppy.kernel
+def through_a_variable(s, a):
+    i = dppy.get_global_id(0)
+    total = s[0]
+    total += a[i]
+    s[0] = total
+
+
+@dppy.kernel
+def counted(s, a):
+    s[len(a) - len(a)] += 1
+
+
+@dppy.kernel
+def at_the_index_of_a_loop(s, a):
+    i = dppy.get_global_id(0)
+    for k in range(s.shape[0]):
+        s[k] += a[i]
+
+
+@dppy.kernel
+def under_a_uniform_condition(s, a):
+    i = dppy.get_global_id(0)
+    if len(a) > 2:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def at_a_loaded_index(s, a):
+    s[a[0]] += a[dppy.get_global_id(0)]
+
+
+@dppy.func
+def add_to(s, k, value):
+    s[k] += value
+
+
+@dppy.kernel
+def in_a_function(s, a):
+    add_to(s, 0, a[dppy.get_global_id(0)])
+
+
+@dppy.kernel
+def subtracted(s, a):
+    s[0] -= a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def greatest(s, a):
+    s[0] = max(s[0], a[dppy.get_global_id(0)])
+
+
+@dppy.kernel
+def least(s, a):
+    s[0] = min(a[dppy.get_global_id(0)], s[0])
+
+
+@dppy.kernel
+def bits_and(s, a):
+    s[0] &= a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def bits_or(s, a):
+    s[0] |= a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def bits_xor(s, a):
+    s[0] ^= a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def multiplied(s, a):
+    s[0] *= a[dppy.get_global_id(0)]
+
+
+REFUSED = [
+    (augmented, "s[0] += a[i]", "atomic.add"),
+    (loaded_and_stored, "s[0] = a[i] + s[0]", "atomic.add"),
+    (through_a_variable, "s[0] = total", "atomic.add"),
+    (counted, "s[len(a) - len(a)] += 1", "atomic.add"),
+    (at_the_index_of_a_loop, "s[k] += a[i]", "atomic.add"),
+    (under_a_uniform_condition, "s[0] += a[i]", "atomic.add"),
+    (at_a_loaded_index, "s[a[0]] += a[dppy.get_global_id(0)]", "atomic.add"),
+    (in_a_function, "s[k] += value", "atomic.add"),
+    (subtracted, "s[0] -= a[dppy.get_global_id(0)]", "atomic.sub"),
+    (greatest, "s[0] = max(s[0], a[dppy.get_global_id(0)])", "atomic.max"),
+    (least, "s[0] = min(a[dppy.get_global_id(0)], s[0])", "atomic.min"),
+    (bits_and, "s[0] &= a[dppy.get_global_id(0)]", "atomic.and_("),
+    (bits_or, "s[0] |= a[dppy.get_global_id(0)]", "atomic.or_("),
+    (bits_xor, "s[0] ^= a[dppy.get_global_id(0)]", "atomic.xor"),
+    (multiplied, "s[0] *= a[dppy.get_global_id(0)]", "if get_global_id(0) == 0"),
+]
+
+
+def _arrays(backend):
+    return backend.array(np.ones(2, "i8")), backend.array(np.ones(4, "i8"))
+
+
+@every_compiler
+@pytest.mark.parametrize(("kernel", "line", "instead"), REFUSED, ids=[kernel.__name__ for kernel, _, _ in REFUSED])
+def test_update_by_all_work_items_is_refused(backend, kernel, line, instead):
+    with pytest.raises(ep.KernelError) as error:
+        backend.launch(kernel, 4, None, *_arrays(backend))
+    message = str(error.value)
+    assert re.match(r".*test_lost_updates\.py:\d+: every work-item of the launch changes this element of `s`", message)
+    assert instead in message
+    assert f"\n    {line}\n    ^^^^" in message
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", [kernel for kernel, _, _ in REFUSED], ids=lambda kernel: kernel.__name__)
+def test_update_by_one_work_item_is_allowed(backend, kernel):
+    for global_range in [1, (1, 1), 0]:
+        backend.launch(kernel, global_range, None, *_arrays(backend))
+
+
+@every_compiler
+def test_range_decides_each_launch_anew(backend):
+    s, a = _arrays(backend)
+    backend.launch(augmented, 1, None, s, a)
+    for global_range in [4, (1, 2), (2, 1)]:
+        with pytest.raises(ep.KernelError, match=r"atomic\.add"):
+            backend.launch(augmented, global_range, None, s, a)
+    backend.launch(augmented, 1, None, s, a)
+    assert s.copy_to_host().numpy().tolist() == [3, 1]
+
+
+@every_compiler
+def test_refused_launch_in_a_function_names_the_call(backend):
+    with pytest.raises(ep.KernelError, match=r"called here\n +add_to\(s, 0, a\[dppy.get_global_id\(0\)\]\)"):
+        backend.launch(in_a_function, 4, None, *_arrays(backend))
+
+
+@dppy.kernel
+def of_its_own(s, a):
+    s[dppy.get_global_id(0) % 2] += a[0]
+
+
+@dppy.kernel
+def by_the_first(s, a):
+    if dppy.get_global_id(0) == 0:
+        s[0] += a[0]
+
+
+@dppy.kernel
+def after_a_return(s, a):
+    i = dppy.get_global_id(0)
+    if i > 0:
+        return
+    s[0] += a[i]
+
+
+@dppy.kernel
+def private(s, a):
+    own = dppy.private.array(2, dppy.int64)
+    own[0] = a[0]
+    own[0] += a[1]
+    s[dppy.get_global_id(0) % 2] = own[0]
+
+
+@dppy.kernel
+def with_an_atomic(s, a):
+    dppy.atomic.add(s, 0, a[dppy.get_global_id(0)])
+
+
+@dppy.kernel
+def same_value_for_all(s, a):
+    s[0] = len(a)
+
+
+@dppy.kernel
+def flag(s, a):
+    s[0] |= 1
+    s[1] = max(s[1], len(a))
+
+
+@dppy.kernel
+def where_a_condition_is_loaded(s, a):
+    if a[dppy.get_global_id(0)] > 1:
+        s[0] += 1
+
+
+@dppy.func
+def add_one(s, k):
+    s[k] += 1
+
+
+@dppy.kernel
+def in_a_function_with_an_own_index(s, a):
+    add_one(s, dppy.get_global_id(0) % len(s))
+
+
+@dppy.kernel
+def rows(s, a):
+    row = s[dppy.get_global_id(0) % 2 :]
+    row[0] += a[0]
+
+
+ALLOWED = [
+    of_its_own,
+    by_the_first,
+    after_a_return,
+    private,
+    with_an_atomic,
+    same_value_for_all,
+    flag,
+    where_a_condition_is_loaded,
+    in_a_function_with_an_own_index,
+    rows,
+]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", ALLOWED, ids=lambda kernel: kernel.__name__)
+def test_guarded_or_own_update_is_allowed(backend, kernel):
+    backend.launch(kernel, 4, None, *_arrays(backend))
+
+
+@dppy.kernel
+def local_total(s, a):
+    i = dppy.get_global_id(0)
+    total = dppy.local.array(1, dppy.int64)
+    total[0] = 0
+    total[0] += a[i]
+    s[i % 2] = total[0]
+
+
+@dppy.kernel
+def local_total_of_the_group(s, a, total):
+    i = dppy.get_global_id(0)
+    total[dppy.get_group_id(0) % 1] -= a[i]
+    s[i % 2] = total[0]
+
+
+@dppy.kernel
+def local_own(s, a):
+    i, own = dppy.get_global_id(0), dppy.get_local_id(0)
+    total = dppy.local.array(4, dppy.int64)
+    total[own] = 0
+    total[own] += a[i]
+    if own == 0:
+        total[0] += 1
+    dppy.barrier()
+    s[i % 2] = total[0]
+
+
+@every_compiler
+def test_update_of_local_memory_by_the_group_is_refused(backend):
+    with pytest.raises(ep.KernelError, match=r"every work-item of the group changes .*`total`.*atomic\.add.*group\.reduce"):
+        backend.launch(local_total, 4, 2, *_arrays(backend))
+    accessor = dppy.LocalAccessor(1, "int64")
+    with pytest.raises(ep.KernelError, match=r"every work-item of the group changes .*`total`.*atomic\.sub"):
+        backend.launch(local_total_of_the_group, 4, 2, *_arrays(backend), accessor)
+
+
+@every_compiler
+def test_update_of_local_memory_by_groups_of_one_is_allowed(backend):
+    backend.launch(local_total, 4, 1, *_arrays(backend))
+    backend.launch(local_total, 1, None, *_arrays(backend))
+    backend.launch(local_total_of_the_group, 4, 1, *_arrays(backend), dppy.LocalAccessor(1, "int64"))
+    backend.launch(local_own, 4, 2, *_arrays(backend))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kernel", [augmented, counted, subtracted], ids=lambda kernel: kernel.__name__)
+def test_simulator_names_the_atomic_function(kernel):
+    s, a = ep.zeros(2, "i8", device="host"), ep.zeros(4, "i8", device="host")
+    kernel.simulate[1](s, a)
+    with pytest.raises(ep.KernelError, match=r"race for s\[0\].*entrepot\.kernel\.atomic\.add"):
+        kernel.simulate[4](s, a)
+    with pytest.raises(ep.KernelError, match=r"race for s\[0\].*entrepot\.kernel\.atomic\.add"):
+        kernel.simulate[4, 4](s, a)
