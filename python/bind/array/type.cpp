@@ -123,8 +123,8 @@ template <auto write> PyObject *interface(PyObject *self, void *) { return write
                 "value or torch.asarray(array)", sign, "value, or compare in a kernel");
 }
 
-// Two Arrays are equal if they are one object. Anything else is asked to compare itself, as NumPy's arrays do; a False instead of
-// a refusal would be taken for the result of comparing elements.
+// Two Arrays are equal if they are one object. Anything else is asked to compare itself, as NumPy's
+// arrays do; a False instead of a refusal would be taken for the result of comparing elements.
 PyObject *compare(PyObject *self, PyObject *other, int op) {
     return guarded([&] {
         if (op != Py_EQ && op != Py_NE)

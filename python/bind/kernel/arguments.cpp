@@ -86,7 +86,8 @@ bool is_same(const Array &one, const Array &other) {
     return one.data() == other.data() && one.layout() == other.layout() && one.dtype() == other.dtype();
 }
 
-// True if the array has fewer bytes than its elements would take apart from each other, as broadcast arrays have.
+// True if the array has fewer bytes than its elements would take apart from each other, as
+// broadcast arrays have.
 bool repeats_elements(const Array &array) {
     return array.layout().byte_range(array.itemsize()).size() / array.itemsize() < array.size();
 }
@@ -385,8 +386,8 @@ void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queu
     transfers_.push_back({host, there});
 }
 
-// The bytes from the first element to the last, and views of them with the strides that the arrays have on the host. Each element
-// is as far from a multiple of the alignment as on the host.
+// The bytes from the first element to the last, and views of them with the strides that the arrays
+// have on the host. Each element is as far from a multiple of the alignment as on the host.
 void CallArguments::place_together(std::span<Copy *const> copies, const Queue &queue) {
     constexpr std::uintptr_t alignment = 64;
     std::byte *begin = nullptr, *end = nullptr;

@@ -60,11 +60,14 @@ public:
     Queue queue() const;
     // Throws KernelError where the arrays are on several devices, or in several contexts.
     void require_one_place() const;
-    // Gives arrays in host memory that the queue's device cannot read a place on the device, and puts that place in their stead.
-    // Arrays that share elements share them there, too.
+    // Gives arrays in host memory that the queue's device cannot read a place on the device, and
+    // puts that place in their stead. Arrays that share elements share them there, too.
     void place_on(const Queue &queue);
-    // Fills those places. Blocks for all work in the queue where other code may write to the host memory meanwhile: the launch
-    // was told to run after that work. Throws KernelError for a written array that has several elements in one place.
+    // Copies the elements to those places.
+    //
+    // Throws: KernelError for a written array that has several elements in one place.
+    // Blocks: for all work in the queue if the host memory may be written without telling us, since
+    //         the copy has to be made after that work.
     void bring_to(const kernel::Compiled &compiled, const Queue &queue) const;
     // Copies the arrays that the kernel has written back to the host.
     void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;

@@ -410,11 +410,11 @@ class TestOtherLaunches:
 
     def test_vectorized_function_of_same_array(self, queue):
         x = np.arange(4.0)
-        assert np.asarray(dppy.vectorize(lambda a, b: a + b)(x, x)).tolist() == [0, 2, 4, 6]
+        assert dppy.vectorize(lambda a, b: a + b)(x, x).tolist() == [0, 2, 4, 6]
 
     def test_vectorized_function_of_overlapping_slices(self, queue):
         x = np.arange(5.0)
-        assert np.asarray(dppy.vectorize(lambda a, b: a + b)(x[1:], x[:-1])).tolist() == [1, 3, 5, 7]
+        assert dppy.vectorize(lambda a, b: a + b)(x[1:], x[:-1]).tolist() == [1, 3, 5, 7]
 
     def test_vectorized_function_into_its_argument(self, queue):
         x = np.arange(4.0)
@@ -423,7 +423,7 @@ class TestOtherLaunches:
 
     def test_vectorized_function_broadcasts(self, queue):
         made = dppy.vectorize(lambda a, b: a * 10 + b)(np.arange(3.0)[:, None], np.arange(2.0))
-        assert np.asarray(made).tolist() == [[0, 1], [10, 11], [20, 21]]
+        assert made.tolist() == [[0, 1], [10, 11], [20, 21]]
 
     def test_reduction_of_strided_array(self, queue):
         assert dppy.reduce(lambda a, b: a + b)(np.arange(2001.0)[::2]) == sum(range(0, 2001, 2))
