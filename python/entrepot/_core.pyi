@@ -546,7 +546,7 @@ def device(selector: object | None = None) -> Device:
 def device_context(device: object) -> Queue:
     """
     A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
-    current in this thread, so that what names no device uses it.
+    current in this thread, so that what names no device uses it. For a dpctl.SyclQueue ``as`` gives that same object.
 
     Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither
     device nor queue.

@@ -81,6 +81,19 @@ template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
+// The same array of dpnp's, without a copy, in the queue of ours. DLPack names no queue, so dpnp chose the device's default one,
+// and dpnp refuses to compute with arrays of different queues.
+Reference in_queue_of(const Array &array, Reference made) {
+    const Queue queue = array.queue();
+    const Reference dpctl = imported_module("dpctl");
+    if (!dpctl || queue == array.device().default_queue() || queue.context() != array.context())
+        return made;
+    const Reference wrapped(checked(wrap_queue(queue)));
+    const Reference capsule = checked(PyObject_CallMethod(wrapped.get(), "_get_capsule", nullptr));
+    const Reference theirs = checked(PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()));
+    return checked(PyObject_CallMethod(made.get(), "to_device", "O", theirs.get()));
+}
+
 // dpnp's own array of the same memory, borrowed. It is made by dpnp and kept, because dpnp copies unless the array's queue is
 // the very object that the attribute sycl_queue gave. AttributeError where dpnp is not in the process or the memory is not
 // SYCL's, so that hasattr() is honest and loads nothing.
@@ -98,7 +111,7 @@ PyObject *usm_ndarray_of(PyObject *self) {
         PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s", take_words_about_value().c_str());
         throw PythonError{};
     }
-    return object->usm_ndarray.keep(std::move(made));
+    return object->usm_ndarray.keep(in_queue_of(object->array(), std::move(made)));
 }
 
 // What dpnp asks first of any object: a new view, because dpnp lets its users change an array's shape.
