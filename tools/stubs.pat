@@ -56,6 +56,9 @@ entrepot._core.Array$:
 
         An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
         It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
+
+        ``==`` of two Arrays is ``is``. Raises TypeError for anything that does not compare itself with an Array, numbers and None
+        included: numpy.asarray(array) == 3 compares elements.
         """
 
         @property
@@ -147,6 +150,9 @@ entrepot._core.Array$:
         def __float__(self) -> float: ...
         def __int__(self) -> int: ...
         def __bool__(self) -> bool: ...
+        def __eq__(self, other: object, /) -> Any: ...
+        def __ne__(self, other: object, /) -> Any: ...
+        def __hash__(self) -> int: ...
         def copy_to_host(self) -> Array:
             """A copy in ordinary host memory, complete on return."""
         def copy_from_host(self, obj: object, /) -> None:

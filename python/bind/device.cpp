@@ -10,6 +10,7 @@
 #include "exchange/protocol.hpp"
 #include "gil.hpp"
 #include "init.hpp"
+#include "peers.hpp"
 
 #include <entrepot/exchange/stream.hpp>
 #include <entrepot/memory/release.hpp>
@@ -345,6 +346,16 @@ std::pair<int, std::uintptr_t> cuda_stream(const Queue &queue) {
     return {0, exchange::stream_of(queue)};
 }
 
+// What device_context gives for dpctl's queue: a queue of ours whose scope yields the caller's own object, which dpctl takes.
+struct DpctlQueue : Queue {
+    nb::object given;
+};
+
+nb::object device_context(nb::handle device) {
+    Queue queue = queue_from(device.ptr());
+    return dpctl_queue(device.ptr()) ? nb::cast(DpctlQueue{std::move(queue), nb::borrow(device)}) : nb::cast(std::move(queue));
+}
+
 void bind_queue(nb::module_ &m) {
     nb::class_<Queue>(m, "Queue", nb::is_weak_referenceable(),
                       "Work in order. ``with queue:`` makes it the current one: what names no device then uses it.\n\n"
@@ -423,6 +434,10 @@ void bind_queue(nb::module_ &m) {
              "backends' "
              "queues.");
     nb::setattr(nb::type<Queue>(), "wait_for", method_of(nb::type<Queue>(), wait_for_method));
+    nb::class_<DpctlQueue, Queue>(m, "_DpctlQueue").def("__enter__", [](const DpctlQueue &self) {
+        registry::push_current(self);
+        return self.given;
+    });
 }
 
 // --------------------------------------------------------------- programs
@@ -532,13 +547,12 @@ void bind_functions(nb::module_ &m) {
           "SyclDevice are taken too; None is the current device.\n\n"
           "Raises ValueError for a malformed selector, DeviceError where nothing matches: with what there is, and why the rest "
           "is not.");
-    m.def(
-        "device_context", [](nb::handle device) { return queue_from(device.ptr()); }, "device"_a,
-        "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
-        "queue:`` makes it\n"
-        "current in this thread, so that what names no device uses it.\n\n"
-        "Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither\n"
-        "device nor queue.");
+    m.def("device_context", &device_context, "device"_a, nb::sig("def device_context(device: object) -> Queue"),
+          "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
+          "queue:`` makes it\n"
+          "current in this thread, so that what names no device uses it. For a dpctl.SyclQueue ``as`` gives that same object.\n\n"
+          "Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither\n"
+          "device nor queue.");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
           "Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.");
 }

@@ -549,7 +549,7 @@ def device(selector: object | None = None) -> Device:
 def device_context(device: object) -> Queue:
     """
     A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
-    current in this thread, so that what names no device uses it.
+    current in this thread, so that what names no device uses it. For a dpctl.SyclQueue ``as`` gives that same object.
 
     Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither
     device nor queue.
@@ -583,6 +583,9 @@ class Array:
 
     An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
     It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
+
+    ``==`` of two Arrays is ``is``. Raises TypeError for anything that does not compare itself with an Array, numbers and None
+    included: numpy.asarray(array) == 3 compares elements.
     """
 
     @property
@@ -674,6 +677,9 @@ class Array:
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
+    def __eq__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
+    def __hash__(self) -> int: ...
     def copy_to_host(self) -> Array:
         """A copy in ordinary host memory, complete on return."""
     def copy_from_host(self, obj: object, /) -> None:

@@ -30,23 +30,6 @@ ByteStrides byte_strides(const Array &array) {
 
 ep_box box_of(const Array &array) { return {array.ndim(), static_cast<std::size_t>(array.itemsize()), array.shape().data()}; }
 
-// Elements can share bytes only if their addresses agree, closely enough, modulo the common divisor of all strides.
-bool may_overlap(const Array &a, const Array &b) {
-    const ByteRange in_a = a.layout().byte_range(a.itemsize()), in_b = b.layout().byte_range(b.itemsize());
-    const auto base_a = reinterpret_cast<std::intptr_t>(a.data()), base_b = reinterpret_cast<std::intptr_t>(b.data());
-    if (base_a + in_a.end <= base_b + in_b.begin || base_b + in_b.end <= base_a + in_a.begin)
-        return false;
-    std::int64_t divisor = 0;
-    for (const Array *array : {&a, &b})
-        for (std::size_t axis = 0; axis < array->ndim(); ++axis)
-            if (array->shape()[axis] > 1)
-                divisor = std::gcd(divisor, array->strides()[axis] * array->itemsize());
-    if (divisor == 0)
-        return true;
-    const std::int64_t apart = ((base_a - base_b) % divisor + divisor) % divisor;
-    return apart < b.itemsize() || divisor - apart < a.itemsize();
-}
-
 void check_writable(const char *what, const Array &to) {
     if (to.read_only())
         throw Error(ErrorKind::value, what, ": the destination, an array of shape ", tuple_text(to.shape()), ", is read-only");
@@ -190,6 +173,23 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
 }
 
 }  // namespace
+
+// Elements can share bytes only if their addresses agree, closely enough, modulo the common divisor of all strides.
+bool may_overlap(const Array &a, const Array &b) {
+    const ByteRange in_a = a.layout().byte_range(a.itemsize()), in_b = b.layout().byte_range(b.itemsize());
+    const auto base_a = reinterpret_cast<std::intptr_t>(a.data()), base_b = reinterpret_cast<std::intptr_t>(b.data());
+    if (base_a + in_a.end <= base_b + in_b.begin || base_b + in_b.end <= base_a + in_a.begin)
+        return false;
+    std::int64_t divisor = 0;
+    for (const Array *array : {&a, &b})
+        for (std::size_t axis = 0; axis < array->ndim(); ++axis)
+            if (array->shape()[axis] > 1)
+                divisor = std::gcd(divisor, array->strides()[axis] * array->itemsize());
+    if (divisor == 0)
+        return true;
+    const std::int64_t apart = ((base_a - base_b) % divisor + divisor) % divisor;
+    return apart < b.itemsize() || divisor - apart < a.itemsize();
+}
 
 Submitted copy(const Array &to, const Array &from, const Queue &queue) {
     if (!std::ranges::equal(to.shape(), from.shape()))

@@ -7,6 +7,9 @@
 
 namespace entrepot {
 
+// False if no element of one shares a byte with an element of the other. Neither is empty.
+bool may_overlap(const Array &a, const Array &b);
+
 // Work that a queue has been given.
 struct Submitted {
     Queue queue;  // none: there was nothing to do

@@ -11,6 +11,7 @@
 #include "../exchange/protocol.hpp"
 #include "../free_list.hpp"
 #include "../gil.hpp"
+#include "../guarded.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
 #include "methods.hpp"
@@ -80,6 +81,19 @@ template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
+// The same array of dpnp's, without a copy, in the queue of ours. DLPack names no queue, so dpnp chose the device's default one,
+// and dpnp refuses to compute with arrays of different queues.
+Reference in_queue_of(const Array &array, Reference made) {
+    const Queue queue = array.queue();
+    const Reference dpctl = imported_module("dpctl");
+    if (!dpctl || queue == array.device().default_queue() || queue.context() != array.context())
+        return made;
+    const Reference wrapped(checked(wrap_queue(queue)));
+    const Reference capsule = checked(PyObject_CallMethod(wrapped.get(), "_get_capsule", nullptr));
+    const Reference theirs = checked(PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()));
+    return checked(PyObject_CallMethod(made.get(), "to_device", "O", theirs.get()));
+}
+
 // dpnp's own array of the same memory, borrowed. It is made by dpnp and kept, because dpnp copies unless the array's queue is
 // the very object that the attribute sycl_queue gave. AttributeError where dpnp is not in the process or the memory is not
 // SYCL's, so that hasattr() is honest and loads nothing.
@@ -97,7 +111,7 @@ PyObject *usm_ndarray_of(PyObject *self) {
         PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s", take_words_about_value().c_str());
         throw PythonError{};
     }
-    return object->usm_ndarray.keep(std::move(made));
+    return object->usm_ndarray.keep(in_queue_of(object->array(), std::move(made)));
 }
 
 // What dpnp asks first of any object: a new view, because dpnp lets its users change an array's shape.
@@ -111,6 +125,35 @@ PyObject *get_sycl_queue(PyObject *self) { return PyObject_GetAttrString(usm_nda
 
 // Exports stop their exceptions themselves: they are called from C as well.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
+
+[[noreturn]] void refuse_comparison(PyObject *other, bool is_equal) {
+    const char *const sign = is_equal ? " == " : " != ";
+    if (other == Py_None)
+        throw Error(ErrorKind::type, "Array", sign, "None: an Array is not compared with None; write `array is ",
+                    is_equal ? "None`" : "not None`");
+    throw Error(ErrorKind::type, "Array", sign, Py_TYPE(other)->tp_name,
+                ": an Array does not compare its elements; convert it, as in numpy.asarray(array)", sign,
+                "value or torch.asarray(array)", sign, "value, or compare in a kernel");
+}
+
+// Two Arrays are equal if they are one object. Anything else is asked to compare itself, as NumPy's
+// arrays do; a False instead of a refusal would be taken for the result of comparing elements.
+PyObject *compare(PyObject *self, PyObject *other, int op) {
+    return guarded([&] {
+        if (op != Py_EQ && op != Py_NE)
+            return Py_NewRef(Py_NotImplemented);
+        if (is_array(other))
+            return PyBool_FromLong((self == other) == (op == Py_EQ));
+        if (const richcmpfunc theirs = Py_TYPE(other)->tp_richcompare) {
+            Reference result = checked(theirs(other, self, op));
+            if (result.get() != Py_NotImplemented)
+                return result.release();
+        }
+        refuse_comparison(other, op == Py_EQ);
+    });
+}
+
+Py_hash_t hash(PyObject *self) { return PyBaseObject_Type.tp_hash(self); }
 
 PyObject *get_shape(const Array &a) { return tuple_of(a.shape()).release(); }
 PyObject *get_strides(const Array &a) { return tuple_of(a.strides()).release(); }
@@ -179,7 +222,9 @@ constexpr const char *type_doc =
     "full.\n\n"
     "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every "
     "protocol.\n"
-    "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.";
+    "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.\n\n"
+    "``==`` of two Arrays is ``is``. Raises TypeError for anything that does not compare itself with an Array, numbers and None\n"
+    "included: numpy.asarray(array) == 3 compares elements.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},
@@ -190,6 +235,8 @@ PyType_Slot slots[] = {
     {Py_tp_members, members},
     {Py_tp_methods, array_methods},
     {Py_tp_repr, reinterpret_cast<void *>(array_repr)},
+    {Py_tp_richcompare, reinterpret_cast<void *>(compare)},
+    {Py_tp_hash, reinterpret_cast<void *>(hash)},
     {Py_nb_float, reinterpret_cast<void *>(array_float)},
     {Py_nb_int, reinterpret_cast<void *>(array_int)},
     {Py_nb_bool, reinterpret_cast<void *>(array_bool)},

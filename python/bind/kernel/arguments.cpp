@@ -81,6 +81,17 @@ bool fits(const DeclaredParameter &declared, const Array &array) {
            (!declared.contiguous || array.layout().is_c_contiguous());
 }
 
+// True if the two have the same elements in the same order.
+bool is_same(const Array &one, const Array &other) {
+    return one.data() == other.data() && one.layout() == other.layout() && one.dtype() == other.dtype();
+}
+
+// True if the array has fewer bytes than its elements would take apart from each other, as
+// broadcast arrays have.
+bool repeats_elements(const Array &array) {
+    return array.layout().byte_range(array.itemsize()).size() / array.itemsize() < array.size();
+}
+
 std::string text_of(const Array &array) {
     return text_of(Signature{
         {Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()), array.layout().is_c_contiguous()}});
@@ -323,7 +334,7 @@ void CallArguments::require_one_place() const {
         "queue=");
 }
 
-[[gnu::hot]] void CallArguments::bring_to(const Queue &queue) {
+[[gnu::hot]] void CallArguments::place_on(const Queue &queue) {
     if (has_floats_ && !queue.device().has(EP_FP64)) [[unlikely]]
         for (Argument &argument : all_)
             if (argument.kind == Argument::Kind::scalar &&
@@ -331,47 +342,112 @@ void CallArguments::require_one_place() const {
                 argument = narrowed(argument);
     if (!has_host_memory_) [[likely]]
         return;
-    bool knows_overlaps = false;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-        Argument &argument = all_[i];
-        if (argument.kind != Argument::Kind::array || !argument.array->device().backend().is_host() ||
-            argument.array->size() == 0 || reaches(queue, *argument.array)) [[likely]]
+        const Argument &argument = all_[i];
+        if (argument.kind == Argument::Kind::array && argument.array->device().backend().is_host() &&
+            argument.array->size() != 0 && !reaches(queue, *argument.array)) [[unlikely]]
+            copies_.push_back({i, argument.array, nullptr});
+    }
+    for (Copy &copy : copies_) {
+        if (copy.there)
             continue;
-        if (!std::exchange(knows_overlaps, true))
-            kernel::find_overlaps(all_);
-        const Array &host = *argument.array;
-        if (!argument.apart && bring_with_another(argument))
-            continue;
-        auto there = std::make_unique<Array>(without_gil([&] { return copy_to(host, UsmKind::device, queue); }));
-        const bool read_only = argument.read_only, apart = argument.apart;
-        argument = Argument(*there);
+        const std::vector<Copy *> together = overlapping(copy);
+        const bool is_one_array =
+            std::ranges::all_of(together, [&](const Copy *each) { return is_same(*each->host, *copy.host); });
+        if (is_one_array && !repeats_elements(*copy.host))
+            place_alone(together, queue);
+        else
+            place_together(together, queue);
+    }
+    for (const Copy &copy : copies_) {
+        Argument &argument = all_[copy.position];
+        const bool read_only = argument.read_only;
+        argument = Argument(*copy.there);
         argument.read_only = read_only;
-        argument.apart = apart;
-        copies_.push_back({i, &host, std::move(there)});
     }
 }
 
-// The same array given twice is copied once. Two that overlap in another way could not both be copied back.
-bool CallArguments::bring_with_another(Argument &argument) {
-    const Array &host = *argument.array;
-    for (const Copy &each : copies_) {
-        if (each.host->data() == host.data() && each.host->layout() == host.layout() && each.host->dtype() == host.dtype()) {
-            argument.array = each.there.get();
-            return true;
-        }
+// The copies that share elements with the first, or with one of them, which is the first of them.
+std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
+    std::vector<Copy *> found{&first};
+    for (std::size_t i = 0; i < found.size(); ++i)
+        for (Copy &other : copies_)
+            if (may_overlap(*found[i]->host, *other.host) && std::ranges::find(found, &other) == found.end())
+                found.push_back(&other);
+    return found;
+}
+
+// One array, however often it was given.
+void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queue) {
+    const Array &host = *copies.front()->host;
+    const Array there = without_gil([&] { return Array::empty(host.shape(), host.dtype(), UsmKind::device, queue); });
+    for (Copy *const each : copies)
+        each->there = std::make_unique<Array>(there);
+    transfers_.push_back({host, there});
+}
+
+// The bytes from the first element to the last, and views of them with the strides that the arrays
+// have on the host. Each element is as far from a multiple of the alignment as on the host.
+void CallArguments::place_together(std::span<Copy *const> copies, const Queue &queue) {
+    constexpr std::uintptr_t alignment = 64;
+    std::byte *begin = nullptr, *end = nullptr;
+    for (const Copy *const each : copies) {
+        const ByteRange range = each->host->layout().byte_range(each->host->itemsize());
+        std::byte *const data = static_cast<std::byte *>(each->host->data());
+        begin = begin ? std::min(begin, data + range.begin) : data + range.begin;
+        end = std::max(end, data + range.end);
     }
-    const auto overlaps = [&](const Copy &each) { return kernel::overlap(*each.host, host); };
-    if (std::ranges::any_of(copies_, overlaps))
-        throw Error(ErrorKind::kernel, "launch of '", function_.name,
-                    "': two arrays in the host's memory share elements and would be copied to the device apart from each other; "
-                    "copy the whole there with to_device(), and give parts of that");
-    return false;
+    const std::int64_t shape[] = {end - begin};
+    const auto skipped = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin) % alignment);
+    const std::int64_t room[] = {skipped + shape[0]};
+    const Array block = without_gil([&] { return Array::empty(room, dtypes::uint8, UsmKind::device, queue, alignment); });
+    std::byte *const start = static_cast<std::byte *>(block.data()) + skipped;
+    for (Copy *const each : copies) {
+        const Array &host = *each->host;
+        each->there = std::make_unique<Array>(block.memory(), start + (static_cast<std::byte *>(host.data()) - begin),
+                                              host.dtype(), host.layout(), false, queue);
+    }
+    transfers_.push_back({Array(copies.front()->host->memory(), begin, dtypes::uint8, Layout(shape)),
+                          Array(block.memory(), start, dtypes::uint8, Layout(shape), false, queue)});
+}
+
+void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queue) const {
+    if (copies_.empty()) [[likely]]
+        return;
+    const auto is_untracked = [](const Copy &each) {
+        return each.host->memory().is_borrowed() || each.host->memory().has_escaped();
+    };
+    for (const Copy &each : copies_)
+        if (compiled.written[each.position] && each.host->layout().may_overlap_itself())
+            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': argument ", each.position, " (",
+                        function_.parameters[each.position].name,
+                        ") is written, several of its elements share one place in memory, and ", queue.device(),
+                        " cannot read host memory: copy it there with to_device() and give that");
+    const bool is_captured = queue.capture() != 0;
+    const bool waits = !is_captured && std::ranges::any_of(copies_, is_untracked);
+    for (const Copy &each : copies_) {
+        each.host->memory().before(Access::read, queue);
+        if (is_captured) [[unlikely]]
+            each.host->memory().keep_for_graph(queue);
+    }
+    if (waits)
+        queue.wait();
+    for (const Transfer &each : transfers_) {
+        const Submitted done = copy(each.there, each.host, queue);
+        if (waits)
+            done.wait();
+    }
 }
 
 [[gnu::hot]] void CallArguments::bring_back(const kernel::Compiled &compiled, const Queue &queue) const {
-    for (const Copy &each : copies_)
-        if (compiled.written[each.position])
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+        const Copy &each = copies_[i];
+        const auto is_back = [&](const Copy &other) {
+            return compiled.written[other.position] && is_same(*other.host, *each.host);
+        };
+        if (compiled.written[each.position] && std::none_of(copies_.begin(), copies_.begin() + i, is_back))
             copy(*each.host, *each.there, queue);
+    }
 }
 
 }  // namespace entrepot::python

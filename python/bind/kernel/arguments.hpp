@@ -60,9 +60,16 @@ public:
     Queue queue() const;
     // Throws KernelError where the arrays are on several devices, or in several contexts.
     void require_one_place() const;
-    // Copies what lies in the host's memory, and the queue's device does not read, to memory of its own. Blocks.
-    void bring_to(const Queue &queue);
-    // Copies back what the kernel has written of it.
+    // Gives arrays in host memory that the queue's device cannot read a place on the device, and
+    // puts that place in their stead. Arrays that share elements share them there, too.
+    void place_on(const Queue &queue);
+    // Copies the elements to those places.
+    //
+    // Throws: KernelError for a written array that has several elements in one place.
+    // Blocks: for all work in the queue if the host memory may be written without telling us, since
+    //         the copy has to be made after that work.
+    void bring_to(const kernel::Compiled &compiled, const Queue &queue) const;
+    // Copies the arrays that the kernel has written back to the host.
     void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
@@ -74,15 +81,22 @@ private:
     void refuse_sequence(PyObject *object, std::size_t position) const;
     Array imported(PyObject *object, std::size_t position) const;
     std::string named(std::size_t position) const;  // as messages name an argument
-    bool bring_with_another(kernel::Argument &argument);
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
 
+    // An argument in host memory, and its place on the device.
     struct Copy {
         std::size_t position;
         const Array *host;
         std::unique_ptr<Array> there;
     };
+    // What is copied to the device in one piece: an array, or all bytes of several that overlap.
+    struct Transfer {
+        Array host, there;
+    };
+    std::vector<Copy *> overlapping(Copy &first);
+    void place_alone(std::span<Copy *const> copies, const Queue &queue);
+    void place_together(std::span<Copy *const> copies, const Queue &queue);
 
     const kernel::syntax::Function &function_;
     SmallVector<kernel::Argument, 10> all_;
@@ -91,6 +105,7 @@ private:
     bool has_other_devices_ = false;
     std::vector<std::unique_ptr<Array>> imported_;
     std::vector<Copy> copies_;
+    std::vector<Transfer> transfers_;
     bool watched_ = false, has_floats_ = false;
 };
 

@@ -11,8 +11,10 @@
 
 #include <entrepot/array/copy.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -33,10 +35,33 @@ bool has_base(PyTypeObject *type, std::string_view name) {
 
 bool is_numpy_scalar(PyObject *object) { return has_base(Py_TYPE(object), "numpy.generic"); }
 
+std::string utf8(PyObject *text) {
+    Py_ssize_t length = 0;
+    const char *const bytes = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!bytes)
+        throw PythonError{};
+    return {bytes, static_cast<std::size_t>(length)};
+}
+
+// The attribute as text; empty where there is none.
+std::string text_attribute(PyObject *object, PyObject *name) {
+    const Reference text(PyObject_GetAttr(object, name));
+    clear_answer();
+    return text && PyUnicode_Check(text.get()) ? utf8(text.get()) : std::string();
+}
+
+// True for numba's types of numbers: objects of these classes, wherever the version of numba has them.
+bool is_numba_type(PyObject *object) {
+    constexpr std::string_view names[] = {"Integer", "Float", "Complex", "Boolean"};
+    PyTypeObject *const type = Py_TYPE(object);
+    return std::ranges::find(names, std::string_view(type->tp_name)) != std::end(names) &&
+           text_attribute(reinterpret_cast<PyObject *>(type), module_name).starts_with("numba.");
+}
+
 // Classes that stand for an element's type. Python's own int and float are functions of the language too, and come as those.
 bool is_dtype(PyObject *object) {
     if (ours<Dtype>(object) || has_base(Py_TYPE(object), "numpy.dtype") ||
-        std::string_view(Py_TYPE(object)->tp_name) == "torch.dtype")
+        std::string_view(Py_TYPE(object)->tp_name) == "torch.dtype" || is_numba_type(object))
         return true;
     return PyType_Check(object) && has_base(reinterpret_cast<PyTypeObject *>(object), "numpy.generic");
 }
@@ -92,21 +117,6 @@ Constant elements_of(const Array &array) {
 }
 
 bool is_array_like(PyObject *object) { return is_array(object) || has_base(Py_TYPE(object), "numpy.ndarray"); }
-
-std::string utf8(PyObject *text) {
-    Py_ssize_t length = 0;
-    const char *const bytes = PyUnicode_AsUTF8AndSize(text, &length);
-    if (!bytes)
-        throw PythonError{};
-    return {bytes, static_cast<std::size_t>(length)};
-}
-
-// The attribute as text; empty where there is none.
-std::string text_attribute(PyObject *object, PyObject *name) {
-    const Reference text(PyObject_GetAttr(object, name));
-    clear_answer();
-    return text && PyUnicode_Check(text.get()) ? utf8(text.get()) : std::string();
-}
 
 struct ToText {
     std::ostringstream &out;

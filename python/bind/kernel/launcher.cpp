@@ -62,7 +62,7 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     CallArguments arguments(given, function, kernel->signatures);
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
-    arguments.bring_to(queue);
+    arguments.place_on(queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
     kernel::Plans &plans = version->code->plans();
@@ -73,6 +73,7 @@ void wait_for_events(const Queue &queue, PyObject *events) {
         plan ? plan->made() : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // on the host, the kernel may run at once
+    arguments.bring_to(made.compiled, queue);
     if (plan) {
         plan->launch(queue, arguments.all());
         plan.release();

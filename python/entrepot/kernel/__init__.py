@@ -14,7 +14,7 @@ The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A
 
 import sys
 
-from .._core import KernelError, LocalAccessor
+from .._core import KernelError, LocalAccessor, asarray
 from .calls import call_kernel, call_kernel_async
 from .functions import DeviceFunction, KernelFunction, func, kernel
 from .language import (
@@ -92,6 +92,7 @@ __all__ = [
     "NdRange",
     "PrivateArray",
     "Range",
+    "asarray",
     "atomic",
     "barrier",
     "bfloat16",

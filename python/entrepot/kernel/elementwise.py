@@ -35,7 +35,8 @@ def about(argument: str) -> Iterator[None]:
 class Vectorized:
     """A function of numbers that takes arrays: ``f(a, b, out=None, queue=None)``. Shapes are broadcast as NumPy's are.
 
-    The result is a new Array where the arrays are, or ``out``. A Python number beside arrays takes their type, as in NumPy.
+    The result is ``out``, or new: a NumPy array if all arrays are NumPy's, else an Array where the arrays are. A Python number
+    beside arrays takes their type, as in NumPy.
     """
 
     __name__: str
@@ -68,9 +69,12 @@ class Vectorized:
             if not isinstance(each, Array):
                 with about(self._argument(position)):
                     operands[position] = _typed(each, arrays)
+        returns_numpy = out is None and all(_is_number(each) or _is_of_numpy(each) for each in args)
         if out is None:
             leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
-            out = empty(shape, self._result_type(operands, leading.device), queue=queue or leading.queue)
+            # NumPy reads host memory alone, so the result is there wherever it is computed.
+            where = leading.queue if returns_numpy else queue or leading.queue
+            out = empty(shape, self._result_type(operands, leading.device), queue=where)
         with about(f"{self.__name__}(): out"):
             result = asarray(out)
         if result.shape != shape:
@@ -79,7 +83,7 @@ class Vectorized:
         # Memory of others that the host can look at is up to date when the call returns, as after a launch.
         watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
         self._run(result, operands, queue, wait=True if watched else None)
-        return out
+        return result.numpy() if returns_numpy else out
 
     def _argument(self, position: int) -> str:
         return f"{self.__name__}(): argument {position} ({self.function.__code__.co_varnames[position]})"
@@ -129,7 +133,10 @@ def vectorize(function: Any) -> Any:
     ``@vectorize(["float32(float32, float32)"])``, which then takes no other types.
 
         add = vectorize(lambda x, y: x + y)
-        add(np.ones((3, 1)), np.ones(4))  # an Array of the shape (3, 4)
+        add(np.ones((3, 1)), np.ones(4))  # a NumPy array of the shape (3, 4)
+
+    Of NumPy's arrays and numbers the result is a NumPy array, in memory that is not copied. With any other array, an Array
+    or another library's, it is an Array, on the device of those.
 
     Arrays have shapes that broadcast to one, as NumPy's do, and at most three dimensions where they are not contiguous and of
     one shape. Calls raise what Vectorized.__call__ says. Raises ValueError for a signature that is none.
@@ -167,6 +174,11 @@ def _is_number(value: object) -> bool:
     """Python's numbers, ours and NumPy's; arrays without axes are arrays."""
     numpy = sys.modules.get("numpy")
     return isinstance(value, (bool, int, float, complex, Scalar)) or (numpy is not None and isinstance(value, numpy.generic))
+
+
+def _is_of_numpy(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def _typed(value: Any, arrays: list[Array]) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core import Dtype, KernelError
+from .source import shown_path
 
 _OWN_LINES = "@own lines\n"
 
@@ -78,7 +79,8 @@ def export(path: str, translation: dict[str, Any]) -> None:
     text = _text_of(translation)
     # What follows the kernel is the header's own again, and no longer the Python file's.
     before, _, after = text.partition(_OWN_LINES)
-    line = f'#line {before.count(chr(10)) + 2} "{Path(path).name}"\n'
+    shown = re.sub(r'[\x00-\x1f\x7f"\\?]', "_", shown_path(Path(path).name))  # as in the #line directives of the kernel
+    line = f'#line {before.count(chr(10)) + 2} "{shown}"\n'
     Path(path).write_text(before + line + after, encoding="utf-8")
 
 

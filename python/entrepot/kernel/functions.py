@@ -197,16 +197,24 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
 
 @overload
-def func(function: Callable[..., Any], /) -> DeviceFunction: ...
+def func(function: Callable[..., Any], /, *, debug: bool | None = None) -> DeviceFunction: ...
 @overload
-def func(signature: str | Sequence[str], /) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
-def func(function: Any, /) -> Any:
-    """Makes a function one that kernels call: ``@func``, or ``@func("float32(float32)")`` as numba-dppy has it.
+def func(
+    signature: str | Sequence[str] | None = None, /, *, debug: bool | None = None
+) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
+def func(function: Any = None, /, **options: Any) -> Any:
+    """Makes a function one that kernels call: ``@func``, or, as numba-dppy has it, ``@func("float32(float32)")`` and
+    ``@func(debug=True)``.
 
-    It is compiled for the types that it is called with; a signature is read, and changes nothing.
+    It is compiled for the types that it is called with; a signature is read, and changes nothing. So does ``debug``: a function
+    is checked if the kernel that calls it is.
     """
+    unknown = set(options) - {"debug"}
+    if unknown:
+        raise TypeError(f"func() has no option {', '.join(sorted(unknown))}: debug is its only option")
     if isinstance(function, FunctionType):
         return DeviceFunction(function)
-    for each in texts_of(function, "func"):
-        signature_of(each)
+    if function is not None:
+        for each in texts_of(function, "func"):
+            signature_of(each)
     return func

@@ -41,11 +41,16 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
     remember(function)
     if (file, code) not in _read:
         raise KernelError(
-            f"the source of {function.__name__} is not to be found (it says {file}, line {code.co_firstlineno}): "
+            f"the source of {function.__name__} is not to be found (it says {shown_path(file)}, line {code.co_firstlineno}): "
             "kernels are compiled from their source, so write them in a file or a notebook's cell"
         )
     text, first = _read[file, code]
-    return _node_in(_parsed(file, text, first), code), file, text, first
+    return _node_in(_parsed(file, text, first), code), shown_path(file), text, first
+
+
+def shown_path(file: str) -> str:
+    """The path as UTF-8 can write it: with escapes for bytes that are no UTF-8, which Python has as surrogates."""
+    return file.encode("utf-8", "backslashreplace").decode()
 
 
 def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
@@ -65,7 +70,9 @@ def _parsed(file: str, text: str, first: int) -> ast.Module:
     try:
         return ast.parse(above + text)
     except SyntaxError as error:
-        raise KernelError(f"{file}:{first}: the source of the function cannot be read ({error}); has the file changed?") from None
+        raise KernelError(
+            f"{shown_path(file)}:{first}: the source of the function cannot be read ({error}); has the file changed?"
+        ) from None
 
 
 def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
@@ -75,19 +82,20 @@ def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
                 return node
             if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
-                raise KernelError(
-                    f"{code.co_filename}:{code.co_firstlineno}: kernels do not wait for others: write def, not async def"
-                )
-        raise KernelError(f"{code.co_filename}:{code.co_firstlineno}: there is no function {code.co_name} any more")
+                raise KernelError(f"{_place(code)}: kernels do not wait for others: write def, not async def")
+        raise KernelError(f"{_place(code)}: there is no function {code.co_name} any more")
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     if len(found) > 1:
         found = [node for node in found if _code_of(node) == _comparable(code)]
     if len(found) != 1 and len({ast.dump(node) for node in found}) != 1:
         raise KernelError(
-            f"{code.co_filename}:{code.co_firstlineno}: several lambdas stand on the line, and it is not clear which is meant: "
-            "give each a line of its own"
+            f"{_place(code)}: several lambdas stand on the line, and it is not clear which is meant: give each a line of its own"
         )
     return found[0]
+
+
+def _place(code: CodeType) -> str:
+    return f"{shown_path(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _code_of(node: ast.Lambda) -> tuple[object, ...]:

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <shared_mutex>
+#include <string_view>
 #include <unordered_map>
 
 namespace entrepot::backends::sycl {
@@ -44,30 +46,60 @@ bool offers(const ::sycl::device &device, partition_property how) {
     return std::find(all.begin(), all.end(), how) != all.end();
 }
 
+struct AspectRow {
+    const char *name;
+    aspect theirs;
+    ep_aspect ours;
+};
+constexpr AspectRow aspect_rows[] = {
+    {"fp16", aspect::fp16, EP_FP16},
+    {"fp64", aspect::fp64, EP_FP64},
+    {"atomic64", aspect::atomic64, EP_ATOMIC64},
+    {"usm_host_allocations", aspect::usm_host_allocations, EP_USM_HOST_ALLOCATIONS},
+    {"usm_device_allocations", aspect::usm_device_allocations, EP_USM_DEVICE_ALLOCATIONS},
+    {"usm_shared_allocations", aspect::usm_shared_allocations, EP_USM_SHARED_ALLOCATIONS},
+    {"queue_profiling", aspect::queue_profiling, EP_PROFILING},
+    {"usm_system_allocations", aspect::usm_system_allocations, EP_READS_HOST_MEMORY},
+};
+
+constexpr const char *hidden_variable = "ENTREPOT_SYCL_HIDDEN_ASPECTS";
+
+// The aspects that ENTREPOT_SYCL_HIDDEN_ASPECTS names, separated by commas. Tests and debugging use it to run the code for a
+// device without them, such as one that cannot read host memory, on a device that has them.
+std::uint32_t hidden_aspects() {
+    const char *const named = std::getenv(hidden_variable);
+    std::uint32_t hidden = 0;
+    for (std::string_view rest = named ? named : ""; !rest.empty();) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        const std::string_view name = rest.substr(0, comma);
+        const auto *const row =
+            std::ranges::find(aspect_rows, name, [](const AspectRow &each) { return std::string_view(each.name); });
+        if (row == std::end(aspect_rows)) {
+            std::string known;
+            for (const AspectRow &each : aspect_rows)
+                known += (known.empty() ? "" : ", ") + std::string(each.name);
+            refuse(EP_INVALID, hidden_variable, " names the aspect '", name, "', which is unknown; it may name ", known);
+        }
+        hidden |= row->ours;
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return hidden;
+}
+
 std::uint32_t aspects_of(const ::sycl::device &device) {
-    static constexpr std::pair<aspect, ep_aspect> known[] = {
-        {aspect::fp16, EP_FP16},
-        {aspect::fp64, EP_FP64},
-        {aspect::atomic64, EP_ATOMIC64},
-        {aspect::usm_host_allocations, EP_USM_HOST_ALLOCATIONS},
-        {aspect::usm_device_allocations, EP_USM_DEVICE_ALLOCATIONS},
-        {aspect::usm_shared_allocations, EP_USM_SHARED_ALLOCATIONS},
-        {aspect::queue_profiling, EP_PROFILING},
-        {aspect::usm_system_allocations, EP_READS_HOST_MEMORY},
-    };
     static constexpr std::pair<partition_property, ep_aspect> partitions[] = {
         {partition_property::partition_equally, EP_PARTITION_EQUALLY},
         {partition_property::partition_by_counts, EP_PARTITION_BY_COUNTS},
         {partition_property::partition_by_affinity_domain, EP_PARTITION_BY_AFFINITY},
     };
     std::uint32_t aspects = 0;
-    for (const auto &[theirs, ours] : known)
-        if (device.has(theirs))
-            aspects |= ours;
+    for (const AspectRow &row : aspect_rows)
+        if (device.has(row.theirs))
+            aspects |= row.ours;
     for (const auto &[theirs, ours] : partitions)
         if (offers(device, theirs))
             aspects |= ours;
-    return aspects;
+    return aspects & ~hidden_aspects();
 }
 
 ep_device describe(const ::sycl::device &native) {

@@ -268,6 +268,7 @@ private:
     std::vector<const Node *> arguments_of(const Node &node, const FunctionRow &row) const;
     std::vector<Value> scalars_of(std::span<const Node *const> arguments);
     std::int64_t literal_of(const Node &node, const std::string &what);
+    std::int64_t step_of(const Node &node);  // of a slice
     std::string text_of(const Node &node, const std::string &what);
     Dtype dtype_of(const Node &node);
     Dtype python_dtype(const std::string &name) const;

@@ -28,6 +28,31 @@ bool is_whole_parameter(const View &view) {
     return build::constant_of(view.offset) == 0;
 }
 
+// True for an integer constant that int64 does not hold. As a bound or a step it does what INT64_MAX does.
+bool is_beyond_int64(const Expression &value) {
+    const auto *const number = std::get_if<std::uint64_t>(&value.value);
+    return value.op == ir::Op::constant && number && *number > std::uint64_t{INT64_MAX};
+}
+
+// An unsigned number as an int64, INT64_MAX where it is greater.
+Expression saturated(Expression value) {
+    if (value.type.dtype != dtypes::uint64)
+        return value;
+    const Position at = value.at;
+    Expression limit = build::integer(0, at);
+    limit.type = value.type;
+    limit.value = std::uint64_t{INT64_MAX};
+    return build::converted(build::math("min", limit.type, at, {std::move(value), limit}), dtypes::int64);
+}
+
+// The number of elements from the first to before `distance`, `step` apart. Written so that no step overflows.
+Expression steps_within(const Expression &distance, std::int64_t step) {
+    if (step == 1)
+        return distance;
+    const Expression one = build::integer(1, distance.at);
+    return sum(build::quotient(difference(distance, one), step), one);
+}
+
 // `value` if it is at least 0, else counted from the end.
 Expression wrapped(const Expression &value, const Expression &extent) {
     const Position at = value.at;
@@ -189,7 +214,9 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     const Value value = scalar_value(bound);
     if (!is_integer(value.expression.type.dtype))
         refuse(bound.at, "a bound of a slice is an integer, but this is " + value.type_name() + "; write int(...)");
-    Expression index = as(value, dtypes::int64).expression;
+    Expression index = is_beyond_int64(value.expression) ? build::integer(INT64_MAX, bound.at)
+                       : value.is_literal()              ? as(value, dtypes::int64).expression
+                                                         : build::converted(saturated(value.expression), dtypes::int64);
     const auto constant = build::constant_of(index);
     if (constant && *constant < 0)
         return greater(sum(extent, std::move(index)), build::integer(least, bound.at));
@@ -198,6 +225,16 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     if (!build::is_simple(index))
         index = in_variable(made(std::move(index)), "bound").expression;
     return greater(smaller(wrapped(index, extent), most), build::integer(least, bound.at));
+}
+
+// The least step becomes the one after it, which has an opposite number: no array has as many elements as either skips.
+std::int64_t Lowering::step_of(const Node &node) {
+    if (is_beyond_int64(settled_value(node).expression))
+        return INT64_MAX;
+    const std::int64_t step = literal_of(node, "the step of a slice");
+    if (step == 0)
+        refuse(node.at, "the step of a slice is 0; write one that is not");
+    return std::max(step, -INT64_MAX);
 }
 
 void Lowering::slice_dimension(const View &array, std::size_t dimension, const Node &slice, View &part) {
@@ -210,29 +247,31 @@ void Lowering::slice_dimension(const View &array, std::size_t dimension, const N
         return;
     }
     const Position at = slice.at;
-    const std::int64_t step = by ? literal_of(*by, "the step of a slice") : 1;
-    if (step == 0)
-        refuse(by->at, "the step of a slice is 0; write one that is not");
+    const std::int64_t step = by ? step_of(*by) : 1;
     part.type.contiguous = part.type.contiguous && step == 1;
     const Expression zero = build::integer(0, at), last = difference(extent, build::integer(1, at));
     Expression start, length;
     if (step > 0) {
         start = from ? clamped(*from, extent, 0, extent) : zero;
         const Expression stop = to ? clamped(*to, extent, 0, extent) : extent;
-        length = build::quotient(sum(difference(stop, start), build::integer(step - 1, at)), step);
+        length = steps_within(difference(stop, start), step);
         if (from && to)
             length = greater(std::move(length), zero);
     } else if (!from && !to) {
         start = last;
-        length = build::quotient(sum(extent, build::integer(-step - 1, at)), -step);
+        length = steps_within(extent, -step);
     } else {
         start = from ? clamped(*from, extent, -1, last) : last;
         const Expression stop = to ? clamped(*to, extent, -1, last) : build::integer(-1, at);
-        length = greater(build::quotient(sum(difference(start, stop), build::integer(-step - 1, at)), -step), zero);
+        length = greater(steps_within(difference(start, stop), -step), zero);
     }
     part.offset = sum(std::move(part.offset), product(std::move(start), stride));
     part.extents.push_back(std::move(length));
-    part.strides.push_back(product(stride, build::integer(step, at)));
+    // A stride is counted in elements that there are, so that it fits: a step beyond the extent leads to none.
+    const bool is_far = step > INT32_MAX || step < -INT32_MAX;
+    const Expression far = smaller(extent, build::integer(step < 0 ? -step : step, at));
+    const Expression taken = !is_far ? build::integer(step, at) : step > 0 ? far : difference(zero, far);
+    part.strides.push_back(product(stride, taken));
 }
 
 Value Lowering::loaded(const View &element, Position at) {

@@ -1,7 +1,9 @@
 // Writer: text of a program, line by line; it knows at which line of the source each of its own lines stands.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -40,11 +42,7 @@ public:
         if (next_line_ == wanted && file == file_)
             return;
         text_ += "#line " + std::to_string(wanted) + " \"";
-        for (const char c : file) {
-            if (c == '"' || c == '\\')
-                text_ += '\\';
-            text_ += c;
-        }
+        std::ranges::transform(file, std::back_inserter(text_), [](char c) { return is_plain(c) ? c : '_'; });
         text_ += "\"\n";
         next_line_ = wanted;
         file_ = file;
@@ -53,6 +51,13 @@ public:
     const std::string &text() const noexcept { return text_; }
 
 private:
+    // True for characters that every compiler takes in the path of a #line directive. A line break ends the directive, SYCL's
+    // compiler ends the path at a quote that is escaped, and `??/` is a backslash in OpenCL C.
+    static bool is_plain(char c) noexcept {
+        const auto code = static_cast<unsigned char>(c);
+        return code >= 0x20 && code != 0x7f && c != '"' && c != '\\' && c != '?';
+    }
+
     std::string text_, file_;
     std::size_t depth_ = 0;
     std::int32_t next_line_ = -1;

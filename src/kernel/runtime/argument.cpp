@@ -46,8 +46,6 @@ std::size_t Argument::local_bytes() const noexcept {
     return static_cast<std::size_t>(std::max<std::int64_t>(elements, 1) * dtype.itemsize());
 }
 
-bool overlap(const Array &one, const Array &other) { return Bytes(one).meet(Bytes(other)); }
-
 void find_overlaps(std::span<Argument> arguments) noexcept {
     constexpr std::size_t most = 16;  // launches of more arrays have their code without what this tells
     Argument *arrays[most];

@@ -55,6 +55,54 @@ def test_dpnp_keeps_the_memory_and_not_the_array(dpnp):
     assert dpnp.asnumpy(taken).sum() == 30
 
 
+def test_asarray_keeps_the_queue_that_the_array_came_with(dpnp):
+    import dpctl
+
+    queue = dpctl.SyclQueue("opencl:cpu")
+    x = dpnp.arange(6, dtype="f4", sycl_queue=queue)
+    for taken in (ep.asarray(x), ep.asarray(x)[:], ep.asarray(x).reshape(2, 3).reshape(-1)):
+        for copy in (None, False):
+            y = dpnp.asarray(taken, copy=copy)
+            assert y.sycl_queue == queue == taken.sycl_queue
+            assert address(y) == address(x)
+            assert dpnp.asnumpy(x + y).tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_asarray_keeps_the_queue_of_a_read_only_part(dpnp):
+    import dpctl
+
+    queue = dpctl.SyclQueue("opencl:cpu")
+    x = dpnp.tensor.arange(6, dtype="f4", sycl_queue=queue)
+    x.flags.writable = False
+    y = dpnp.tensor.asarray(ep.asarray(x)[::-2])
+    assert y.sycl_queue == queue
+    assert not y.flags.writable
+    assert dpnp.tensor.asnumpy(y).tolist() == [5, 3, 1]
+
+
+def test_asarray_keeps_the_queue_that_an_array_was_made_for(dpnp):
+    queue = ep.Queue("opencl:cpu")
+    array = ep.zeros(4, "float32", queue=queue)
+    y = dpnp.asarray(array)
+    assert queue == y.sycl_queue
+    assert address(y) == array.data_ptr
+
+
+def test_arrays_of_the_default_queue_are_on_dpnps(dpnp, array):
+    y = dpnp.asarray(array)
+    assert y.sycl_queue == dpnp.zeros(1, device="opencl:cpu").sycl_queue
+    assert dpnp.asnumpy(y + dpnp.ones((2, 3), dtype="f4", device="opencl:cpu")).sum() == 6
+
+
+def test_asarray_waits_for_work_in_another_queue(dpnp):
+    import dpctl
+
+    x = dpnp.zeros(1 << 20, dtype="f4", sycl_queue=dpctl.SyclQueue("opencl:cpu"))
+    a = ep.asarray(x)
+    ep.fill(a, 7, queue=ep.Queue("opencl:cpu"))
+    assert float(dpnp.asarray(a).min()) == 7
+
+
 def test_memory_of_another_context_has_no_such_attribute(dpnp):
     context = ep.Context([ep.device("opencl:cpu")])
     array = ep.zeros(4, "float32", kind="shared", queue=ep.Queue("opencl:cpu", context=context))

@@ -163,6 +163,50 @@ class TestCurrent:
             assert ep.device() == host
         assert ep.empty(1, "uint8").queue == before
 
+    @pytest.mark.sycl
+    @pytest.mark.dpctl
+    def test_device_context_of_dpctls_queue_yields_that_object(self):
+        import dpctl
+        import dpctl.memory
+
+        class Derived(dpctl.SyclQueue):
+            pass
+
+        before = ep.device()
+        for queue in (dpctl.SyclQueue("opencl:cpu"), Derived("opencl:cpu")):
+            context = ep.device_context(queue)
+            assert isinstance(context, ep.Queue)
+            assert context == queue
+            assert context.device == ep.device("opencl:cpu")
+            for _ in range(2):
+                with context as yielded:
+                    assert yielded is queue
+                    assert dpctl.memory.MemoryUSMShared(64, queue=yielded).sycl_queue == queue
+                    assert ep.empty(1, "uint8").queue == queue
+                    with ep.device_context(yielded) as again:
+                        assert again is queue
+                assert ep.device() == before
+
+    @pytest.mark.sycl
+    @pytest.mark.dpctl
+    def test_device_context_keeps_dpctls_queue_alive(self):
+        import dpctl
+
+        context = ep.device_context(dpctl.SyclQueue("opencl:cpu"))
+        gc.collect()
+        with context as yielded:
+            assert isinstance(yielded, dpctl.SyclQueue)
+            with pytest.raises(ValueError, match="innermost first"):
+                ep.device_context(dpctl.SyclQueue("opencl:cpu")).__exit__(None, None, None)
+
+    @pytest.mark.sycl
+    @pytest.mark.dpctl
+    def test_device_context_of_dpctls_device_yields_our_queue(self):
+        import dpctl
+
+        with ep.device_context(dpctl.SyclDevice("opencl:cpu")) as yielded:
+            assert type(yielded) is ep.Queue
+
     def test_a_selector_stands_for_the_default_queue(self):
         with ep.device_context("host") as queue:
             assert queue == ep.device("host").queue

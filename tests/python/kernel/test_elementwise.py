@@ -54,6 +54,66 @@ def test_types_are_those_of_the_function():
     assert str(whole(np.arange(3, dtype="i2")).dtype) == "int16"
 
 
+@every_device
+@pytest.mark.parametrize("operands", [(np.arange(4.0), np.ones(4)), (np.arange(4.0), 1.0), (np.float64(1), np.arange(4.0))])
+def test_vectorize_of_numpy_arrays_returns_numpy_array(device, operands):
+    with ep.device_context(device):
+        found = axpy(1.0, *operands)
+    assert type(found) is np.ndarray
+    assert found.tolist() == [1, 2, 3, 4]
+    assert found.flags.writeable
+
+
+@pytest.mark.host
+def test_vectorize_result_is_memory_of_the_host_not_a_copy():
+    counted = ep.memory.statistics()
+    with ep.memory.use_resource(counted), ep.device_context("host"):
+        found = axpy(1.0, np.ones((2, 3)), np.ones(3))
+    assert counted.total_count == 1
+    assert found.tolist() == [[2] * 3] * 2
+    assert counted.current_count == 1
+    del found
+    assert counted.current_count == 0
+
+
+@every_device
+def test_vectorize_of_numpy_and_queue_returns_numpy_array(device):
+    found = axpy(1.0, np.ones(4), np.ones(4), queue=ep.Queue(device))
+    assert type(found) is np.ndarray
+    assert found.tolist() == [2] * 4
+
+
+@every_device
+def test_vectorize_of_numpy_and_array_returns_array(device):
+    found = axpy(1.0, np.ones(4), on(device, np.ones(4)))
+    assert type(found) is ep.Array
+    assert found.device == ep.device(device)
+    assert dppy.copy_to_host(found).tolist() == [2] * 4
+
+
+@pytest.mark.host
+def test_vectorize_of_host_array_or_bytes_returns_array():
+    assert type(axpy(1.0, np.ones(4), ep.asarray(np.ones(4)))) is ep.Array
+    added = dppy.vectorize(lambda x, y: x + y)
+    assert type(added(np.ones(4, "u1"), b"1234")) is ep.Array
+
+
+@pytest.mark.host
+def test_vectorize_of_numpy_array_without_axes_or_elements():
+    found = axpy(1.0, np.array(2.0), 1)
+    assert (type(found), found.shape, found.item()) == (np.ndarray, (), 3)
+    assert axpy(1.0, np.zeros((0, 3)), 1.0).shape == (0, 3)
+
+
+@pytest.mark.host
+@pytest.mark.ml_dtypes
+def test_vectorize_result_has_dtype_of_ml_dtypes():
+    import ml_dtypes
+
+    found = dppy.vectorize(lambda x: dppy.bfloat16(x))(np.arange(3, dtype="f4"))
+    assert (type(found), found.dtype) == (np.ndarray, ml_dtypes.bfloat16)
+
+
 @pytest.mark.host
 def test_out_is_written_and_returned():
     out = np.empty(3, "f4")

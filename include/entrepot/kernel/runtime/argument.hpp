@@ -45,9 +45,6 @@ struct Argument {
     std::size_t local_bytes() const noexcept;  // at least one element's, for no driver takes none
 };
 
-// Whether the two may have an element in common.
-bool overlap(const Array &one, const Array &other);
-
 // Finds out which arrays share no element with another one of the launch.
 void find_overlaps(std::span<Argument> arguments) noexcept;
 

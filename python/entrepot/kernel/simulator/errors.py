@@ -6,6 +6,7 @@ import linecache
 import sys
 
 from entrepot import KernelError
+from entrepot.kernel.source import shown_path
 
 #: Starts the name of the module that simulated code believes to be in: by it frames of kernels are told from ours.
 MARK = "__ep_simulated__"
@@ -26,7 +27,7 @@ def line_of_kernel() -> tuple[str, int]:
 def refusal(file: str, line: int, message: str, kind: type[KernelError] = KernelError) -> KernelError:
     """An error in the form of the compiler's: place, message, source line."""
     source = linecache.getline(file, line).strip()
-    return kind(f"{file}:{line}: {message}" + (f"\n    {source}" if source else ""))
+    return kind(f"{shown_path(file)}:{line}: {message}" + (f"\n    {source}" if source else ""))
 
 
 def refuse(message: str, kind: type[KernelError] = KernelError) -> KernelError:

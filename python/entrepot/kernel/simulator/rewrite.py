@@ -31,6 +31,8 @@ _UNKNOWN = object()
 
 #: Names that the rewritten function uses and no other program does.
 _PREFIX = "__ep_"
+#: The classes of numba's types of numbers.
+_NUMBERS_OF_NUMBA = ("Integer", "Float", "Complex", "Boolean")
 _KEPT, _CHOSEN = _PREFIX + "kept", _PREFIX + "chosen"
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -420,9 +422,10 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def _is_type(value: Any) -> bool:
-        return isinstance(value, (Dtype, np.dtype)) or (
-            isinstance(value, type) and (value in operations.CASTS or issubclass(value, np.generic))
-        )
+        if isinstance(value, type):
+            return value in operations.CASTS or issubclass(value, np.generic)
+        of_numba = type(value).__module__.startswith("numba.") and type(value).__name__ in _NUMBERS_OF_NUMBA
+        return of_numba or isinstance(value, (Dtype, np.dtype))
 
     @staticmethod
     def _implementation(callee: Any) -> Callable[..., Any] | None:
