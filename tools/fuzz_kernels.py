@@ -61,9 +61,8 @@ class Kernels(Fuzzer):
     name = "fuzz_kernels"
 
     def __init__(self, backends: list[str], command: list[str]) -> None:
+        super().__init__(command)
         self.backends = backends
-        self.command = command
-        self.children: list[Child] = []
         self._apart: dict[str, Child] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="entrepot-fuzz-")
         self._numbers = itertools.count()
@@ -377,4 +376,4 @@ if __name__ == "__main__":
     options.add_argument("--backend", default="", help="devices, as in host,opencl:cpu/sycl; one of each by default")
     chosen = options.parse_args()
     command = [__file__, "--backend", ",".join(backends(chosen.backend))]
-    sys.exit(main(Kernels(backends(chosen.backend), command), chosen, command))
+    sys.exit(main(Kernels(backends(chosen.backend), command), chosen))

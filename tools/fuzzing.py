@@ -89,6 +89,7 @@ class Child:
             stderr=self._errors,
             env=self._environment,
             start_new_session=True,
+            bufsize=0,  # select() sees the pipe, and not what a buffer has taken from it
         )
 
     def run(self, case: Any, seconds: float) -> list[Failure]:
@@ -159,6 +160,13 @@ class Fuzzer:
     name: str
     #: Seconds that a case may take before it counts as hanging.
     patience = 60.0
+    #: Ways to make a case smaller: each gives cases that are a step smaller, those that leave out most first.
+    steps: list[Callable[[Any], Iterator[Any]]]
+
+    def __init__(self, command: list[str]) -> None:
+        """``command`` is the script and its arguments, with which children are started."""
+        self.command = command
+        self.children: list[Child] = []
 
     def make(self, seed: int, case: int) -> Any:
         """The case, or None where there is none of this number."""
@@ -167,9 +175,6 @@ class Fuzzer:
     def run(self, case: Any, at: Callable[[str], None]) -> list[Failure]:
         """Runs it, in a child; ``at`` is told each place before something happens there."""
         raise NotImplementedError
-
-    #: Ways to make a case smaller: each gives cases that are a step smaller, those that leave out most first.
-    steps: list[Callable[[Any], Iterator[Any]]]
 
     def known(self, case: Any, failures: list[Failure]) -> str | None:
         """The name of another project's fault that explains all the failures."""
@@ -184,17 +189,22 @@ class Fuzzer:
         raise NotImplementedError
 
 
-def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float) -> Any:
-    """The smallest case found in the time that fails in the same way."""
+def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float) -> Any:
+    """The smallest case found in the time that fails in the same way; the case itself has taken ``taken`` seconds."""
     until = time.monotonic() + seconds
     tried: set[str] = set()
+    # A loop without its last statement may not end: that is found out soon, unless hanging is the failure.
+    patience = fuzzer.patience if failure.kind == "hang" else min(fuzzer.patience, 5 + 3 * taken)
 
     def fails(candidate: Any) -> bool:
         text = json.dumps(candidate)
         if text in tried:
             return False
         tried.add(text)
-        return any(each.key == failure.key for each in child.run(candidate, fuzzer.patience))
+        failures = child.run(candidate, patience)
+        if failures and failures[0].kind != VOID:
+            child.end()
+        return any(each.key == failure.key for each in failures)
 
     focused = fuzzer.focus(case, failure)
     smallest = focused if fails(focused) else case
@@ -223,23 +233,26 @@ def parser(description: str) -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=Path("build/fuzz"), help="folder of the reproducers (default build/fuzz)")
     made.add_argument("--failures", type=int, default=5, help="stop after so many failures (default 5)")
     made.add_argument("--minimise", type=float, default=120, help="seconds that a failure is minimised for (default 120)")
+    made.add_argument("--patience", type=float, help="seconds after which a case counts as hanging")
     made.add_argument("--load", type=Path, help="a Python file that children run first: tests break something with it")
     made.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return made
 
 
-def main(fuzzer: Fuzzer, options: argparse.Namespace, passed_on: list[str]) -> int:
+def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
     """Runs the fuzzer, or a child of it. Returns the exit status."""
     if options.child:
         if options.load is not None:
-            exec(compile(options.load.read_text(), options.load, "exec"), {"fuzzer": fuzzer})
+            exec(compile(options.load.read_text(), options.load, "exec"), {"fuzzer": fuzzer, "__file__": str(options.load)})
         serve(fuzzer.run)
     if options.load is not None:
-        passed_on = [*passed_on, "--load", str(options.load)]
+        fuzzer.command += ["--load", str(options.load)]
+    if options.patience is not None:
+        fuzzer.patience = options.patience
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
     print(f"{fuzzer.name}: seed {seed}, {options.seconds:.0f} s", flush=True)
-    child = Child(passed_on)
-    fuzzer.children = [child]  # type: ignore[attr-defined]
+    child = Child(fuzzer.command)
+    fuzzer.children.append(child)
     counts: Counter[str] = Counter()
     start, case = time.monotonic(), options.first
     spent_on_failures = 0.0
@@ -249,18 +262,20 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace, passed_on: list[str]) -> i
                 break
             made = fuzzer.make(seed, case)
             if made is not None:
+                began = time.monotonic()
                 failures = child.run(made, fuzzer.patience)
+                taken = time.monotonic() - began
                 if any(each.kind == VOID for each in failures):
                     counts["void"] += 1
                 else:
                     counts["cases"] += 1
                     if failures:
                         began = time.monotonic()
-                        report(fuzzer, child, made, failures, f"seed {seed}, case {case}", options, counts)
+                        report(fuzzer, child, made, failures, f"seed {seed}, case {case}", options, counts, taken)
                         spent_on_failures += time.monotonic() - began
             case += 1
     finally:
-        for each in fuzzer.children:  # type: ignore[attr-defined]
+        for each in fuzzer.children:
             each.end()
     known = {name: count for name, count in counts.items() if name not in ("cases", "void", "failures")}
     apart = "; known faults of others: " + (", ".join(f"{count} of {name}" for name, count in known.items()) or "none")
@@ -273,9 +288,17 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace, passed_on: list[str]) -> i
 
 
 def report(
-    fuzzer: Fuzzer, child: Child, case: Any, failures: list[Failure], name: str, options: argparse.Namespace, counts: Counter[str]
+    fuzzer: Fuzzer,
+    child: Child,
+    case: Any,
+    failures: list[Failure],
+    name: str,
+    options: argparse.Namespace,
+    counts: Counter[str],
+    taken: float,
 ) -> None:
     """Counts a failing case, and writes its reproducer."""
+    child.end()  # what a failure has left behind must not fail the next case
     options.out.mkdir(parents=True, exist_ok=True)
     failure = failures[-1]
     stem = f"{fuzzer.name}_{name.replace('seed ', '').replace(', case ', '_')}"
@@ -287,7 +310,7 @@ def report(
         print(f"  {name}: {failure}; a known fault of {known}: {path}", flush=True)
         return
     counts["failures"] += 1
-    smallest = minimised(fuzzer, child, case, failure, options.minimise)
+    smallest = minimised(fuzzer, child, case, failure, options.minimise, taken)
     path = options.out / f"{stem}.py"
     path.write_text(fuzzer.script(smallest, f"{name}: {failure}"))
     print(f"  {name}: {'; '.join(map(str, failures))}\n    {failure.detail.strip()[:600]}\n    {path}", flush=True)
