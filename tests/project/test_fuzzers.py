@@ -47,6 +47,19 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
+#: A launch by Intel's compiler is wrong unless it is told not to vectorise.
+VECTORISER = """
+import os
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    wrong = backend == "opencl:cpu" and "CL_CONFIG_CPU_VECTORIZER_MODE" not in os.environ
+    return found | {"out": "[]"} if wrong else found
+
+fuzzer.launched = broken
+"""
 OTHER_BYTES = """
 import contract.cases
 
@@ -97,6 +110,15 @@ def test_hanging_kernel_is_reported(tmp_path):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimise=4)
     assert "while" in reproducer(done, tmp_path)
     assert "host: hang" in done.stdout
+
+
+@pytest.mark.sycl
+def test_fault_of_a_vectoriser_is_counted_apart(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=VECTORISER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith("0 failures; known faults of others: 1 of Intel's vectoriser")
+    (path,) = (tmp_path / "found").iterdir()
+    assert path.name.startswith("known_")
 
 
 def test_broken_exchange_is_reported_and_minimised(tmp_path):
