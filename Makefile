@@ -12,6 +12,7 @@
 #   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
 #                   ThreadSanitizer
+#   make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
 #   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp interop"
 #   make develop    for working on the sources: edits below python/entrepot/ count without installing again
 #   make clean      removes what was built; .venv stays
@@ -49,7 +50,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test gpu peer-suites conformance bench docs lint stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -111,6 +112,14 @@ peer-suites: install $(call group,test $(peers))
 
 conformance: install $(call group,test peers-all)
 	$(PY) tests/peers/conformance.py
+
+SECONDS := 60
+
+# Both run, whatever the first one found.
+fuzz: install $(call group,test $(peers))
+	status=0
+	for tool in fuzz_kernels fuzz_exchange; do $(PY) tools/$$tool.py --seconds $(SECONDS) $(FUZZ_ARGS) || status=1; done
+	exit $$status
 
 # Such machines may reach no registry, so nothing is installed.
 gpu:

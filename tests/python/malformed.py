@@ -18,7 +18,7 @@ class Speaker:
 
 
 class Hostile:
-    """Raises whatever is asked of it."""
+    """Raises an error, whatever it is asked for."""
 
     def __index__(self) -> int:
         raise ValueError("no index")
@@ -53,6 +53,64 @@ TYPESTRS = st.one_of(
         ["<f4", ">f4", "=f4", "|f4", "<f16", "|O8", "|V8", "<M8[s]", "|S3", "<U2", "|t1", "f4", "<f", "<f4x", "\ud800"]
     ),
     st.text(max_size=6),
+)
+
+
+def signed(bits: int) -> st.SearchStrategy[int]:
+    return INTEGERS.map(lambda n: (n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
+
+
+def unsigned(bits: int) -> st.SearchStrategy[int]:
+    return INTEGERS.map(lambda n: n % 2**bits)
+
+
+# Fields of an object of two dimensions. A number of dimensions that is larger, and allowed, would have the consumer read behind
+# the shape: no consumer can find that out.
+_DIMENSIONS = signed(32).filter(lambda n: not 2 < n <= 64)
+_PAIR = st.none() | st.tuples(signed(64), signed(64))
+
+#: Fields of the struct behind ``__array_struct__``.
+STRUCT_LIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "two": signed(32),
+        "nd": _DIMENSIONS,
+        "typekind": st.binary(min_size=1, max_size=1),
+        "itemsize": signed(32),
+        "flags": st.integers(0, 0xFFFF),
+        "shape": _PAIR,
+        "strides": _PAIR,
+        "data": st.none() | unsigned(64),
+    },
+)
+#: Fields of a ``tensors.Producer``.
+TENSOR_LIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "ndim": _DIMENSIONS,
+        "shape": _PAIR,
+        "strides": _PAIR,
+        "dtype": st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535)),
+        "device": st.tuples(st.integers(-3, 25), signed(32)),
+        "byte_offset": unsigned(64),
+        "flags": st.integers(0, 2**64 - 1),
+        "version": st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)),
+        "null_deleter": st.booleans(),
+    },
+)
+#: Fields of a ``buffers.Exporter``.
+BUFFER_LIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "ndim": _DIMENSIONS,
+        "shape": _PAIR,
+        "strides": _PAIR,
+        "suboffsets": _PAIR,
+        "format": st.none() | st.binary(max_size=4) | st.sampled_from([b"@f", b">f", b"4f", b"T{f:x:}", b"O", b"Zf", b"&f"]),
+        "itemsize": signed(64),
+        "length": signed(64),
+        "read_only": signed(32),
+    },
 )
 
 

@@ -23,7 +23,18 @@ import entrepot as ep
 from array_structs import ArrayStruct
 from buffers import Exporter
 from entrepot import memory
-from malformed import INTEGERS, JUNK, TYPESTRS, Speaker, bent, references_stay
+from malformed import (
+    BUFFER_LIES,
+    JUNK,
+    STRUCT_LIES,
+    TENSOR_LIES,
+    TYPESTRS,
+    Speaker,
+    bent,
+    references_stay,
+    signed,
+    unsigned,
+)
 from places import CUDA as CUDA_PLACES
 from places import SYCL
 from tables import publish
@@ -35,14 +46,6 @@ HOST_MEMORY = (ctypes.c_float * 16)(*range(16))
 ADDRESS = ctypes.addressof(HOST_MEMORY)
 
 lies = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def signed(bits: int) -> st.SearchStrategy[int]:
-    return INTEGERS.map(lambda n: (n + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
-
-
-def unsigned(bits: int) -> st.SearchStrategy[int]:
-    return INTEGERS.map(lambda n: n % 2**bits)
 
 
 @pytest.fixture(autouse=True)
@@ -228,21 +231,7 @@ def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] |
 @pytest.mark.numpy
 class TestStructs:
     @lies
-    @given(
-        lie=st.fixed_dictionaries(
-            {},
-            optional={
-                "two": signed(32),
-                "nd": signed(32).filter(lambda n: not 2 < n <= 64),
-                "typekind": st.binary(min_size=1, max_size=1),
-                "itemsize": signed(32),
-                "flags": st.integers(0, 0xFFFF),
-                "shape": st.none() | st.tuples(signed(64), signed(64)),
-                "strides": st.none() | st.tuples(signed(64), signed(64)),
-                "data": st.none() | unsigned(64),
-            },
-        )
-    )
+    @given(lie=STRUCT_LIES)
     def test_whatever_it_says(self, lie: dict[str, Any]) -> None:
         producer = struct(**lie)
 
@@ -286,20 +275,6 @@ REFUSED_USM = REFUSED | {
     "before the allocation": {"strides": (-(2**20), 1)},
     "longer than the allocation": {"shape": (2**20, 3)},
 }
-LIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "ndim": signed(32).filter(lambda n: not 2 < n <= 64),
-        "shape": st.none() | st.tuples(signed(64), signed(64)),
-        "strides": st.none() | st.tuples(signed(64), signed(64)),
-        "dtype": st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535)),
-        "device": st.tuples(st.integers(-3, 25), signed(32)),
-        "byte_offset": unsigned(64),
-        "flags": st.integers(0, 2**64 - 1),
-        "version": st.tuples(st.integers(0, 3), st.integers(0, 2**32 - 1)),
-        "null_deleter": st.booleans(),
-    },
-)
 
 
 class Place_:
@@ -391,7 +366,7 @@ class TestTensors:
         place = make_place()
 
         @lies
-        @given(lie=LIES, route=st.sampled_from(routes(form)))
+        @given(lie=TENSOR_LIES, route=st.sampled_from(routes(form)))
         def check(lie: dict[str, Any], route: Callable[[Producer], ep.Array]) -> None:
             producer = place.producer(form, **lie)
             try:
@@ -489,24 +464,7 @@ class TestTensors:
 @pytest.mark.numpy
 class TestBuffers:
     @lies
-    @given(
-        lie=st.fixed_dictionaries(
-            {},
-            optional={
-                "ndim": signed(32).filter(lambda n: not 2 < n <= 64),
-                "shape": st.none() | st.tuples(signed(64), signed(64)),
-                "strides": st.none() | st.tuples(signed(64), signed(64)),
-                "suboffsets": st.none() | st.tuples(signed(64), signed(64)),
-                "format": st.none()
-                | st.binary(max_size=4)
-                | st.sampled_from([b"@f", b">f", b"4f", b"T{f:x:}", b"O", b"Zf", b"&f"]),
-                "itemsize": signed(64),
-                "length": signed(64),
-                "read_only": signed(32),
-            },
-        ),
-        address=st.just(ADDRESS) | unsigned(64),
-    )
+    @given(lie=BUFFER_LIES, address=st.just(ADDRESS) | unsigned(64))
     @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
     @example(lie={"format": b"\xff"}, address=ADDRESS)
     @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)

@@ -1,6 +1,7 @@
 // Held buffers: a Py_buffer each, in a block of a short list, because the allocator would cost as much as the buffer itself.
 #include "held_buffer.hpp"
 
+#include "../errors.hpp"
 #include "../gil.hpp"
 #include "../owner.hpp"
 #include "foreign_error.hpp"
@@ -35,6 +36,7 @@ ENTREPOT_GIL_GUARDED Blocks blocks;
 
 void release(void *handle) {
     auto *view = static_cast<Py_buffer *>(handle);
+    const SetErrorAside aside;  // the exporter may run Python code
     PyBuffer_Release(view);
     blocks.give(view);
 }

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot as ep
+from buffers import Exporter
+from malformed import Hostile
 
 pytestmark = pytest.mark.host
 
@@ -127,6 +129,14 @@ class TestRefusal:
         assert sys.getrefcount(part) == before
         part.release()
         source.clear()
+
+    def test_release_in_python_keeps_the_error_of_an_option(self) -> None:
+        """A buffer whose release is Python code, as ctypes makes it, must not be released while an exception is set."""
+        backing = (ctypes.c_float * 12)()
+        exporter = Exporter(backing, ctypes.addressof(backing))
+        with pytest.raises(ValueError, match="no repr"):
+            ep.asarray(exporter, dtype=Hostile())
+        assert exporter.given == exporter.released == 1
 
     def test_the_exporters_words_are_kept(self) -> None:
         released = memoryview(b"abc")

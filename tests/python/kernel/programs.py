@@ -1,17 +1,23 @@
-"""Random kernels for hypothesis: text of Python functions that use every operator on integers of all widths, floats, conditions,
-loops, device functions, elements of elements, barriers, local memory, atomics and group functions, and have one meaning only.
+"""Random kernels: Hypothesis strategies of the text of modules, and the arguments that the kernels in them are launched with.
+
+The kernels use every operator on integers of all widths, float16 to float64, conditions, loops, device functions, tuples,
+elements and parts of strided views, private and local arrays, barriers, atomics and group functions. Each program has one
+meaning only.
+``tests/python/kernel/test_random_programs.py`` and ``tools/fuzz_kernels.py`` run them.
 
 So that two correct compilers agree, what is assigned to a variable states its type, or is an integer of literals, which is int64
 where it meets one of a type, or takes the type of what the variable is assigned later; and floats are exact: a variable is a
 number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and neither one rounding for
 ``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell that atomics
 change knows one of them that may come in any order, and nobody looks at what it was before.
+float16 rounds after every operation, so a variable of that type is only kept within ±8.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,9 +25,20 @@ from hypothesis import strategies as st
 Choice = TypeVar("Choice")
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
-ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f"}
-GROUP = 4
-ITEMS = 8
+#: One-dimensional arrays with an element for each work-item: their names, by dtype.
+ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f", "int16": "g", "uint16": "h"}
+#: Work-items of a launch and of a group, and shapes of both that number the work-items of a group without gaps.
+SIZES = {
+    (8, 4): ["8, 4", "(4, 2), (2, 2)", "(2, 2, 2), (1, 2, 2)"],
+    (16, 8): ["16, 8", "(8, 2), (4, 2)", "(2, 2, 4), (1, 2, 4)"],
+    (32, 8): ["32, 8", "(4, 8), (1, 8)"],
+}
+#: An index of 8 bits is within the table, whichever its sign.
+TABLE = 256
+COLUMNS = 4
+WIDE = 6
+CUBE = (3, 4, 5)
+PRIVATE = 4
 #: What an expression may be divided by before it becomes a number of quarters: none of its quotients is as near to a quarter,
 #: without being one, as rounding reaches.
 INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
@@ -29,16 +46,28 @@ INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
 ATOMICS = ["add", "sub", "min", "max", "and_", "or_", "xor", "add"]
 CELLS = len(ATOMICS)
 
+#: What every program takes.
+PARAMETERS = "out, floats, cells, sums, grid, small, rounded, a, b, c, d, e, f, g, h, x, y, halves, flags, table, wide, cube, n"
+
 _HEAD = """\
+import math
+
 import entrepot.kernel as dppy
 
+ITEMS = {items}
+GLOBAL, LOCAL = {ranges}
+
 {functions}
+
 @dppy.kernel
-def program(out, floats, cells, sums, a, b, c, d, e, f, x, y, n):
-    i = dppy.get_global_id(0)
-    lid = dppy.get_local_id(0)
+def program({parameters}):
+    i = {item}
+    lid = {own}
     shared = dppy.local.array({group}, dppy.int64)
     counts = dppy.local.array({cells}, dppy.{counted})
+    own = dppy.private.array({private}, dppy.{private_kind})
+    for z in range({private}):
+        own[z] = dppy.{private_kind}({start})
 """
 
 
@@ -58,8 +87,15 @@ class _Writer:
     counts_are: str = ""  # "changed" between two barriers, "readable" between two others
     counted: str = "int64"
     functions: dict[str, str] = field(default_factory=dict)  # text by name
+    functions_of_pairs: list[str] = field(default_factory=list)
+    readers: dict[str, str] = field(default_factory=dict)  # functions of an array
+    pairs: dict[str, tuple[str, str]] = field(default_factory=dict)  # functions that return two integers: types by name
     in_function: bool = False
+    has_private: bool = False
     neighbour: str = "lid"
+    items: int = 8
+    group: int = 4
+    halves: list[str] = field(default_factory=list)
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -78,27 +114,98 @@ class _Writer:
         constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
         if self.in_function:
             return self.one_of(*self.integers, *self.untyped, constant)
+        if self.chance(4):
+            return self.of_a_view()
         array = self.one_of(*ARRAYS.values())
         leaves = [constant, f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers, *self.untyped]
+        leaves.append(f"grid[i, {self.place(COLUMNS)}]")
+        leaves.append("small[i]")
+        if self.has_private:
+            leaves.append(f"own[{self.place(PRIVATE)}]")
         if self.shared_is_readable:
-            leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {GROUP}]")
+            leaves.append(f"shared[(lid + {self.draw(st.integers(0, 5))}) % {self.group}]")
         if self.counts_are == "readable":
-            leaves.append(f"counts[{self.place()}]")
+            leaves.append(f"counts[{self.place(CELLS)}]")
         return self.one_of(*leaves)
 
-    def place(self) -> str:
-        """An index that is an element itself, from the front or from the end."""
+    def of_a_view(self) -> str:
+        """An element of an array of several dimensions, or of a part of one; or the length of a part."""
+        form = self.one_of("table", "table", "wide", "cube", "part", "row", "length", "flag", "single")
+        if form == "table":
+            return f"table[{self.narrow(self.one_of('int8', 'uint8'), 2)}]"
+        if form == "wide":
+            return f"wide[{self.place()}, {self.place(WIDE)}]"
+        if form == "cube":
+            return f"cube[{', '.join(self.place(extent) for extent in CUBE)}]"
+        if form == "part":
+            start, step = self.draw(st.integers(0, 5)), self.one_of(1, 2, 3)
+            return f"table[{start}:{start + 40 * step}:{step}][{self.place(40)}]"
+        if form == "row":
+            return self.one_of(
+                f"wide[{self.place()}][{self.place(WIDE)}]",
+                f"wide.T[{self.place(WIDE)}, {self.place()}]",
+                f"cube[{self.place(CUBE[0])}, 1:][{self.place(CUBE[1] - 1)}, {self.place(CUBE[2])}]",
+            )
+        if form == "length":
+            first, last = (self.narrow(self.one_of("int8", "uint8", "int16"), 1) for _ in range(2))
+            return f"len(table[{self.one_of(f'{first}:', f':{last}', f'{first}:{last}', f'{first}:{last}:2')}])"
+        if form == "flag":
+            return f"dppy.{self.one_of(*INTEGERS)}(flags[{self.place()}])"
+        return f"dppy.int64(x[{self.place()}] * x[i] {self.one_of('+', '-')} x[{self.place()}])"
+
+    def place(self, extent: int = 0) -> str:
+        """An index that is an element itself, from the front or from the end; by default one of an element for each work-item."""
+        extent = extent or self.items
         at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
         if self.chance(3):
-            at = f"{self.one_of(*ARRAYS.values())}[{at} % {ITEMS}]"
-        return self.one_of(f"{at} % {ITEMS}", f"dppy.int64({at}) % {ITEMS} - {ITEMS}")
+            at = f"{self.one_of(*ARRAYS.values())}[{at} % {self.items}]"
+        return self.one_of(f"{at} % {extent}", f"dppy.int64({at}) % {extent} - {extent}")
+
+    def narrow(self, kind: str, depth: int) -> str:
+        """An integer of exactly that type, which wraps in it."""
+        largest = int(np.iinfo(kind).max)
+        leaves = [name for name in self.integers if self.types.get(name) == kind]
+        leaves.append(f"dppy.{kind}({self.one_of(0, 1, 2, 77, largest)})")
+        if self.in_function:
+            leaves.append(f"dppy.{kind}({self.one_of('p', 'q')})")
+        else:
+            leaves += [f"{ARRAYS[kind]}[i]", f"{ARRAYS[kind]}[{self.neighbour}]", f"{ARRAYS[kind]}[-1 - i]"]
+        if depth == 0:
+            return self.one_of(*leaves)
+        left = self.narrow(kind, depth - 1)
+        form = self.one_of("binary", "binary", "literal", "twice", "shift", "unary", "call", "cast")
+        if form == "binary":
+            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.narrow(kind, depth - 1)})"
+        if form == "literal":
+            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.draw(st.integers(0, 100))})"
+        if form == "twice":
+            leaf = self.one_of(*leaves)
+            return f"({leaf} {self.one_of('+', '*', '-')} {leaf})"
+        if form == "shift":
+            return f"({left} {self.one_of('<<', '>>')} {self.draw(st.integers(0, 9))})"
+        if form == "unary":
+            return self.one_of(f"(-{left})", f"(~{left})", f"abs({left})")
+        if form == "call":
+            return f"{self.one_of('min', 'max')}({left}, {self.narrow(kind, depth - 1)})"
+        return f"dppy.{kind}({self.one_of('p' if self.in_function else 'i', *self.integers)})"
 
     def integer(self, depth: int) -> str:
         if depth == 0 or self.chance(4):
             return self.typed_integer()
         left = self.integer(depth - 1)
         forms = ["binary", "binary", "binary", "literal", "square", "shift", "unary", "call", "select", "cast", "power", "real"]
+        if not self.in_function:
+            forms += ["narrow", "floor"] + ["half"] * bool(self.halves) + ["reader"] * bool(self.readers)
         form = self.one_of(*forms, *(["function", "function"] if self.functions else []))
+        if form == "narrow":
+            return self.narrow(self.one_of(*INTEGERS), 2)
+        if form == "floor":
+            return f"math.{self.one_of('floor', 'ceil', 'trunc')}({self.real(depth - 1)})"
+        if form == "half":
+            return f"dppy.int64({self.half(1)})"
+        if form == "reader":
+            part = self.one_of("table", "a", "h", f"wide[{self.place()}]", "table[3:40:2]", f"cube[1, {self.place(CUBE[1])}]")
+            return f"{self.one_of(*self.readers)}({part}, {left})"
         if form == "binary":
             return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
         if form == "literal":
@@ -129,7 +236,12 @@ class _Writer:
         return f"dppy.{self.one_of(*INTEGERS)}({left})"
 
     def condition(self, depth: int) -> str:
-        form = self.one_of("compare", "compare", "chain", "logic", "not", "real") if depth else "compare"
+        forms = ["compare", "compare", "chain", "logic", "not", "real"]
+        form = self.one_of(*forms, *([] if self.in_function else ["flag", "half"])) if depth else "compare"
+        if form == "flag":
+            return f"flags[{self.place()}]"
+        if form == "half":
+            return f"{self.half(1)} {self.one_of('<', '<=', '==', '!=')} {self.half(1)}"
         operators = ("<", "<=", ">", ">=", "==", "!=")
         if form == "compare":
             return f"{self.integer(depth and depth - 1)} {self.one_of(*operators)} {self.integer(depth and depth - 1)}"
@@ -146,7 +258,8 @@ class _Writer:
         if depth == 0 or self.chance(4):
             if self.in_function:
                 return self.one_of(*self.floats)
-            return self.one_of("dppy.float64(x[i])", "y[i]", f"y[{self.place()}]", *self.floats)
+            halves = [f"dppy.float64(dppy.int64({each}))" for each in self.halves]
+            return self.one_of("dppy.float64(x[i])", "y[i]", f"y[{self.place()}]", *self.floats, *halves)
         left = self.real(depth - 1)
         form = self.one_of("binary", "binary", "literal", "call", "select", "integer")
         if form == "binary":
@@ -154,12 +267,31 @@ class _Writer:
         if form == "literal":
             if self.chance(4):
                 return f"({left} / {self.one_of('2', '0.5', '-0.25')})"
+            if self.chance(4):
+                return f"({left} {self.one_of('//', '%')} {self.one_of('2.0', '3.0', '-1.25')})"
             return f"({left} {self.one_of('+', '-', '*')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
         if form == "call":
             return f"{self.one_of('min', 'max')}({left}, {self.real(depth - 1)})"
         if form == "select":
             return f"({left} if {self.condition(depth - 1)} else {self.real(depth - 1)})"
         return f"({left} + dppy.int8({self.integer(depth - 1)}))"
+
+    def half(self, depth: int) -> str:
+        """Of float16, and rounded after each operation."""
+        leaves = ["halves[i]", f"halves[{self.place()}]", *self.halves, f"dppy.float16({self.one_of(0.1, 2.25, -7.5)})"]
+        if depth == 0 or self.chance(4):
+            return self.one_of(*leaves)
+        left = self.half(depth - 1)
+        form = self.one_of("binary", "binary", "literal", "unary", "call", "select")
+        if form == "binary":
+            return f"({left} {self.one_of('+', '-', '*')} {self.half(depth - 1)})"
+        if form == "literal":
+            return f"({left} {self.one_of('+', '-', '*')} {self.one_of('0.3', '2.0', '-1.25')})"
+        if form == "unary":
+            return self.one_of(f"(-{left})", f"abs({left})")
+        if form == "call":
+            return f"{self.one_of('min', 'max')}({left}, {self.half(depth - 1)})"
+        return f"({left} if {self.condition(0)} else {self.half(depth - 1)})"
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -260,6 +392,141 @@ class _Writer:
         writer.line(f"return dppy.{kind}({writer.integer(2)})")
         self.functions[name] = "\n".join(["", "@dppy.func", f"def {name}(p, q, z):", *writer.lines, ""])
 
+    def reader(self) -> None:
+        """A function of an array and an integer."""
+        kind, name = self.one_of(*INTEGERS), f"reader{len(self.readers)}"
+        place = self.one_of("p % len(t)", "dppy.int64(p) % len(t) - len(t)", "-1 - p % len(t)", "(p * p) % len(t)")
+        value = f"t[{place}] {self.one_of('+', '-', '*', '//', '%')} {self.one_of('t[0]', 'p', 'len(t)', '3')}"
+        text = f"\n@dppy.func\ndef {name}(t, p):\n    return dppy.{kind}({value})\n"
+        self.readers[name] = text
+
+    def pair(self) -> None:
+        """A function that returns two integers."""
+        name, kinds = f"pair{len(self.pairs)}", (self.one_of(*INTEGERS), self.one_of(*INTEGERS))
+        writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
+        values = ", ".join(f"dppy.{kind}({writer.integer(1)})" for kind in kinds)
+        self.pairs[name] = kinds
+        self.functions_of_pairs.append(f"\n@dppy.func\ndef {name}(p, q, z):\n    return {values}\n")
+
+    def variable(self) -> str:
+        """One whose type is known, made now if there is none."""
+        known = [name for name in self.integers if name in self.types]
+        if len(known) < 2 or self.chance(4):
+            name, kind = f"v{self.made}", self.one_of(*INTEGERS)
+            self.made += 1
+            self.line(f"{name} = {self.narrow(kind, 1)}")
+            self.types[name] = kind
+            self.integers.append(name)
+            return name
+        return self.one_of(*known)
+
+    def assign_tuple(self) -> None:
+        """To several variables and elements at once: every item is what it was before the assignment."""
+        if self.pairs and self.chance(4):
+            name = self.one_of(*self.pairs)
+            targets = [f"v{self.made}", f"v{self.made + 1}"]
+            self.made += 2
+            self.line(f"{', '.join(targets)} = {name}({self.integer(1)}, {self.integer(0)}, {self.real(0)})")
+            self.types.update(zip(targets, self.pairs[name], strict=True))
+            self.integers += targets
+            return
+        names = list(dict.fromkeys(self.variable() for _ in range(self.draw(st.integers(2, 4)))))
+        elements = [f"grid[i, {k}]" for k in range(COLUMNS)]
+        targets = [*names, self.one_of(*elements)] if self.chance(2) or len(names) == 1 else names
+        sources = [*names, *elements]
+
+        def item(target: str) -> str:
+            kind = self.types.get(target, "int64")
+            source = self.one_of(*sources, self.narrow(kind, 1))
+            return source if self.types.get(source) == kind and self.chance(2) else f"dppy.{kind}({source})"
+
+        items = [item(target) for target in targets]
+        form = self.one_of("flat", "nested", "nested", "several", "variable")
+        if form == "nested" and len(targets) > 2:
+            at = self.draw(st.integers(0, len(targets) - 2))
+            nested = [", ".join([*each[:at], f"({each[at]}, {each[at + 1]})", *each[at + 2 :]]) for each in (targets, items)]
+            self.line(f"{nested[0]} = {nested[1]}")
+            return
+        left, right = ", ".join(targets), ", ".join(items)
+        if form == "several":
+            name = f"t{self.made}"
+            self.made += 1
+            self.line(f"{self.one_of(f'{left} = {name}', f'{name} = {left}')} = ({right})")
+            self.integers += [f"{name}[{k}]" for k in range(len(targets))]
+        elif form == "variable":
+            name = f"t{self.made}"
+            self.made += 1
+            self.line(f"{name} = ({right})")
+            self.line(f"{left} = {name}")
+            self.integers += [f"{name}[{k}]" for k in range(len(targets))]
+        else:
+            self.line(f"{left} = {right}")
+
+    def learn(self) -> None:
+        """A condition that tells a compiler in what range a variable lies, and uses that depend on the range."""
+        name = self.variable()
+        kind = self.types[name]
+        bound = self.one_of("0", "1", "0", self.narrow(kind, 1), self.typed_integer())
+        operator = self.one_of(">", ">=", "<", "<=", "!=", "==")
+        self.line(self.one_of(f"if {name} {operator} {bound}:", f"if {bound} {operator} {name}:"))
+        self.indent += 1
+        for _ in range(self.draw(st.integers(1, 3))):
+            other = self.one_of(name, *self.integers)
+            value = self.one_of(name, f"({name} {self.one_of('+', '-', '*')} {other})", f"abs({name})", f"({name} << 1)")
+            if kind in ("int8", "uint8") and self.chance(2):
+                self.line(f"out[i] ^= table[{self.one_of(name, f'{name} + {name}', f'{name} * 2', f'abs({name})', f'-{name}')}]")
+                continue
+            use = self.one_of("quotient", "quotient", "index", "length", "loop", "halved")
+            if use == "quotient":
+                self.line(f"out[i] += dppy.int64({value} {self.one_of('//', '%')} {self.one_of('2', '4', '7', '13', other)})")
+            elif use == "index":
+                self.line(f"out[i] ^= table[{self.one_of(f'{value} % 13', f'{value} % 16', f'{value} & 15')}]")
+            elif use == "length":
+                self.line(f"out[i] += len(table[{self.one_of(f'{value} % 100:', f':{value} % 100', f'{value} & 63:')}])")
+            elif use == "loop":
+                ends = self.one_of(f"{name} % 5", f"min({name}, 5)", f"max({name}, 3), 6", f"-1, {value} % 4")
+                self.line(f"for k in range({ends}):")
+                self.line("    out[i] += k + 1")
+                self.line("    if not -2 < k < 9:")
+                self.line("        break")
+            else:
+                self.line(f"while {name} > 0:")
+                self.line(f"    {name} = dppy.{kind}({self.one_of(f'{name} // 2', f'{name} >> 1')})")
+                self.line("    out[i] += 1")
+        self.indent -= 1
+
+    def assign_hash(self) -> None:
+        """A sum that wraps, of all elements of an array."""
+        kind, array, name = self.one_of(*INTEGERS), self.one_of(*ARRAYS.values()), f"v{self.made}"
+        self.made += 1
+        self.line(f"{name} = dppy.{kind}({self.one_of('0', '77', 'i')})")
+        self.line(f"for k in range(len({array})):")
+        self.line(f"    {name} = dppy.{kind}({name} * 33 {self.one_of('+', '^')} {array}[k])")
+        self.types[name] = kind
+        self.integers.append(name)
+
+    def assign_half(self) -> None:
+        name = self.one_of(*self.halves) if self.halves and self.chance(3) else f"h{self.made}"
+        self.made += 1
+        self.line(f"{name} = min(max({self.half(2)}, dppy.float16(-8.0)), dppy.float16(8.0))")
+        if name not in self.halves:
+            self.halves.append(name)
+
+    def store(self) -> None:
+        """Into an element that is the work-item's own."""
+        form = self.one_of("out", "out", "grid", "small", "rounded", "own")
+        if form == "out":
+            target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
+            self.line(target.format(self.integer(2)))
+        elif form == "rounded":
+            self.line(f"rounded[i] = {self.half(2)}")
+        elif form == "small":
+            self.line(f"small[i] = {self.integer(2)}")
+        else:
+            array, extent = ("own[", PRIVATE) if form == "own" and self.has_private else ("grid[i, ", COLUMNS)
+            operator = self.one_of("=", "+=", "-=", "*=", "|=", "^=", "//=", "%=")
+            self.line(f"{array}{self.place(extent)}] {operator} {self.narrow(self.one_of(*INTEGERS), 2)}")
+
     def atomic(self) -> None:
         cell = self.draw(st.integers(0, CELLS - 1))
         if self.chance(4):
@@ -270,15 +537,23 @@ class _Writer:
 
     def block(self, statements: int, depth: int) -> None:
         """In a scope of its own: what it assigns first is not to be read behind it."""
-        integers, floats, untyped = list(self.integers), list(self.floats), list(self.untyped)
+        names = self.names()
         self.indent += 1
         for _ in range(statements):
             self.statement(depth)
         self.indent -= 1
-        self.integers, self.floats, self.untyped = integers, floats, untyped
+        self.forget(names)
+
+    def names(self) -> list[list[str]]:
+        return [list(self.integers), list(self.floats), list(self.untyped), list(self.halves)]
+
+    def forget(self, names: list[list[str]]) -> None:
+        """What has been assigned since ``names()`` was called."""
+        self.integers, self.floats, self.untyped, self.halves = names
 
     def statement(self, depth: int) -> None:
-        kinds = ["integer", "integer", "untyped", "typed later", "real", "store", "atomic"]
+        kinds = ["integer", "integer", "untyped", "typed later", "real", "store", "store", "atomic"]
+        kinds += ["half", "tuple", "tuple", "learn", "learn", "hash"]
         form = self.one_of(*kinds, *(["if", "for", "while"] if depth else []))
         if form == "untyped":
             self.assign_untyped()
@@ -289,8 +564,15 @@ class _Writer:
         elif form == "real":
             self.assign_real()
         elif form == "store":
-            target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
-            self.line(target.format(self.integer(2)))
+            self.store()
+        elif form == "half":
+            self.assign_half()
+        elif form == "tuple":
+            self.assign_tuple()
+        elif form == "learn":
+            self.learn()
+        elif form == "hash":
+            self.assign_hash()
         elif form == "atomic":
             self.atomic()
         elif form == "if":
@@ -336,13 +618,13 @@ class _Writer:
     def phase(self) -> None:
         """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
         form = self.one_of("plain", "plain", "for", "while", "if")
-        integers, floats, untyped = list(self.integers), list(self.floats), list(self.untyped)
+        names = self.names()
         if form != "plain":
             self.all_enter(form)
         counts = self.chance(2)
         if counts:
-            for half in range(CELLS // GROUP):
-                self.line(f"counts[lid + {half * GROUP}] = dppy.{self.counted}({self.typed_integer()})")
+            for part in range(CELLS // self.group):
+                self.line(f"counts[lid + {part * self.group}] = dppy.{self.counted}({self.typed_integer()})")
             self.line("dppy.barrier()")
             self.counts_are = "changed"
             self.atomic()
@@ -361,7 +643,7 @@ class _Writer:
         self.line("dppy.barrier()")
         if form != "plain":
             self.indent -= 1
-            self.integers, self.floats, self.untyped = integers, floats, untyped
+            self.forget(names)
 
     def together(self) -> None:
         """What the work-items of a group find out about all their values."""
@@ -380,7 +662,7 @@ class _Writer:
         self.types[name] = kind
 
     def taken(self, form: str, *operations: str) -> str:
-        return str(self.draw(st.integers(0, GROUP - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
+        return str(self.draw(st.integers(0, self.group - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
 
     def all_enter(self, form: str) -> None:
         """The head of a block with barriers: every work-item takes the same way."""
@@ -404,25 +686,64 @@ class _Writer:
 @st.composite
 def programs(draw: st.DrawFn) -> str:
     """A module with a kernel ``program``."""
-    writer = _Writer(draw, counted=draw(st.sampled_from(["int32", "uint32", "int64", "uint64"])))
+    items, group = draw(st.sampled_from(list(SIZES)))
+    counted, private_kind = draw(st.sampled_from(INTEGERS[4:])), draw(st.sampled_from(INTEGERS))
+    writer = _Writer(draw, counted=counted, items=items, group=group)
     for _ in range(draw(st.integers(0, 2))):
         writer.function()
+    for _ in range(draw(st.integers(0, 1))):
+        writer.reader()
+        writer.pair()
+    start = writer.narrow(private_kind, 1)
+    writer.has_private = True
     for _ in range(draw(st.integers(1, 3))):
         writer.statement(2)
         if draw(st.booleans()):
             writer.phase()
+    if writer.chance(4):
+        writer.line(f"if {writer.condition(1)}:")
+        writer.line("    return")
     writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
     writer.line(f"floats[i] = {writer.real(2)}")
-    functions = "\n".join(writer.functions.values())
-    head = _HEAD.format(group=GROUP, cells=CELLS, counted=writer.counted, functions=functions)
+    functions = "\n".join([*writer.functions.values(), *writer.readers.values(), *writer.functions_of_pairs])
+    ranges = draw(st.sampled_from(SIZES[items, group]))
+    head = _HEAD.format(
+        functions=functions,
+        items=items,
+        ranges=ranges,
+        parameters=PARAMETERS,
+        item=_number("global", ranges),
+        own=_number("local", ranges),
+        group=group,
+        cells=CELLS,
+        counted=counted,
+        private=PRIVATE,
+        private_kind=private_kind,
+        start=start,
+    )
     return head + "\n".join(writer.lines) + "\n"
 
 
+def _number(which: str, ranges: str) -> str:
+    """The place of a work-item among all or in its group, in the order of the dimensions."""
+    sizes = ast.literal_eval(ranges)[which == "local"]
+    number = f"dppy.get_{which}_id(0)"
+    for dimension, size in list(enumerate(sizes))[1:] if isinstance(sizes, tuple) else []:
+        number = f"({number}) * {size} + dppy.get_{which}_id({dimension})"
+    return number
+
+
 _HEAD_OF_SUMS = """\
+import math
+
 import entrepot.kernel as dppy
 
+ITEMS = 8
+GLOBAL, LOCAL = 8, None
+
+
 @dppy.kernel
-def program(out, floats, cells, sums, a, b, c, d, e, f, x, y, n):
+def program({parameters}):
     i = dppy.get_global_id(0)
 """
 
@@ -459,4 +780,66 @@ def sums(draw: st.DrawFn) -> str:
     writer.assign_real()
     writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
     writer.line(f"floats[i] = {totals[0]} + {writer.one_of(*writer.floats)}")
-    return _HEAD_OF_SUMS + "\n".join(writer.lines) + "\n"
+    return _HEAD_OF_SUMS.format(parameters=PARAMETERS) + "\n".join(writer.lines) + "\n"
+
+
+@dataclass(frozen=True)
+class View:
+    """An array that is part of a larger one, whose other elements no program reads or writes."""
+
+    whole: np.ndarray
+    slices: tuple[slice, ...]
+    transposed: bool
+
+    def of(self, whole: Any) -> Any:
+        """The part of ``whole``, a copy of the larger array in another place."""
+        return (whole.T if self.transposed else whole)[self.slices]
+
+
+def arguments(items: int, seed: int = 7) -> dict[str, View | np.generic]:
+    """Arguments of a program by name; the arrays are views of any strides, with elements around them."""
+    random = np.random.default_rng(seed)
+    values: dict[str, np.ndarray] = {
+        "out": np.zeros(items, "i8"),
+        "floats": np.zeros(items),
+        "cells": np.arange(CELLS),
+        "sums": np.zeros(items),
+        "grid": _integers(random, "int64", (items, COLUMNS)),
+        "small": np.zeros(items, INTEGERS[random.integers(len(INTEGERS))]),
+        "rounded": np.zeros(items, "f2"),
+    }
+    values |= {name: _integers(random, dtype, (items,)) for dtype, name in ARRAYS.items()}
+    quarters = random.integers(-32, 32, items) / 4
+    values |= {"x": quarters.astype("f4"), "y": quarters[::-1].copy(), "halves": random.permutation(quarters).astype("f2")}
+    values["flags"] = random.choice(np.array([0, 1], "u1"), items).view("?")
+    values["table"] = _integers(random, "int32", (TABLE,))
+    values["wide"] = _integers(random, "int16", (items, WIDE))
+    values["cube"] = _integers(random, "int64", CUBE)
+    laid_out: dict[str, View | np.generic] = {name: _laid_out(random, each) for name, each in values.items()}
+    return laid_out | {"n": np.dtype(INTEGERS[random.integers(len(INTEGERS))]).type(5)}
+
+
+def _integers(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Of the whole range, with its ends, small numbers and numbers near the ends among them."""
+    limits = np.iinfo(dtype)
+    values = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    flat = values.reshape(-1)
+    small = random.random(flat.size) < 0.4
+    flat[small] = random.integers(max(limits.min, -9), 9, flat.size)[small].astype(dtype)
+    flat[:4] = [0, 1, limits.min, limits.max]
+    return random.permutation(flat).reshape(shape)
+
+
+def _laid_out(random: np.random.Generator, values: np.ndarray) -> View:
+    plain, transposed = random.random() < 0.4, values.ndim > 1 and random.random() < 0.4
+    extents, slices = [], []
+    for dimension, extent in enumerate(values.shape):
+        step = 1 if plain else int(random.choice([1, 1, 2, -1, -2]))
+        before, behind = (0, 0) if plain and dimension else random.integers(1, 4, 2).tolist()
+        last = before + (extent - 1) * abs(step)
+        slices.append(slice(before, last + 1, step) if step > 0 else slice(last, before - 1 if before else None, step))
+        extents.append(last + 1 + behind)
+    shape = tuple(reversed(extents)) if transposed else tuple(extents)
+    view = View(np.resize(random.permutation(values.reshape(-1)), shape), tuple(slices), transposed)
+    view.of(view.whole)[...] = values
+    return view

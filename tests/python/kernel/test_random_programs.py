@@ -6,13 +6,13 @@ import importlib.util
 import itertools
 import os
 from pathlib import Path
+from types import ModuleType
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from kernel.backends import BACKENDS, Backend
-from kernel.programs import ARRAYS, CELLS, GROUP, ITEMS, programs, sums
+from kernel.backends import BACKENDS, Backend, values_of
+from kernel.programs import View, arguments, programs, sums
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -25,36 +25,31 @@ EXAMPLES = int(os.environ.get("ENTREPOT_EXAMPLES", "0"))
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
-def _loaded(folder: Path, text: str):
+def _loaded(folder: Path, text: str) -> ModuleType:
     path = folder / f"program_{next(_numbers)}.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.program
+    return module
 
 
-def _arguments() -> list:
-    random = np.random.default_rng(7)
-    arrays = []
-    for dtype in ARRAYS:
-        limits = np.iinfo(dtype)
-        values = random.integers(limits.min, limits.max, ITEMS, dtype, endpoint=True)
-        values[:4] = [0, 1, limits.min, limits.max]
-        arrays.append(random.permutation(values))
-    floats = random.integers(-32, 32, ITEMS) / 4
-    changed = [np.zeros(ITEMS, "i8"), np.zeros(ITEMS), np.arange(CELLS), np.zeros(ITEMS)]
-    return [*changed, *arrays, floats.astype("f4"), floats[::-1].copy(), np.int64(5)]
+def _results(backend: Backend, module: ModuleType) -> dict[str, list]:
+    """What the arrays that the program's arguments are part of hold after a launch."""
+    given = arguments(module.ITEMS)
+    wholes = {name: backend.array(each.whole) for name, each in given.items() if isinstance(each, View)}
+    passed = [each.of(wholes[name]) if isinstance(each, View) else each for name, each in given.items()]
+    backend.launch(module.program, module.GLOBAL, module.LOCAL, *passed)
+    return {name: values_of(whole).tolist() for name, whole in wholes.items()}
 
 
-def _agree(backend: Backend, folder: Path, text: str, group: int | None = GROUP, launches: int = 1) -> None:
+def _agree(backend: Backend, folder: Path, text: str, launches: int = 1) -> None:
     note(text)
-    program = _loaded(folder, text)
-    expected = SIMULATOR.run(program, ITEMS, group, *_arguments())
+    module = _loaded(folder, text)
+    expected = _results(SIMULATOR, module)
     for _ in range(launches):
-        found = backend.run(program, ITEMS, group, *_arguments())
-        assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+        assert _results(backend, module) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +74,7 @@ def test_in_sycl_too(tmp_path, text):
 @given(text=sums())
 def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
     """On the host; a launch that is known to be quick is run by one thread, which has work-items enough for it."""
-    _agree(next(each for each in BACKENDS if each.dialect == "c++"), tmp_path, text, group=None, launches=3)
+    _agree(next(each for each in BACKENDS if each.dialect == "c++"), tmp_path, text, launches=3)
 
 
 @settings(max_examples=EXAMPLES or 100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -87,4 +82,4 @@ def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
 def test_every_program_runs_in_the_simulator(tmp_path, text):
     """Without a race, a divergent barrier or a literal out of range: then the comparison says something."""
     note(text)
-    SIMULATOR.run(_loaded(tmp_path, text), ITEMS, GROUP, *_arguments())
+    _results(SIMULATOR, _loaded(tmp_path, text))

@@ -1,0 +1,136 @@
+"""The fuzzers can fail: with something broken on purpose they report it, and write a smaller script."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+#: Launches on the host change an element wherever a program divides.
+WRONG_VALUES = """
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    return found | {"out": "[]"} if backend and "//" in case["text"] else found
+
+fuzzer.launched = broken
+"""
+CRASH = """
+import os, signal
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    if backend and "while" in case["text"]:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return launched(module, case, backend)
+
+fuzzer.launched = broken
+"""
+HANG = """
+import time
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    if backend and "while" in case["text"]:
+        time.sleep(1000)
+    return launched(module, case, backend)
+
+fuzzer.launched = broken
+"""
+#: A launch by Intel's compiler is wrong unless it is told not to vectorise.
+VECTORISER = """
+import os
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    wrong = backend == "opencl:cpu" and "CL_CONFIG_CPU_VECTORIZER_MODE" not in os.environ
+    return found | {"out": "[]"} if wrong else found
+
+fuzzer.launched = broken
+"""
+OTHER_BYTES = """
+import contract.cases
+
+read = contract.cases.bytes_of
+contract.cases.bytes_of = lambda view: read(view)[::-1] if view.ndim > 1 else read(view)
+"""
+
+#: Children append a line for each case to a file beside this one.
+NAMES = """
+import hashlib, json, pathlib
+
+run = fuzzer.run
+
+def noted(case, at):
+    with open(pathlib.Path(__file__).with_name("seen"), "a") as file:
+        file.write(hashlib.sha256(json.dumps(case).encode()).hexdigest() + "\\n")
+    return run(case, at)
+
+fuzzer.run = noted
+"""
+
+
+def fuzz(tool: str, folder: Path, *words: str, load: str = "", minimise: int = 20) -> subprocess.CompletedProcess[str]:
+    (folder / "load.py").write_text(load)
+    options = ["--seconds", "60", "--seed", "1", "--minimise", str(minimise), "--failures", "1", "--out", folder / "found"]
+    command = [sys.executable, TOOLS / f"{tool}.py", *options, *words, "--load", folder / "load.py"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=280)
+
+
+def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:
+    """The text of the only script; the fuzzer names it, and ends with 1."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    (path,) = (folder / "found").iterdir()
+    assert str(path) in done.stdout
+    assert re.search(r"\b1 failures", done.stdout.splitlines()[-1])
+    return path.read_text()
+
+
+@pytest.mark.parametrize("load,kind,word", [(WRONG_VALUES, "other values", "//"), (CRASH, "ended by SIGSEGV", "while")])
+def test_broken_kernels_are_reported_and_minimised(tmp_path, load, kind, word):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, minimise=12)
+    script = reproducer(done, tmp_path)
+    assert kind in done.stdout and word in script
+    assert script.index("WHOLES") < 1500, "a program that is not minimised:\n" + script
+
+
+def test_hanging_kernel_is_reported(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimise=4)
+    assert "while" in reproducer(done, tmp_path)
+    assert "host: hang" in done.stdout
+
+
+@pytest.mark.sycl
+def test_fault_of_a_vectoriser_is_counted_apart(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=VECTORISER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith("0 failures; known faults of others: 1 of Intel's vectoriser")
+    (path,) = (tmp_path / "found").iterdir()
+    assert path.name.startswith("known_")
+
+
+def test_broken_exchange_is_reported_and_minimised(tmp_path):
+    script = reproducer(fuzz("fuzz_exchange", tmp_path, load=OTHER_BYTES), tmp_path)
+    assert "'exports': []" in script and "'layout': []" in script
+
+
+def test_same_seed_gives_same_cases(tmp_path):
+    """And a case that does not fail leaves no script."""
+    for tool in ("fuzz_kernels", "fuzz_exchange"):
+        first, second = (fuzz(tool, tmp_path, "--cases", "3", load=NAMES) for _ in range(2))
+        assert first.returncode == second.returncode == 0, first.stdout + first.stderr
+    assert not (tmp_path / "found").exists()
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert len(seen) == 12 and seen[:3] == seen[3:6] and seen[6:9] == seen[9:]
