@@ -166,7 +166,8 @@ int after_use(entrepot_array *handle, int writes) {
         const Memory &memory = handle->array.memory();
         Operation operation(queue);
         operation.resume(memory);
-        operation.submitted(queue.submitted(), queue.capture_of_work(), [&](auto &&record) { record(access_of(writes), memory); });
+        operation.submitted(queue.submitted(), queue.capture_of_work(),
+                            [&](auto &&record) { record(access_of(writes), memory); });
         return 0;
     });
 }

@@ -266,8 +266,8 @@ std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
     const std::lock_guard locked(live().mutex);
     live().for_each([&](Queue::Record &record) {
-        const bool only_cached = record.cached.load(std::memory_order_relaxed) &&
-                                 record.references.load(std::memory_order_acquire) == 1;
+        const bool only_cached =
+            record.cached.load(std::memory_order_relaxed) && record.references.load(std::memory_order_acquire) == 1;
         if (record.handle && !only_cached && record.context == context)
             queues.push_back(Queue(Table::hold(&record)));
     });

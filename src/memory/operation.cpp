@@ -191,9 +191,23 @@ void drop_released_consumers(const Memory &memory, std::uint32_t seen) noexcept 
         memory.before(access, queue_, &streams_);
 }
 
+namespace {
+
+// True if the stream is captured into that graph. While a stream that waits for it is captured, the driver refuses to be asked
+// about the legacy default stream, which is in no capture.
+bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
+    try {
+        return stream.capture() == capture;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
 void Operation::wait_for(const PeerStreams::Stream &stream) const {
     const std::uint64_t capture = queue_.capture();
-    if (capture == 0 || stream.is_owners || stream.queue.capture() == capture)
+    if (capture == 0 || stream.is_owners || is_in_capture(stream.queue, capture))
         queue_.wait_for(stream.queue);  // no-op if that is the queue itself, and in order
 }
 
@@ -213,7 +227,7 @@ Queue Operation::event_of_operation() const { return Queue::past(queue_.context(
 void Operation::order_peers(std::uint64_t capture) const {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
         const Queue &stream = streams_[i].queue;
-        if (capture == 0 || stream.capture() == capture)
+        if (capture == 0 || is_in_capture(stream, capture))
             stream.wait_for(queue_);  // no-op if that is the stream itself, and in order
     }
 }

@@ -93,9 +93,9 @@ private:
     static ForkSafeMutex &next_mutex();
 };
 
-// Before borrowed memory is released: makes the owner's stream wait for those of the consumers of exports, which may still work on
-// the memory that the owner reuses next. On this thread, whose current streams those are.
-// Requires: nothing else refers to the record.
+// Before borrowed memory is released: makes the owner's stream wait for those of the consumers of exports, which may still work
+// on the memory that the owner reuses next. On this thread, whose current streams those are. Requires: nothing else refers to the
+// record.
 void order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

@@ -40,8 +40,8 @@ struct LibrarySettings {
     std::map<std::string, ParameterOverride> parameters;  // by "function.parameter"; "*" and a prefix stand for many
     std::map<std::string, std::map<std::string, std::int64_t>> defaults;  // record → field → value
     std::map<std::string, std::string> symbols;                           // function → the symbol of libraries that have no other
-    std::vector<Enum> enums;                                              // that no header has any more; without a type: further members
-    std::vector<std::string> raw;                                         // "record.field": chars that are bytes, and no text
+    std::vector<Enum> enums;           // that no header has any more; without a type: further members
+    std::vector<std::string> raw;      // "record.field": chars that are bytes, and no text
     std::vector<std::string> handles;  // typedefs of void * that stand for objects of the library
     std::vector<Choice> choices;
     std::string more;  // Python that comes with the module: a file beside it whose names are the module's too

@@ -205,7 +205,7 @@ public:
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::atomic<std::uint32_t> peers{0};  // bits of PeerBits; 0 where no other library works on the memory
-        std::uint8_t alignment = 0;  // as asked for: 0, or 1 + its binary logarithm
+        std::uint8_t alignment = 0;           // as asked for: 0, or 1 + its binary logarithm
         // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
         // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
         std::atomic<std::uint64_t> noted{0};
@@ -220,7 +220,7 @@ public:
         // producer's queue and the next position there. Later they are part of the ordering.
         Queue home;
         std::uint64_t available = 0;
-        Queue owner_queue;  // set before the memory is shared, and never changed: read without a lock
+        Queue owner_queue;                          // set before the memory is shared, and never changed: read without a lock
         std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
         Record *next = nullptr;                     // in a list of recycled records
     };

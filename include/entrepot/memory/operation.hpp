@@ -106,10 +106,12 @@ public:
         if (streams_.empty()) [[likely]]
             return;
         if (any_by_event)
-            record_by_event([&](Access access, const Memory &memory, Memory::After &after) {
-                if (how_to_record(memory, capture) == Record::by_event)
-                    after.note(access, memory);
-            }, for_each_use);
+            record_by_event(
+                [&](Access access, const Memory &memory, Memory::After &after) {
+                    if (how_to_record(memory, capture) == Record::by_event)
+                        after.note(access, memory);
+                },
+                for_each_use);
         order_peers(capture);
     }
 

@@ -134,9 +134,8 @@ bool current_stream_of_producer(const StreamLibrary &self, const Device &device,
     if (!named)
         return false;
     void *answer = nullptr;
-    const bool answered = with_gil_if(!library.answers_without_gil(*named), [&] {
-        return ask_current_stream(library, *named, answer);
-    });
+    const bool answered =
+        with_gil_if(!library.answers_without_gil(*named), [&] { return ask_current_stream(library, *named, answer); });
     stream = reinterpret_cast<std::uintptr_t>(answer);
     return answered && (stream != 0 || !device.backend().is_sycl());  // NULL is CUDA's legacy default stream, and no sycl::queue
 }

@@ -60,7 +60,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     descriptor.stream = stream_in(dict);
     descriptor.library = library_of(Py_TYPE(object));
     Array array = cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
-    if (descriptor.library && array.size() != 0)  // PyTorch's dict names no stream
+    if (descriptor.library && array.size() != 0)                         // PyTorch's dict names no stream
         if (const std::optional<CurrentStream> current = current_stream_of(*descriptor.library, array.memory().device()))
             exchange::come_behind(array, {current->queue, current->outlives_call});
     return array;

@@ -5,10 +5,10 @@
 // route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an array has imported it.
 #include <entrepot/exchange/cai.hpp>
 
+#include "../errors.hpp"
 #include "../getter.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
-#include "../errors.hpp"
 #include "../owner.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
@@ -152,7 +152,8 @@ bool has_elements(const Attributes &attributes) {
     return std::ranges::find(shape, 0) == shape.end();
 }
 
-// Nothing is proved or refuted by an array without elements or typestr, whose dict says less; until another comes by, DLPack serves.
+// Nothing is proved or refuted by an array without elements or typestr, whose dict says less; until another comes by, DLPack
+// serves.
 bool is_as_expected(PyObject *object) {
     const StreamFunction current_stream = find_stream_function();
     if (!current_stream)

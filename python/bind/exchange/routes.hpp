@@ -13,8 +13,9 @@ Array import_array(PyObject *object, const ImportRequest &request);
 // The same as an object: a new reference; nullptr with an exception set.
 PyObject *import_wrapped(PyObject *object);
 
-// The same for an operand of one operation (ImportRequest::for_one_operation), and for functions that are called through nanobind, which must not be unwound by the end of a thread (gil.hpp): a thread
-// that ends in Python code of the object's rests there.
+// The same for an operand of one operation (ImportRequest::for_one_operation), and for functions that are called through
+// nanobind, which must not be unwound by the end of a thread (gil.hpp): a thread that ends in Python code of the object's rests
+// there.
 Array import_operand(PyObject *object);
 
 // By that protocol alone; throws ValueError for an unknown name, ExchangeError where the object does not speak it.

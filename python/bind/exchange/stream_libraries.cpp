@@ -54,8 +54,8 @@ bool is_class(PyTypeObject *type, const ArrayClass &row) {
     if (std::string_view(dot ? dot + 1 : type->tp_name) != row.name)
         return false;
     const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
-    const bool is_there = module && PyUnicode_Check(module.get()) &&
-                          PyUnicode_CompareWithASCIIString(module.get(), row.module) == 0;
+    const bool is_there =
+        module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), row.module) == 0;
     PyErr_Clear();
     return is_there;
 }
