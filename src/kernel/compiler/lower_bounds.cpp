@@ -78,13 +78,15 @@ Proved Lowering::proved(const Expression &expression) const {
     if (expression.type != scalar_type(dtypes::uint64))
         return {};
     Proved bound{0};
-    if (expression.op == Op::constant)
-        bound = {build::constant_of(expression).value_or(std::get_if<std::uint64_t>(&expression.value) != nullptr)};
-    else if (expression.op == Op::convert)
+    if (expression.op == Op::constant) {
+        const auto *const number = std::get_if<std::uint64_t>(&expression.value);  // may be more than int64 holds
+        bound = {build::constant_of(expression).value_or(number && *number != 0)};
+    } else if (expression.op == Op::convert) {
         bound = proved(expression.operands[0]);
-    else if (const auto passed = flow_.at_least.find(expression.id);
-             expression.op == Op::variable && passed != flow_.at_least.end())
+    } else if (const auto passed = flow_.at_least.find(expression.id);
+               expression.op == Op::variable && passed != flow_.at_least.end()) {
         bound = passed->second;
+    }
     return {std::max<std::int64_t>(bound.least, 0)};
 }
 

@@ -858,3 +858,11 @@ def test_what_is_chosen_has_one_type(backend):
     single = float(np.float32(0.1) * np.float32(300 / 7))
     shifted = (300 << 60) % 2**64 - 2**64 * ((300 << 60) % 2**64 >= 2**63)
     assert out.tolist() == [-1400, 1, 500, 200, single, float(-43 + shifted), 56, 255, 300, 60400, 56]
+
+
+def test_uint64_modulo_zero_checks_the_divisor() -> None:
+    @dppy.kernel
+    def program(o, u):
+        o[0] = u % 0
+
+    assert "u % 0" not in program.source("c++", signature="void(uint64[::1], uint64)")
