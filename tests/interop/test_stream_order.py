@@ -32,7 +32,7 @@ from interop.stream_order import (
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
-REPETITIONS = int(os.environ.get("ENTREPOT_REPETITIONS", "4"))
+REPETITIONS = int(os.environ.get("ENTREPOT_REPETITIONS", "2"))
 FORMS = ("object", "array", "view", "exported")
 QUEUES = ("no queue", "queue=", "with queue")
 
