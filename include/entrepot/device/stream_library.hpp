@@ -36,7 +36,7 @@ struct StreamLibrary {
 using LibrarySet = std::uint8_t;
 inline constexpr unsigned max_stream_libraries = 8;
 
-// Library 0: whoever names no stream is taken to work on CUDA's or HIP's legacy default stream.
+// Library 0: a producer that names no stream is taken to work on CUDA's or HIP's legacy default stream.
 inline constexpr unsigned legacy_library = 0;
 inline constexpr LibrarySet legacy_library_set = 1u << legacy_library;
 

@@ -132,7 +132,7 @@ TEST_CASE("by DLPack the other's driver is asked even where the one that is name
 TEST_CASE("a stream is the memory's device's, and the default one has a number") {
     both();
     const fake::Block hips(fake::hip());
-    // The legacy default stream, on which whoever names no stream works: the fake has no stream of number 0.
+    // The legacy default stream, on which a producer that names no stream works: the fake has no stream of number 0.
     static const Queue legacy = Queue::create(hips.device);
     const Queue *unset = nullptr;
     hips.device.record()->legacy_stream.compare_exchange_strong(unset, &legacy);
