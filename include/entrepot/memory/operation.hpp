@@ -22,8 +22,9 @@
 //
 // Graph capture
 //   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. If the
-//   queue is captured and the stream is not, the operation runs when the graph does, and the launch of the graph is ordered by its stream.
-//   Then the host waits once for what the owner of borrowed memory has pending, as it does for pending accesses of ours.
+//   queue is captured and the stream is not, the operation runs when the graph does, and the launch of the graph is ordered by
+//   its stream. Then the host waits once for what the owner of borrowed memory has pending, as it does for pending accesses of
+//   ours.
 //
 // Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization", order one hand-over. The rule
 // above extends that order to all operations on the memory afterwards.
