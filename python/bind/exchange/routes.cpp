@@ -129,7 +129,7 @@ inline std::optional<Array> import_by(PyObject *object, Candidates by_type, cons
     return array;
 }
 
-const ImportRequest nothing_asked, for_an_operand{.for_one_operation = true};
+const ImportRequest nothing_asked, for_an_operand{.queue = {}, .for_one_operation = true};
 
 }  // namespace
 

@@ -133,7 +133,7 @@ std::atomic<Executor *> current = nullptr;
 // In the child of a fork the threads are gone and the lock may be held by one of them: the old executor is left as it is.
 void forget_threads() { current = nullptr; }
 
-[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, forget_threads);
+[[maybe_unused]] const int watching_threads = pthread_atfork(nullptr, nullptr, forget_threads);
 
 Executor &executor() {
     Executor *found = current.load(std::memory_order_acquire);

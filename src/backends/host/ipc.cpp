@@ -71,7 +71,7 @@ private:
 };
 
 // The child has the same memory mapped, so it goes on with the table.
-[[maybe_unused]] const int watching =
+[[maybe_unused]] const int watching_mappings =
     pthread_atfork([]() noexcept { Mappings::only().lock(); }, []() noexcept { Mappings::only().unlock(); },
                    []() noexcept { Mappings::only().unlock(); });
 

@@ -21,7 +21,7 @@ Live &live() {
 
 // When the library is loaded, and so before the core has handlers of its own. Those of before a fork run last in, first out:
 // the core's locks, under which it calls the queues, are taken first.
-[[maybe_unused]] const int watching = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
+[[maybe_unused]] const int watching_queues = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
 
 std::string reason_of(const std::exception_ptr &error) {
     try {
