@@ -33,8 +33,6 @@ struct Producer {
     }
 };
 
-void *handle_of(const Queue &queue) { return reinterpret_cast<void *>(queue.handle()); }
-
 }  // namespace
 
 TEST_CASE("memory that SYCL claims too is CUDA's, on the device that its driver says, and let go once") {
