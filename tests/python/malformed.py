@@ -141,7 +141,9 @@ def references_stay(action: Callable[[], object], *objects: object) -> None:
 
     Values that the whole program shares, such as None and small numbers, are not looked at.
     """
-    objects = tuple(each for each in objects if not isinstance(each, (int, float, str, bytes, type(None))) and each != ())
+    shared = (int, float, str, bytes, type(None))
+    empty: tuple[()] = ()
+    objects = tuple(each for each in objects if not isinstance(each, shared) and each is not empty)
     before = [sys.getrefcount(each) for each in objects]
     action()
     if [sys.getrefcount(each) for each in objects] != before:

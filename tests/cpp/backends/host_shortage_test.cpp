@@ -16,12 +16,6 @@
 #include <new>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_NO_THREADS_AFTER_FORK true
-#else
-#define HAS_NO_THREADS_AFTER_FORK false
-#endif
-
 static std::atomic<bool> has_no_memory{false};
 
 void *operator new(std::size_t bytes) {
@@ -140,7 +134,7 @@ constexpr int many = 3000;
 
 }  // namespace
 
-TEST_CASE("queues without threads: a chain of queues takes no stack" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+TEST_CASE("queues without threads: a chain of queues takes no stack") {
     CHECK(status_of_child([] {
               refuse_threads();
               std::vector<Queue *> queues;
@@ -162,7 +156,7 @@ TEST_CASE("queues without threads: a chain of queues takes no stack" * doctest::
           }) == 0);
 }
 
-TEST_CASE("queues without threads: many loops in one queue take no stack" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+TEST_CASE("queues without threads: many loops in one queue take no stack") {
     CHECK(status_of_child([] {
               refuse_threads();
               auto *const queue = new Queue(0);
@@ -175,7 +169,7 @@ TEST_CASE("queues without threads: many loops in one queue take no stack" * doct
           }) == 0);
 }
 
-TEST_CASE("queues without memory: what was submitted before is still done" * doctest::skip(HAS_NO_THREADS_AFTER_FORK)) {
+TEST_CASE("queues without memory: what was submitted before is still done") {
     for (const bool with_threads : {true, false})
         CHECK(status_of_child([&] {
                   if (!with_threads)
