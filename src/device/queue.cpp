@@ -266,9 +266,7 @@ std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
     const std::lock_guard locked(live().mutex);
     live().for_each([&](Queue::Record &record) {
-        const bool only_cached =
-            record.cached.load(std::memory_order_relaxed) && record.references.load(std::memory_order_acquire) == 1;
-        if (record.handle && !only_cached && record.context == context)
+        if (record.handle && record.context == context)
             queues.push_back(Queue(Table::hold(&record)));
     });
     return queues;
@@ -542,10 +540,13 @@ std::optional<Event> Queue::try_record() const {
     return record_->last_event;
 }
 
-// Of a queue that others submit to as well, or that measures time, it has to be this very moment.
 [[gnu::hot]] Event Queue::promise() const {
-    if (is_foreign() || is_profiling())
+    if (is_profiling())  // whose event measures this very moment
         return record();
+    if (is_foreign() && !is_default_stream()) {
+        const Event known = known_event_at(position());
+        return known ? known : record();
+    }
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
     auto promised = std::allocate_shared<Event::Promised>(ThreadBlockAllocator<Event::Promised>(), *this);
@@ -715,7 +716,7 @@ void Queue::wait_for(const Event &event) const {
     const InterpreterLock::Released released;
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
-    if (status == EP_UNSUPPORTED)
+    if (status == EP_UNSUPPORTED && !other.is_default_stream() && !is_default_stream())
         refuse_captured();
     backend().check(status);
     submitted();

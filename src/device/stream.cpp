@@ -6,7 +6,7 @@ namespace entrepot {
 
 const Queue &make_legacy_stream_of(const Device &device) {
     const Queue &made = publish(device.record()->legacy_stream, wrap_stream(device, 0));
-    made.make_immortal();
+    made.make_default_stream();
     return made;
 }
 

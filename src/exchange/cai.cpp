@@ -1,6 +1,7 @@
 // CAI: the driver's word on a described pointer, and the stream that orders a consumer's work.
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include "exchange/gpu.hpp"
 
@@ -100,11 +101,11 @@ void set_owner(const Memory &memory, const Descriptor &descriptor) {
 
 // Libraries that read the dict without its stream: their current streams wait for the work on the array here.
 void order_those_that_ignore_streams(const Array &array) {
-    const LibrarySet registered = registered_stream_libraries();
-    for (unsigned library = 0; registered >> library != 0; ++library)
-        if (registered >> library & 1 && !stream_library(library).waits_for_cai_stream)
+    const LibrarySet libraries = consumer_libraries();
+    for (unsigned library = 0; libraries >> library != 0; ++library)
+        if (libraries >> library & 1 && !stream_library(library).waits_for_cai_stream)
             if (const std::optional<CurrentStream> current = current_stream_of(library, array.memory().device()))
-                exchange::hand_to(array, {current->queue, false});
+                order_export(array.read_only() ? Access::read : Access::write, array.memory(), current->queue);
 }
 
 }  // namespace
@@ -130,11 +131,13 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
     if (!is_gpu(array.device()))
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                               ", and the CUDA array interface describes memory of CUDA and HIP devices only");
-    array.memory().mark_escaped();
-    if (array.memory().is_ready_for_host(array.read_only() ? Access::read : Access::write))
+    constexpr Memory::Consumer holder = Memory::Consumer::holds_object;
+    if (array.memory().is_ready_for_export(array.read_only() ? Access::read : Access::write)) {
+        exchange::hand_over_unordered(array, holder);
         return std::nullopt;
+    }
     const Queue queue = array.queue();
-    exchange::hand_to(array, {queue, false});  // the consumer's work goes elsewhere
+    exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));  // works elsewhere
     order_those_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one

@@ -1,22 +1,12 @@
 // Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
 #include <entrepot/exchange/stream.hpp>
+
 #include <entrepot/memory/operation.hpp>
 
 namespace entrepot::exchange {
 namespace {
 
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
-
-// What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
-void hand_to(const Array &array, const Queue &consumer, bool stays, Memory::Consumer holder) {
-    const Memory &memory = array.memory();
-    memory.mark_escaped();
-    Operation(consumer).before(access_of(array), memory);
-    if (stays) {
-        memory.after_consumer(access_of(array), consumer, holder);
-        memory.add_consumer_queue(consumer, holder);
-    }
-}
 
 // What is left of a producer's stream that may not be touched after the call.
 Queue past(const FarQueue &producer) {
@@ -50,17 +40,44 @@ std::uintptr_t stream_of(const Queue &queue) {
     return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder) {
-    hand_to(array, consumer.queue, consumer.stays, holder);
+// One who holds an object and is told of no stream may also work on the legacy default stream of CUDA and HIP, as Numba does.
+LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept {
+    const Backend &backend = array.memory().device().backend();
+    if (backend.is_host())
+        return 0;
+    const bool may_be_on_legacy = holder == Memory::Consumer::holds_object && !backend.is_sycl();
+    return static_cast<LibrarySet>(consumer_libraries() & (may_be_on_legacy ? ~0u : ~unsigned{legacy_library_set}));
+}
+
+// What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
+void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder, LibrarySet libraries) {
+    const Memory &memory = array.memory();
+    memory.mark_escaped();
+    order_export(access_of(array), memory, consumer.queue);
+    if (consumer.stays) {
+        memory.after_consumer(access_of(array), consumer.queue, holder);
+        if (consumer.queue.is_default_stream())
+            libraries |= legacy_library_set;
+        else
+            memory.add_consumer_queue(consumer.queue, holder);
+    }
+    memory.add_consumers(libraries, holder);
 }
 
 void hand_to_stream(const Array &array, std::uintptr_t stream) {
-    const Device &device = array.memory().device();
-    if (stream == legacy_stream)
-        return hand_to(array, legacy_stream_of(device), true, Memory::Consumer::holds_memory);
-    if (stream >= lowest_handle && array.memory().is_quiet() && !array.memory().has_peers() && !device.backend().is_sycl())
-        return array.memory().mark_escaped();
-    hand_to(array, queue_of_stream(device, stream), Memory::Consumer::holds_memory);
+    constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
+    const Memory &memory = array.memory();
+    const Device &device = memory.device();
+    if (stream >= lowest_handle && memory.is_quiet() && !memory.has_owner_stream() && !device.backend().is_sycl())
+        return hand_over_unordered(array, holder);
+    const FarQueue consumer =
+        stream == legacy_stream ? FarQueue{legacy_stream_of(device), true} : queue_of_stream(device, stream);
+    hand_to(array, consumer, holder, possible_consumers(array, holder));
+}
+
+void hand_over_unordered(const Array &array, Memory::Consumer holder) {
+    array.memory().mark_escaped();
+    array.memory().add_consumers(possible_consumers(array, holder), holder);
 }
 
 void come_behind(const Array &array, const FarQueue &producer) {

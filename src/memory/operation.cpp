@@ -105,7 +105,7 @@ void PeerStreams::insert_current(unsigned library, const Device &device, bool is
         asked_device_ = device;
         asked_ = 0;
     }
-    const auto bit = static_cast<LibrarySet>(1u << library);
+    const std::uint32_t bit = 1u << library;
     if (asked_ & bit)
         return;
     asked_ |= bit;
@@ -113,7 +113,7 @@ void PeerStreams::insert_current(unsigned library, const Device &device, bool is
         insert({std::move(current->queue), current->outlives_call, is_owners});
 }
 
-std::size_t PeerStreams::add(const Memory &memory) {
+std::size_t PeerStreams::add(const Memory &memory, Which which) {
     const std::size_t before = size();
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
@@ -121,6 +121,8 @@ std::size_t PeerStreams::add(const Memory &memory) {
         insert({record.owner_queue, true, true});
     else if (const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
         insert_current(owner - 1, memory.device(), true);
+    if (which == Which::owner)
+        return size() - before;
     const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1)
@@ -156,6 +158,16 @@ void order_release(Memory::Record *record) noexcept {
 }
 
 // ----------------------------------------------------------------------- operations
+
+void order_export(Access access, const Memory &memory, const Queue &consumer) {
+    PeerStreams owners;
+    if (memory.has_owner_stream()) {
+        owners.add(memory, PeerStreams::Which::owner);
+        if (!owners.empty())
+            consumer.wait_for(owners[0].queue);
+    }
+    memory.before(access, consumer, &owners);
+}
 
 namespace {
 
@@ -206,29 +218,26 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
 }  // namespace
 
 void Operation::wait_for(const PeerStreams::Stream &stream) const {
+    if (is_queue_itself(stream.queue)) [[likely]]
+        return;
     const std::uint64_t capture = queue_.capture();
     if (capture == 0 || stream.is_owners || is_in_capture(stream.queue, capture))
-        queue_.wait_for(stream.queue);  // no-op if that is the queue itself, and in order
+        queue_.wait_for(stream.queue);
 }
 
-Operation::Record Operation::how_to_record(const Memory &memory, std::uint64_t capture) const noexcept {
+Operation::Record Operation::how_to_record(const Memory &memory, const PeerStreams::Stream &own) noexcept {
     const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
     const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift;
-    const PeerStreams::Stream *const own = owner != 0 && capture == 0 ? streams_.find(queue_) : nullptr;
-    if (!own)
-        return Record::in_log;
-    if (peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order)
+    if (owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order)
         return Record::nowhere;
-    return own->outlives_call ? Record::in_log : Record::by_event;
+    return own.outlives_call ? Record::in_log : Record::by_event;
 }
-
-Queue Operation::event_of_operation() const { return Queue::past(queue_.context(), queue_.device(), queue_.record()); }
 
 void Operation::order_peers(std::uint64_t capture) const {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
         const Queue &stream = streams_[i].queue;
-        if (capture == 0 || is_in_capture(stream, capture))
-            stream.wait_for(queue_);  // no-op if that is the stream itself, and in order
+        if (!is_queue_itself(stream) && (capture == 0 || is_in_capture(stream, capture)))
+            stream.wait_for(queue_);
     }
 }
 

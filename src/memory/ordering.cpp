@@ -13,6 +13,9 @@
 namespace entrepot {
 namespace {
 
+// From there on what is known to be done is dropped.
+constexpr std::size_t few_entries = 4;
+
 // From there on the queues of those who were given the memory, and have done nothing that we know of since, are forgotten.
 constexpr std::size_t most_consumers = 16;
 
@@ -131,7 +134,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
         }
     Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
     take_out(entries, is_behind, left);
-    if (entries.size() > 4)
+    if (entries.size() > few_entries)
         drop_done(left);
     if (entries.size() > most_consumers)
         take_out(entries, [](const Entry &entry) { return is_known_done(entry.queue, entry.position); }, left);
@@ -272,6 +275,24 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
     After(queue, position, capture).note(access, *this);
 }
 
+void Memory::after_event(Access access, const Queue &event) const {
+    Ordering &ordering = Ordering::of(*record_);
+    for (bool is_done = true; is_done;) {
+        Use oldest;
+        LeftQueues left;
+        {
+            const std::lock_guard lock(ordering.mutex);
+            if (ordering.entries.size() > few_entries)
+                ordering.drop_done(left);
+            if (ordering.entries.size() <= few_entries || ordering.entries.front().consumer != Consumer::none)
+                break;
+            oldest = {ordering.entries.front().queue, ordering.entries.front().position};
+        }
+        is_done = oldest.queue.is_done(oldest.position);  // without the lock: the driver may block
+    }
+    after(access, event, 1, 0);
+}
+
 void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer) const {
     After(queue, queue.submitted(), queue.capture_of_work(), consumer).note(access, *this);
 }
@@ -318,10 +339,10 @@ void Memory::wait_for_host(Access access) const {
     publish(*record_, *ordering);
 }
 
-bool Memory::has_done_for_host(Access access) const {
-    if (has_peers()) {
+bool Memory::has_done_for_host(Access access, bool with_consumers) const {
+    if (with_consumers ? has_peers() : has_owner_stream()) {
         PeerStreams streams;
-        streams.add(*this);
+        streams.add(*this, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
         for (std::size_t i = 0; i < streams.size(); ++i)
             if (!is_empty(streams[i].queue))
                 return false;

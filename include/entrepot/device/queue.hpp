@@ -91,9 +91,12 @@ public:
     void keep_alive(const std::shared_ptr<void> &owner) const;
     // For a queue that is kept for ever: its references are not counted any more.
     void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
-    // A cache owns one reference from now on and does not keep the native queue alive: live_queues() leaves the queue out while
-    // nothing else refers to it.
-    void mark_cached() const noexcept { record_->cached.store(true, std::memory_order_relaxed); }
+    // For the legacy default stream of a device, which its driver never destroys and never captures. Immortal as well.
+    void make_default_stream() const noexcept {
+        record_->default_stream.store(true, std::memory_order_relaxed);
+        make_immortal();
+    }
+    bool is_default_stream() const noexcept { return record_->default_stream.load(std::memory_order_relaxed); }
     // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
@@ -103,7 +106,8 @@ public:
     // The same for those whom nobody may keep waiting; nullopt where another thread would, or the queue is captured.
     std::optional<Event> try_record() const;
     // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
-    // that nobody keeps costs nothing. For what was submitted just now.
+    // that nobody keeps costs nothing. For what was submitted just now. On the legacy default stream it then also covers what
+    // others have submitted meanwhile. On other foreign queues it is recorded at once, because their owner may destroy them.
     Event promise() const;
     // Later work waits; on the host only where the event is another backend's, or comes from outside of the capture that the
     // queue is in, for no graph can wait for that. An event of a capture takes the queue into it; throws DeviceError once that
@@ -123,7 +127,8 @@ public:
     // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
     // to know; nor is one of a device without EP_GRAPH_CAPTURE. For what a captured queue holds nobody can wait: to ask for its
     // end throws DeviceError, and a position of it is not done before the capture has ended.
-    std::uint64_t capture() const { return record_->may_be_captured && is_foreign() ? ask_capture() : 0; }
+    // A default stream is in no capture; while one that it waits for is captured, its backend refuses the work itself.
+    std::uint64_t capture() const { return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0; }
     // The same; of what is left of a queue, the capture that its event belongs to, though it may have ended.
     std::uint64_t capture_of_work() const;
     // Of a captured queue: `let_go(user)` is called once when the graph, and all that was made of it, is gone; on any thread,
@@ -162,9 +167,9 @@ public:
         std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
         const Backend *backend = nullptr;
         std::atomic<bool> foreign{false};  // wrapped, or given out
-        std::atomic<bool> cached{false};   // one of the references is a cache's
-        bool is_wrapped = false;           // somebody else made it; of CUDA and HIP he ends it, too
-        bool may_be_captured = false;      // into a graph, by those whom it is shared with
+        std::atomic<bool> default_stream{false};
+        bool is_wrapped = false;       // somebody else made it; of CUDA and HIP he ends it, too
+        bool may_be_captured = false;  // into a graph, by those whom it is shared with
         std::uint32_t flags = 0;
         ep_queue handle = nullptr;  // one reference
         Device device;

@@ -28,26 +28,27 @@ struct StreamLibrary {
     // allocator reuses memory in stream order.
     bool frees_in_stream_order = false;
 
-    // True if the library destroys no stream that it has made, so that the queue of one may be kept for the next operation.
-    bool keeps_streams = false;
+    // True if the library may take in what we export. An export does not say who its consumer is, so each operation on exported
+    // memory is ordered with the current streams of all such libraries.
+    bool takes_exports = false;
 };
 
-// Numbers of libraries, as a set: bit i is library i.
+// Numbers of libraries that take exports, as a set: bit i is library i. The other libraries have higher numbers.
 using LibrarySet = std::uint8_t;
-inline constexpr unsigned max_stream_libraries = 8;
+inline constexpr unsigned max_consumer_libraries = 8, max_stream_libraries = 15;
 
 // Library 0: a producer that names no stream is taken to work on CUDA's or HIP's legacy default stream.
 inline constexpr unsigned legacy_library = 0;
 inline constexpr LibrarySet legacy_library_set = 1u << legacy_library;
 
-// Returns: the library's number; the same one if it is registered already. When there are max_stream_libraries, further ones get
-//          legacy_library.
+// Returns: the library's number; the same one if it is registered already. When max_consumer_libraries take exports, or there
+//          are max_stream_libraries, further ones get legacy_library.
 // Lifetime: `library` must live as long as the process.
 // Thread safety: thread-safe.
 unsigned register_stream_library(const StreamLibrary &library) noexcept;
 const StreamLibrary &stream_library(unsigned number) noexcept;
-// All that have been registered, and legacy_library.
-LibrarySet registered_stream_libraries() noexcept;
+// All that take exports, and legacy_library.
+LibrarySet consumer_libraries() noexcept;
 
 // The queue of a library's current stream.
 struct CurrentStream {

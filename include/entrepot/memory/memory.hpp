@@ -122,6 +122,10 @@ public:
     }
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
+    // The same by an event (Queue::past) of a stream that may be gone when the access is waited for. No such event stands for an
+    // earlier one, so the driver is asked about the oldest ones when there are more than a few.
+    // Blocks: as Queue::is_done.
+    void after_event(Access access, const Queue &event) const;
     // The same where a consumer has the memory, who submits to the queue when he likes: what comes behind him, the first work of
     // each other queue and the host each time, comes behind all that his queue holds then.
     // Where he holds a Memory of it, as exports by DLPack do, that ends with the last of those: what he has submitted then is
@@ -147,7 +151,11 @@ public:
     // The host's turn: blocks until it may read or write; nothing to wait for costs a load.
     void wait_for_host(Access access) const;
     // Whether the host may access now, without waiting. False positives never; cheap.
-    bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access); }
+    bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access, true); }
+    // The same for a consumer of an export, who does not wait for other consumers: see order_export (operation.hpp).
+    bool is_ready_for_export(Access access) const {
+        return (is_quiet() && !has_owner_stream()) || has_done_for_host(access, false);
+    }
 
     // Peers: other libraries that work on the memory in streams of their own, without telling us. They are the owner of borrowed
     // memory, by its library or by the queue that it names, and the consumers of exports. Each operation of ours is ordered with
@@ -164,6 +172,9 @@ public:
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
     bool has_peers() const noexcept { return record_->peers.load(std::memory_order_relaxed) != 0; }
+    bool has_owner_stream() const noexcept {
+        return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
+    }
     // Returns: the queue that the owner of borrowed memory works on now: its library's current stream on this thread, or the
     //          queue that it names. No queue if it has neither.
     // GIL: as StreamLibrary::current_stream.
@@ -196,7 +207,8 @@ public:
         static constexpr std::uint32_t owner_queue = 1u << 12;        // Record::owner_queue is set
         static constexpr std::uint32_t consumer_queues = 1u << 13;    // Ordering::consumers has some
         static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
-        static constexpr std::uint32_t lasting_consumer = 1u << 15;   // a consumer holds an object, so its end is not seen
+        static constexpr std::uint32_t of_owner_library = owner_library | for_one_operation;
+        static constexpr std::uint32_t lasting_consumer = 1u << 15;  // a consumer holds an object, so its end is not seen
         // Exports are counted, so that one that comes while consumers are being dropped is seen: the word has changed.
         static constexpr std::uint32_t one_export = 1u << 16;
     };
@@ -233,7 +245,7 @@ public:
 private:
     UsmKind ask_kind() const noexcept;
     void after_producer_too(const Queue &queue) const;
-    bool has_done_for_host(Access access) const;
+    bool has_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
     explicit Memory(Record *record) noexcept : record_(record) {}
     // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.

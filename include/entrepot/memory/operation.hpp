@@ -48,11 +48,18 @@ public:
         bool is_owners;      // the owner of borrowed memory works on it, and not only a consumer of an export
     };
 
-    // Adds the streams of the memory's peers that are not there yet.
+    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet.
     // Returns: how many of them were added. They are the last ones.
     // GIL: as StreamLibrary::current_stream.
-    std::size_t add(const Memory &memory);
+    enum class Which { owner, all };
+    std::size_t add(const Memory &memory, Which which = Which::all);
 
+    // True if add() has nothing to add for memory of the device with these Memory::Record::peers: its one peer is a library that
+    // has been asked already.
+    bool covers(std::uint32_t peers, const Device &device) const noexcept {
+        const std::uint32_t owner = (peers & Memory::PeerBits::owner_library) >> Memory::PeerBits::owner_shift;
+        return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_ << 1 >> owner & 1) != 0 && asked_device_ == device;
+    }
     bool empty() const noexcept { return !first_; }
     // Returns: the stream of that queue; nullptr if it is not among them.
     const Stream *find(const Queue &queue) const noexcept;
@@ -65,9 +72,15 @@ private:
 
     std::optional<Stream> first_;
     std::vector<Stream> others_;
-    Device asked_device_;  // of which `asked_` says what libraries have been asked
-    LibrarySet asked_ = 0;
+    Device asked_device_;
+    std::uint32_t asked_ = 0;  // a bit for each library that has been asked for its stream for `asked_device_`
 };
+
+// For an export: makes the consumer's queue wait for what an access to the memory must see, which are the accesses of ours that
+// it conflicts with, and the current stream of the memory's owner. Other consumers are not waited for beyond what they were given
+// a queue of: what two of them do to the memory, they order between themselves, as with memory of any other library. Throws,
+// blocks: as Operation::before.
+void order_export(Access access, const Memory &memory, const Queue &consumer);
 
 class Operation {
 public:
@@ -81,7 +94,8 @@ public:
     // Throws: DeviceError if the driver refuses; if the queue or a stream is captured in a way that no graph can express.
     // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or is captured alone.
     void before(Access access, const Memory &memory) {
-        if (memory.is_free_for(queue_) && !memory.has_peers()) [[likely]]
+        const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
+        if (memory.is_free_for(queue_) && (peers == 0 || streams_.covers(peers, memory.device()))) [[likely]]
             return;
         wait_for_others(access, memory);
     }
@@ -94,26 +108,27 @@ public:
     // `for_each_use(record)` calls record(access, memory) for each use. It is called once, or twice if an access is recorded by
     // an event.
     template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
+        // The stream of a peer in which the operation itself is, if it is in one.
+        const PeerStreams::Stream *const own = capture == 0 && !streams_.empty() ? streams_.find(queue_) : nullptr;
         bool any_by_event = false;
         {
             Memory::After after(queue_, position, capture);
             for_each_use([&](Access access, const Memory &memory) {
-                const Record how = streams_.empty() ? Record::in_log : how_to_record(memory, capture);
+                const Record how = own ? how_to_record(memory, *own) : Record::in_log;
                 if (how == Record::in_log) [[likely]]
                     after.note(access, memory);
                 any_by_event |= how == Record::by_event;
             });
         }
-        if (streams_.empty()) [[likely]]
-            return;
         if (any_by_event)
             record_by_event(
-                [&](Access access, const Memory &memory, Memory::After &after) {
-                    if (how_to_record(memory, capture) == Record::by_event)
-                        after.note(access, memory);
+                [&](Access access, const Memory &memory, const Queue &event) {
+                    if (how_to_record(memory, *own) == Record::by_event)
+                        memory.after_event(access, event);
                 },
                 for_each_use);
-        order_peers(capture);
+        if (!streams_.empty())
+            order_peers(capture);
     }
 
 private:
@@ -123,15 +138,14 @@ private:
         by_event,  // as an event recorded now: the queue is a stream that its library may destroy after this call
         nowhere    // not at all: the stream that orders the access also orders the release of the memory
     };
-    Record how_to_record(const Memory &memory, std::uint64_t capture) const noexcept;
+    static Record how_to_record(const Memory &memory, const PeerStreams::Stream &own) noexcept;
     template <class Note, class ForEachUse> void record_by_event(Note &&note, ForEachUse &for_each_use) {
-        const Queue event = event_of_operation();
-        Memory::After after(event, 1, 0);
-        for_each_use([&](Access access, const Memory &memory) { note(access, memory, after); });
+        const Queue event = Queue::past(queue_.context(), queue_.device(), queue_.record());
+        for_each_use([&](Access access, const Memory &memory) { note(access, memory, event); });
     }
     void wait_for_others(Access access, const Memory &memory);
+    bool is_queue_itself(const Queue &stream) const noexcept { return stream == queue_ && stream.is_in_order(); }
     void wait_for(const PeerStreams::Stream &stream) const;
-    Queue event_of_operation() const;
     void order_peers(std::uint64_t capture) const;
 
     const Queue &queue_;

@@ -161,7 +161,7 @@ const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     if (known) {
         streams->needs_gil = false;
         streams->waits_for_cai_stream = known->waits_for_cai_stream;
-        streams->frees_in_stream_order = streams->keeps_streams = true;
+        streams->frees_in_stream_order = streams->takes_exports = true;
     }
     auto *const fresh = new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
     Py_INCREF(type);

@@ -69,9 +69,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 // ------------------------------------------------------------------ export
 
 Reference write(const Array &array) {
-    register_imported_libraries();
+    register_imported_libraries(array.memory().device());
     const std::optional<std::uintptr_t> stream = unless_absent(attribute, [&] { return cai::hand_over(array); });
-    mark_consumers(array, Memory::Consumer::holds_object);
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
         set_entry(dict, Key::data, Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));

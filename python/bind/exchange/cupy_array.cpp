@@ -212,7 +212,7 @@ std::optional<unsigned> library_of_cupy() {
         auto *const library = new CupyLibrary;
         library->name = "CuPy";
         library->current_stream = current_stream_of_cupy;
-        library->frees_in_stream_order = true;
+        library->frees_in_stream_order = library->takes_exports = true;
         library->function = function;
         number.store(register_stream_library(*library), std::memory_order_relaxed);
         registered.store(library, std::memory_order_release);

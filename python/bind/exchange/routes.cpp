@@ -44,10 +44,15 @@ Candidates probe(PyTypeObject *type) {
 class RouteCache {
 public:
     Candidates find(PyTypeObject *type) {
-        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
+        Entry &entry = entries_[index_of(type)];
         if (entry.type.get() != reinterpret_cast<PyObject *>(type)) [[unlikely]]
             return replace(entry, type);
         return entry.candidates;
+    }
+    // The same of a type that is there; else none.
+    Candidates peek(PyTypeObject *type) const noexcept {
+        const Entry &entry = entries_[index_of(type)];
+        return entry.type.get() == reinterpret_cast<PyObject *>(type) ? entry.candidates : 0;
     }
 
 private:
@@ -56,6 +61,8 @@ private:
         Candidates candidates = 0;
     };
 
+    static std::size_t index_of(PyTypeObject *type) noexcept { return (reinterpret_cast<std::uintptr_t>(type) >> 4) % size; }
+
     // Letting go of the old type may run Python code, which may come here for another one.
     [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
         const Candidates candidates = entry.candidates = probe(type);
@@ -63,7 +70,8 @@ private:
         return candidates;
     }
 
-    std::array<Entry, 256> entries_;
+    static constexpr std::size_t size = 256;
+    std::array<Entry, size> entries_;
 };
 
 ENTREPOT_GIL_GUARDED RouteCache route_cache;
@@ -142,6 +150,14 @@ Array import_array(PyObject *object, const ImportRequest &request) { return *imp
         raise_current();
         return nullptr;
     }
+}
+
+bool is_array_type(PyTypeObject *type) noexcept {
+    const Candidates speaks = route_cache.peek(type);
+    if (speaks == 0)
+        return false;
+    const Protocol *const first = &first_of(speaks);
+    return first == &numpy_protocol || first == &cupy_protocol || first == &c_exchange_api_protocol;
 }
 
 Array import_operand(PyObject *object) {

@@ -18,6 +18,10 @@ PyObject *import_wrapped(PyObject *object);
 // there.
 Array import_operand(PyObject *object);
 
+// True if objects of the type are known to be arrays of NumPy, CuPy or a library with DLPack's function table, and so no numbers.
+// False for a type that none has been imported of lately.
+bool is_array_type(PyTypeObject *type) noexcept;
+
 // By that protocol alone; throws ValueError for an unknown name, ExchangeError where the object does not speak it.
 Array import_array(PyObject *object, const ImportRequest &request, std::string_view protocol);
 

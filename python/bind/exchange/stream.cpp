@@ -73,29 +73,30 @@ bool is_minus_one(PyObject *stream) {
 namespace {
 
 void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyObject *stream) {
-    array.memory().mark_escaped();
+    constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     if (stream == Py_None)
-        return exchange::hand_to(array, {legacy_stream_of(array.device()), true}, Memory::Consumer::holds_memory);
+        return exchange::hand_to_stream(array, legacy_stream);
     if (is_minus_one(stream))
-        return;
+        return exchange::hand_over_unordered(array, holder);
     if (!row)
         refuse("the array is given on ", device, ", which has no streams; stream must be None there");
     if (PyLong_Check(stream))
         exchange::hand_to_stream(array, handle_in(stream, device, *row));
     else
-        exchange::hand_to(array, {queue_from(stream), true}, Memory::Consumer::holds_memory);
+        exchange::hand_to(array, {queue_from(stream), true}, holder, exchange::possible_consumers(array, holder));
 }
 
 }  // namespace
 
 void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
-    if (stream == Py_None && !(row && row->none_is_legacy)) [[likely]]
-        give_host_its_turn(array);
-    else
-        order_stream(array, device, row, stream);
     if (device.device_type != dlpack::kDLCPU)
-        mark_consumers(array, Memory::Consumer::holds_memory);
+        register_imported_libraries(array.memory().device());
+    if (stream != Py_None || (row && row->none_is_legacy))
+        return order_stream(array, device, row, stream);
+    give_host_its_turn(array);
+    if (device.device_type != dlpack::kDLCPU)
+        exchange::hand_over_unordered(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {
@@ -106,8 +107,9 @@ const Queue &current_work_queue(const Device &device) {
 void order_current_work(const Array &array, DLDevice device, Memory::Consumer holder) {
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
-    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, holder);
-    mark_consumers(array, holder);
+    register_imported_libraries(array.memory().device());
+    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, holder,
+                      exchange::possible_consumers(array, holder));
 }
 
 }  // namespace entrepot::python

@@ -2,6 +2,7 @@
 
 #include "../errors.hpp"
 #include "../gil.hpp"
+#include "../interned.hpp"
 #include "../reference.hpp"
 #include "../type_version.hpp"
 
@@ -31,22 +32,26 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         return !failed && stream != 0;
     });
 }
-constexpr StreamLibrary dpctl_library{.name = "dpctl", .current_stream = current_queue_of_dpctl};
+constexpr StreamLibrary dpctl_library{.name = "dpctl", .current_stream = current_queue_of_dpctl, .takes_exports = true};
 
 std::optional<unsigned> library_of_dpctl(PyTypeObject *) {
     static const unsigned number = register_stream_library(dpctl_library);  // calls nothing of Python's
     return number;
 }
 
+const Interned torch_name = "torch", cupy_name = "cupy", dpctl_name = "dpctl";
+
 // The classes by which libraries are known, and how each one's library is found.
 struct ArrayClass {
-    const char *module, *name;
+    const Interned &module;
+    const char *name;
+    bool on_sycl, elsewhere;  // whether it has memory of SYCL's devices, and of CUDA's and HIP's
     std::optional<unsigned> (*library)(PyTypeObject *type);
 };
 constexpr ArrayClass classes[] = {
-    {"torch", "Tensor", library_of_producer},
-    {"cupy", "ndarray", [](PyTypeObject *) { return library_of_cupy(); }},
-    {"dpctl", "SyclQueue", library_of_dpctl},
+    {torch_name, "Tensor", true, true, library_of_producer},
+    {cupy_name, "ndarray", false, true, [](PyTypeObject *) { return library_of_cupy(); }},
+    {dpctl_name, "SyclQueue", true, false, library_of_dpctl},
 };
 
 bool is_class(PyTypeObject *type, const ArrayClass &row) {
@@ -54,8 +59,7 @@ bool is_class(PyTypeObject *type, const ArrayClass &row) {
     if (std::string_view(dot ? dot + 1 : type->tp_name) != row.name)
         return false;
     const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
-    const bool is_there =
-        module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), row.module) == 0;
+    const bool is_there = module && PyUnicode_Check(module.get()) && PyUnicode_Compare(module.get(), row.module) == 0;
     PyErr_Clear();
     return is_there;
 }
@@ -97,31 +101,23 @@ ENTREPOT_GIL_GUARDED KnownLibraries known_libraries;
 
 }  // namespace
 
-void register_imported_libraries() {
+[[gnu::hot]] void register_imported_libraries(const Device &device) {
     ENTREPOT_GIL_GUARDED static bool is_registered[std::size(classes)] = {};
+    const bool is_sycl = device.backend().is_sycl();
     for (std::size_t i = 0; i < std::size(classes); ++i) {
-        if (is_registered[i])
+        const ArrayClass &row = classes[i];
+        if (is_registered[i] || !(is_sycl ? row.on_sycl : row.elsewhere)) [[likely]]
             continue;
-        const Reference module = imported_module(classes[i].module);
-        const Reference type(module ? PyObject_GetAttrString(module.get(), classes[i].name) : nullptr);
+        const Reference module = item_of(PyImport_GetModuleDict(), row.module);
+        if (!module)
+            continue;
+        const Reference type(PyObject_GetAttrString(module.get(), row.name));
         PyErr_Clear();
         if (type && PyType_Check(type.get()))
-            is_registered[i] = classes[i].library(reinterpret_cast<PyTypeObject *>(type.get())).has_value();
+            is_registered[i] = row.library(reinterpret_cast<PyTypeObject *>(type.get())).has_value();
     }
 }
 
 std::optional<unsigned> library_of(PyTypeObject *type) { return known_libraries.find(type); }
-
-void mark_consumers(const Array &array, Memory::Consumer holder) {
-    const Device &device = array.memory().device();
-    if (device.backend().is_host())
-        return;
-    register_imported_libraries();
-    // Numba and others that name no stream work on the legacy default stream of CUDA and HIP.
-    LibrarySet libraries = registered_stream_libraries();
-    if (device.backend().is_sycl() || holder == Memory::Consumer::holds_memory)
-        libraries &= static_cast<LibrarySet>(~legacy_library_set);
-    array.memory().add_consumers(libraries, holder);
-}
 
 }  // namespace entrepot::python

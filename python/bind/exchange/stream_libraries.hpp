@@ -20,13 +20,8 @@ std::optional<unsigned> library_of_producer(PyTypeObject *type);
 // cupy_array.cpp: CuPy's number; nullopt if CuPy is not imported, or publishes no function for its current stream.
 std::optional<unsigned> library_of_cupy();
 
-// Registers the libraries that have been imported since, so that an array may go to a library of which none has come yet.
-// GIL: required.
-void register_imported_libraries();
-
-// Marks the memory of an exported array as used by every library that is imported and has streams on its device, because the
-// consumer of an export is not known.
-// GIL: required.
-void mark_consumers(const Array &array, Memory::Consumer holder);
+// Before an export of memory of the device: registers the libraries that have been imported since, so that later work on the
+// memory is ordered with their streams though no array of theirs has come in yet. GIL: required.
+void register_imported_libraries(const Device &device);
 
 }  // namespace entrepot::python

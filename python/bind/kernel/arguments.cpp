@@ -227,6 +227,8 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
         add_array(array_of(object));
         return;
     }
+    if (!declared && is_array_type(Py_TYPE(object))) [[likely]]
+        return add_imported(object, nullptr);
     if (declared && declared->kind == Argument::Kind::scalar) {
         add_declared(object, declared->dtype);
         return;
@@ -246,8 +248,17 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
     } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
         add_number(object, *of_base);
     } else {
+        refuse_local_memory(object);
         add_imported(object, declared);
     }
+}
+
+void CallArguments::refuse_local_memory(PyObject *object) const {
+    if (ours<LocalMemory>(object))
+        throw Error(
+            ErrorKind::type, named(all_.size()),
+            " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
+            "dtype)");
 }
 
 // A number as the signature has it.
@@ -290,13 +301,9 @@ Array CallArguments::imported(PyObject *object, std::size_t position) const {
 }
 
 void CallArguments::add_imported(PyObject *object, const DeclaredParameter *declared) {
-    if (ours<LocalMemory>(object))
-        throw Error(
-            ErrorKind::type, named(all_.size()),
-            " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
-            "dtype)");
-    imported_.push_back(std::make_unique<Array>(imported(object, all_.size())));
-    const Array &array = *imported_.back();
+    if (imported_.size() == 0)
+        imported_.reserve(function_.parameters.size());
+    const Array &array = imported_.emplace_back(imported(object, all_.size()));
     if (declared && !fits(*declared, array))
         throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array), ", and the signature says ",
                     text_of(Signature{*declared}));

@@ -78,6 +78,7 @@ private:
     void add_imported(PyObject *object, const DeclaredParameter *declared);
     void add_declared(PyObject *object, Dtype dtype);
     void add_number(PyObject *object, Dtype dtype);
+    void refuse_local_memory(PyObject *object) const;
     void refuse_sequence(PyObject *object, std::size_t position) const;
     Array imported(PyObject *object, std::size_t position) const;
     std::string named(std::size_t position) const;  // as messages name an argument
@@ -103,7 +104,7 @@ private:
     const kernel::Argument *first_on_device_ = nullptr;
     bool has_host_memory_ = false;  // which a device may not reach
     bool has_other_devices_ = false;
-    std::vector<std::unique_ptr<Array>> imported_;
+    SmallVector<Array, 8> imported_;  // each stays where it is: `all_` refers to it
     std::vector<Copy> copies_;
     std::vector<Transfer> transfers_;
     bool watched_ = false, has_floats_ = false;

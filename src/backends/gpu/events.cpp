@@ -128,12 +128,15 @@ Reference<Event> Queue::record() {
     const auto wait_for = [&](const Event &mark) { to.submit([&](CUstream stream) { wait_in(stream, mark); }); };
     if (!is_of_this_thread())
         return wait_for(*record());
+    if (native == CU_STREAM_LEGACY)
+        capture();
     Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
     Reference<Event> mark = kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
     const Current current(context->native);  // while `to` waits, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // Whoever waits for a mark of a graph goes into it.
-    require_running("a hand-over from");
+    if (native != CU_STREAM_LEGACY)
+        require_running("a hand-over from");
     if (&*to.context == &*context && to.is_ordinary()) [[likely]]
         wait_in(to.native, *mark);
     else
