@@ -53,6 +53,20 @@ def test_a_source_is_text_or_bytes(wrong):
         ep.Program(wrong, "host")
 
 
+# In a process of its own, because the mode would stay for all later tests.
+@pytest.mark.host
+def test_fast_math_of_a_program_leaves_subnormals_alone():
+    run(
+        """
+import entrepot as ep
+source = "extern \\"C\\" void k(const long long *, void *const *) {}"
+for _ in range(2):  # built, and then taken from the cache
+    ep.Program(source, "host", options="-ffast-math").kernel("k")
+assert 2.2250738585072014e-308 / 2 != 0 and 5e-324 * 1.0 != 0
+"""
+    )
+
+
 #: Of two 64-bit `min` with the number that is the same for all, and a barrier before them.
 MINIMA = """
 kernel void minima(global long *out, global const long *given, long n) {
