@@ -87,8 +87,8 @@ public:
 
     const LaunchArguments &all() const noexcept { return all_; }
 
-    // Whether one is memory that the host sees and that was given as itself: whoever gave it looks at it without asking us.
-    bool is_watched() const noexcept { return is_watched_; }
+    // Whether is_watched() holds of one.
+    bool any_watched() const noexcept { return is_watched_; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.
     Queue queue() const {
@@ -134,7 +134,7 @@ private:
             throw Error(ErrorKind::type, "launch: argument ", all_.given().size(), " is a Python ", Py_TYPE(argument)->tp_name,
                         ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
-        is_watched_ |= imported_.back()->is_host_accessible();
+        is_watched_ |= is_watched(*imported_.back());
         all_.add(*imported_.back());
     }
 
@@ -180,7 +180,7 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
     const ReleaseGil released;  // on the host, the kernel may run at once
     launch(kernel, where, launcher.range, arguments.all(), cooperation ? &*cooperation : nullptr);
     Event event = where.promise();
-    if (arguments.is_watched() && where.capture() == 0) [[unlikely]]
+    if (arguments.any_watched() && where.capture() == 0) [[unlikely]]
         event.wait();
     return event;
 }

@@ -80,7 +80,9 @@ Device device_of(const Answer &answer) {
                           "; 'strides' are in bytes, not elements");
 }
 
-Memory borrow(const exchange::Reach &reach, const Layout &layout, Owner &&owner) {
+Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &said, Owner &&owner) {
+    if (said)
+        return Memory::borrow(reach.lowest, reach.bytes, Memory::kind_unasked, said, said.default_context(), std::move(owner));
     const Answer answer = ask(reach);
     if (answer.found.kind == EP_USM_UNKNOWN)
         refuse_unknown(reach.lowest);
@@ -119,7 +121,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 
     exchange::check_alignment(speaker, descriptor.data, dtype);
     const exchange::Reach reach = exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
-    Memory memory = borrow(reach, layout, std::move(owner));
+    Memory memory = borrow(reach, layout, descriptor.device, std::move(owner));
     Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
     set_owner(array.memory(), descriptor);
     if (descriptor.stream)

@@ -67,6 +67,12 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
     add_export(*record_, PeerBits::consumer_queues, holder);
 }
 
+bool Memory::is_used_in_stream_order() const noexcept {
+    const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
+    const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift;
+    return owner != 0 && stream_library(owner - 1).frees_in_stream_order;
+}
+
 Queue Memory::owner_queue() const {
     const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)

@@ -26,6 +26,9 @@ struct Descriptor {
     // The producer's work is in it: 1 the legacy default stream, 2 that of this thread, else a CUstream. None: there is no work.
     std::optional<std::uintptr_t> stream;
     std::optional<unsigned> library;  // the stream library that the object belongs to (stream_library.hpp)
+    // The device and the extent of the allocation are believed if the object's library says which device it is; else the driver
+    // is asked.
+    Device device{};
 };
 
 // Asks the driver what the pointer is, for the lowest and the highest byte that an element has. The Array keeps `owner` alive and

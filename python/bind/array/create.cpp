@@ -103,9 +103,8 @@ PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kw
     });
 }
 
-// Memory of the host that is given as itself, and as no Array, is read and written by whoever gave it without asking us: as of
-// kernels, the work is done when the call returns.
-bool is_watched(PyObject *object, const Array &array) { return !is_array(object) && array.is_host_accessible(); }
+// As of kernels, the work is done when the call returns.
+bool is_watched(PyObject *object, const Array &array) { return !is_array(object) && python::is_watched(array); }
 
 template <class Submit> PyObject *event_of_work(bool is_watched, Submit submit) {
     Event event = without_gil([&] {

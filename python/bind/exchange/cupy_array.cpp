@@ -1,8 +1,11 @@
 // CuPy's own arrays, without a protocol: the attributes that CuPy makes its interface dict of, and its current stream.
 //
 // Making the dict, or a capsule that waits for a stream, takes CuPy longer than us all the rest. The attributes are believed in a
-// process only once those of an array have been compared with what it says in `__cuda_array_interface__`; if that differs, the
-// route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an array has imported it.
+// process only once those of an array have been compared with what it says in `__cuda_array_interface__`, and its device with the
+// driver's word; if that differs, the route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an
+// array has imported it.
+#include <entrepot/device/registry.hpp>
+#include <entrepot/device/stream.hpp>
 #include <entrepot/exchange/cai.hpp>
 
 #include "../errors.hpp"
@@ -19,6 +22,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 namespace entrepot::python {
 namespace {
@@ -26,8 +30,9 @@ namespace {
 using cai::speaker;
 
 // The shape and the strides as CuPy has them, a list for each who asks: without the underscore they are that list made a tuple.
-const Interned data_name = "data", ptr_name = "ptr", shape_name = "_shape", strides_name = "_strides", dtype_name = "dtype",
-               is_contiguous_name = "_c_contiguous", interface_name = "__cuda_array_interface__";
+const Interned data_name = "data", ptr_name = "ptr", device_id_name = "device_id", shape_name = "_shape",
+               strides_name = "_strides", dtype_name = "dtype", is_contiguous_name = "_c_contiguous",
+               interface_name = "__cuda_array_interface__";
 
 // The very class: a namesake says nothing of CuPy.
 bool probe(PyTypeObject *type) {
@@ -79,7 +84,7 @@ bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std
 
 // CuPy's arrays have nothing but properties made in C.
 struct Getters {
-    Getter data, ptr, shape, strides, dtype, is_contiguous;
+    Getter data, ptr, device_id, shape, strides, dtype, is_contiguous;
 };
 ENTREPOT_GIL_GUARDED Getters getters;
 
@@ -87,6 +92,7 @@ struct Attributes {
     Numbers shape, strides;
     cai::Descriptor descriptor;
     Reference descr;  // its dtype
+    long device_id = -1;
 };
 
 [[noreturn]] void refuse_numbers(PyObject *name) {
@@ -110,11 +116,15 @@ void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
     }
 }
 
-void read_attributes(PyObject *object, StreamFunction current_stream, Attributes &out) {
+void read_attributes(PyObject *object, Attributes &out) {
     Getters &get = getters;  // a thread's own, where there is no GIL: looked for once
     const Reference data = checked(get.data(object, data_name)), pointer = checked(get.ptr(data.get(), ptr_name));
     out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
     if (!out.descriptor.data && PyErr_Occurred())
+        throw PythonError{};
+    const Reference device_id = checked(get.device_id(data.get(), device_id_name));
+    out.device_id = PyLong_AsLong(device_id.get());
+    if (out.device_id == -1 && PyErr_Occurred())
         throw PythonError{};
     out.descr = checked(get.dtype(object, dtype_name));
     read_list(checked(get.shape(object, shape_name)), shape_name, out.shape);
@@ -125,15 +135,25 @@ void read_attributes(PyObject *object, StreamFunction current_stream, Attributes
             throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
         out.descriptor.strides = out.strides.values.data();
     }
-    const std::intptr_t stream = current_stream(0);
-    out.descriptor.stream = stream == 0 ? 1 : static_cast<std::uintptr_t>(stream);
+}
+
+std::uintptr_t ask_current_stream(StreamFunction function) {
+    const std::intptr_t stream = function(0);
+    return stream == 0 ? legacy_stream : static_cast<std::uintptr_t>(stream);
 }
 
 // ------------------------------------------------------------------ whether they mean what we think
 
 enum class Trust { unknown, proved, refuted };
 std::atomic<Trust> trust = Trust::unknown;  // two threads that find out at once find the same
+// Set before `trust` is proved.
 std::atomic<StreamFunction> stream_function{nullptr};
+std::atomic<const std::vector<Device> *> devices{nullptr};  // by CuPy's numbers
+
+Device device_of(long number) {
+    const std::vector<Device> &known = *devices.load(std::memory_order_relaxed);
+    return 0 <= number && static_cast<std::size_t>(number) < known.size() ? known[static_cast<std::size_t>(number)] : Device();
+}
 
 bool agree(const Attributes &ours, const InterfaceDict &theirs) {
     Numbers shape, strides;
@@ -160,12 +180,17 @@ bool is_as_expected(PyObject *object) {
         return false;
     try {
         Attributes attributes;
-        read_attributes(object, current_stream, attributes);
+        read_attributes(object, attributes);
+        attributes.descriptor.stream = ask_current_stream(current_stream);
         if (!has_elements(attributes) || !typestr_of(numpy_dtype(attributes.descr.get())))
             return false;
         const InterfaceDict dict(speaker, checked(PyObject_GetAttr(object, interface_name)));
+        attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
+        const Array asked = cai::verify(attributes.descriptor, keep(object));  // of the driver
         stream_function = current_stream;
-        trust = agree(attributes, dict) ? Trust::proved : Trust::refuted;
+        devices = &registry::devices(asked.device().backend());
+        const bool is_its_device = asked.device() == device_of(attributes.device_id);
+        trust = is_its_device && agree(attributes, dict) ? Trust::proved : Trust::refuted;
     } catch (const PythonError &) {
         if (!PyErr_ExceptionMatches(PyExc_Exception))
             throw;
@@ -186,11 +211,12 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     if (!is_trusted(object)) [[unlikely]]
         return std::nullopt;
     Attributes attributes;
-    read_attributes(object, stream_function.load(std::memory_order_relaxed), attributes);
+    read_attributes(object, attributes);
     attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
     attributes.descriptor.library = library_of_cupy();
-    if (request.for_one_operation)
-        attributes.descriptor.stream.reset();  // the operation waits for CuPy's current stream by itself
+    attributes.descriptor.device = device_of(attributes.device_id);
+    if (!request.for_one_operation)  // an operation waits for CuPy's current stream by itself
+        attributes.descriptor.stream = ask_current_stream(stream_function.load(std::memory_order_relaxed));
     Array array = cai::verify(attributes.descriptor, keep(object), request.queue);
     if (request.for_one_operation)
         array.memory().set_for_one_operation();

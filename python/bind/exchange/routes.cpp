@@ -137,9 +137,11 @@ inline std::optional<Array> import_by(PyObject *object, Candidates by_type, cons
     return array;
 }
 
-const ImportRequest nothing_asked, for_an_operand{.queue = {}, .for_one_operation = true};
+const ImportRequest nothing_asked;
 
 }  // namespace
+
+const ImportRequest for_an_operand{.queue = {}, .for_one_operation = true};
 
 Array import_array(PyObject *object, const ImportRequest &request) { return *import_by(object, candidates_of(object), request); }
 

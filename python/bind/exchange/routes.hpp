@@ -13,10 +13,18 @@ Array import_array(PyObject *object, const ImportRequest &request);
 // The same as an object: a new reference; nullptr with an exception set.
 PyObject *import_wrapped(PyObject *object);
 
-// The same for an operand of one operation (ImportRequest::for_one_operation), and for functions that are called through
+// What to ask for an operand of one operation (ImportRequest::for_one_operation).
+extern const ImportRequest for_an_operand;
+// The same for such an operand, and for functions that are called through
 // nanobind, which must not be unwound by the end of a thread (gil.hpp): a thread that ends in Python code of the object's rests
 // there.
 Array import_operand(PyObject *object);
+
+// True if whoever gave the object, which is no Array, looks at its memory without asking us whether work on it is done: the host
+// reaches it, as NumPy's. Work on it is done when the call returns.
+inline bool is_watched(const Array &imported) noexcept {
+    return !imported.memory().is_used_in_stream_order() && imported.is_host_accessible();
+}
 
 // True if objects of the type are known to be arrays of NumPy, CuPy or a library with DLPack's function table, and so no numbers.
 // False for a type that none has been imported of lately.

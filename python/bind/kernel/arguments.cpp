@@ -9,6 +9,7 @@
 #include "../exchange/routes.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../owner.hpp"
 #include "../reference.hpp"
 #include "../scalar.hpp"
 
@@ -186,6 +187,12 @@ inline void CallArguments::add_array(const Array &array) {
             add(given[i], signature ? &(*signature)[i] : nullptr);
 }
 
+// Each array is released at once, as one that a caller drops: a launch keeps what has to live longer.
+[[gnu::hot]] CallArguments::~CallArguments() {
+    for (Array &array : imported_)
+        release_here(let_go(free_records, std::move(array).take_memory()));
+}
+
 // The first signature whose arrays are those of the call; the first of all, which then says what does not fit, where none is.
 const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const {
     if (signatures.empty()) [[likely]]
@@ -294,7 +301,7 @@ void CallArguments::refuse_sequence(PyObject *object, std::size_t position) cons
 Array CallArguments::imported(PyObject *object, std::size_t position) const {
     refuse_sequence(object, position);
     try {
-        return import_operand(object);
+        return import_array(object, for_an_operand);
     } catch (const Error &error) {
         throw Error(error.kind(), named(position), ": ", error.what());
     }
@@ -307,7 +314,7 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
     if (declared && !fits(*declared, array))
         throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array), ", and the signature says ",
                     text_of(Signature{*declared}));
-    watched_ |= array.is_host_accessible();
+    watched_ |= python::is_watched(array);
     add_array(array);
 }
 

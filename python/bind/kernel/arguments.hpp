@@ -43,6 +43,7 @@ public:
     // where no signature fits.
     CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                   std::span<const Signature> signatures);
+    ~CallArguments();  // with the GIL
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
 
