@@ -383,25 +383,30 @@ def library_launches() -> list[Result]:
     sides: dict[str, Side] = {name: (call, nothing) for name, call in calls.items()}
     sides["tensors, side stream"] = (within(torch.cuda.stream(side), calls["tensors"]), nothing)
     sides["CuPy, side stream"] = (within(cupy_side, calls["CuPy"]), nothing)
-    library = driver()
-    if library is None:
+    library, floor = driver(), floor_module()
+    if library is None or floor is None:
         return []
     address = names["ours_a"].data_ptr
+    names.update(lend_all=floor.lend_all, describe_all=floor.describe_all)
+    sides["exchange functions of 8"] = (calls_of(f"lend_all({eight})", names), nothing)
+    sides["attributes of 4"] = (calls_of(f"describe_all({named('cupy_', four)})", names), nothing)
     sides["driver of 8"] = (lambda count: library.driver_launch_of_eight(address, count), nothing)
     sides["driver of 4"] = (lambda count: library.driver_launch_of_four(address, count), nothing)
     ns = short_rounds_ns(sides, torch.cuda.synchronize)
 
-    def row(what: str, name: str, driver_name: str, margin: float | None) -> Result:
-        floor = ns[driver_name]
-        return Result(Pair(what, "", "", floor / (floor + margin) if margin else 0), ns[name], floor)
+    def row(what: str, name: str, driver_name: str, margin: float | None, of_library: str = "") -> Result:
+        least = ns[driver_name] + (ns[of_library] if of_library else 0)
+        return Result(Pair(what, "", "", least / (least + margin) if margin else 0), ns[name], least)
 
     return [
         row("launch of 8 torch tensors, within 1.0 µs of cuLaunchKernel", "tensors", "driver of 8", TENSORS_MARGIN_NS),
+        row("... of that and PyTorch's exchange functions for them", "tensors", "driver of 8", None, "exchange functions of 8"),
         row("launch of 8 torch tensors on a side stream", "tensors, side stream", "driver of 8", None),
         row("launch of 8 Arrays imported from torch", "imported", "driver of 8", None),
         row("launch of 8 Arrays", "Arrays", "driver of 8", None),
         row("launch of 4 torch tensors", "4 tensors", "driver of 4", None),
         row("launch of 4 CuPy arrays, within 0.8 µs of cuLaunchKernel", "CuPy", "driver of 4", CUPY_MARGIN_NS),
+        row("... of that and CuPy's attributes that describe them", "CuPy", "driver of 4", None, "attributes of 4"),
         row("launch of 4 CuPy arrays on a side stream", "CuPy, side stream", "driver of 4", None),
     ]
 

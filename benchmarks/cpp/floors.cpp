@@ -2,8 +2,9 @@
 //
 // Producer(pointer, elements) is float32 memory of CUDA device 0 that is exported with the least work that the protocols allow:
 // the answers are made beforehand, nothing is checked and nobody is waited for. lend(tensor) is the other side: no more than the
-// calls of the tensor's own exchange table that every consumer has to make. breathe() lets the GIL go and takes it again, as
-// whoever calls a driver has to that may block.
+// calls of the tensor's own exchange table that every consumer has to make. lend_all(tensors...) does so for several, and asks
+// for the stream once; describe_all(arrays...) reads the attributes that describe arrays of CuPy. breathe() lets the GIL go and
+// takes it again, as whoever calls a driver has to that may block.
 #include <Python.h>
 
 #include <entrepot/exchange/c_exchange_api.hpp>
@@ -91,20 +92,59 @@ const DLPackExchangeAPI *published_by(PyTypeObject *type) {
     return find_compatible(static_cast<const DLPackExchangeAPIHeader *>(table));
 }
 
-PyObject *lend(PyObject *, PyObject *object) {
+const DLPackExchangeAPI *table_of(PyTypeObject *asked) {
     static PyTypeObject *type = nullptr;
     static const DLPackExchangeAPI *api = nullptr;
-    if (type != Py_TYPE(object)) {
-        api = published_by(Py_TYPE(object));
-        if (!api)
-            return nullptr;
-        type = Py_TYPE(object);
+    if (type != asked) {
+        api = published_by(asked);
+        type = api ? asked : nullptr;
     }
+    return api;
+}
+
+PyObject *lend(PyObject *, PyObject *object) {
+    const DLPackExchangeAPI *const api = table_of(Py_TYPE(object));
     DLTensor tensor;
     void *stream = nullptr;
-    if (api->dltensor_from_py_object_no_sync(object, &tensor) != 0 ||
+    if (!api || api->dltensor_from_py_object_no_sync(object, &tensor) != 0 ||
         api->current_work_stream(tensor.device.device_type, tensor.device.device_id, &stream) != 0)
         return nullptr;
+    Py_RETURN_NONE;
+}
+
+PyObject *lend_all(PyObject *, PyObject *const *objects, Py_ssize_t count) {
+    DLTensor tensor{};
+    void *stream = nullptr;
+    const DLPackExchangeAPI *api = nullptr;
+    for (Py_ssize_t i = 0; i < count; ++i)
+        if (api = table_of(Py_TYPE(objects[i])); !api || api->dltensor_from_py_object_no_sync(objects[i], &tensor) != 0)
+            return nullptr;
+    if (api && api->current_work_stream(tensor.device.device_type, tensor.device.device_id, &stream) != 0)
+        return nullptr;
+    Py_RETURN_NONE;
+}
+
+PyObject *describe_all(PyObject *, PyObject *const *objects, Py_ssize_t count) {
+    static PyObject *const data = PyUnicode_InternFromString("data");
+    static PyObject *const own[] = {PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("_shape"),
+                                    PyUnicode_InternFromString("_c_contiguous")};
+    static PyObject *const of_data[] = {PyUnicode_InternFromString("ptr"), PyUnicode_InternFromString("device_id")};
+    const auto read = [](PyObject *object, PyObject *name) {
+        PyObject *const value = object ? PyObject_GetAttr(object, name) : nullptr;
+        Py_XDECREF(value);
+        return value != nullptr;
+    };
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *const pointer = PyObject_GetAttr(objects[i], data);
+        bool is_read = true;
+        for (PyObject *const name : of_data)
+            is_read = is_read && read(pointer, name);
+        for (PyObject *const name : own)
+            is_read = is_read && read(objects[i], name);
+        Py_XDECREF(pointer);
+        if (!is_read)
+            return nullptr;
+    }
     Py_RETURN_NONE;
 }
 
@@ -125,7 +165,14 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
                        {Py_tp_getset, attributes},
                        {}};
 PyType_Spec spec{"benchmark_floors.Producer", sizeof(Producer), 0, Py_TPFLAGS_DEFAULT, slots};
-PyMethodDef functions[] = {{"lend", lend, METH_O, nullptr}, {"breathe", breathe, METH_NOARGS, nullptr}, {}};
+template <class Function> PyCFunction as_method(Function function) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+PyMethodDef functions[] = {{"lend", lend, METH_O, nullptr},
+                           {"lend_all", as_method(lend_all), METH_FASTCALL, nullptr},
+                           {"describe_all", as_method(describe_all), METH_FASTCALL, nullptr},
+                           {"breathe", breathe, METH_NOARGS, nullptr},
+                           {}};
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "benchmark_floors", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
