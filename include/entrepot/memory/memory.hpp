@@ -171,7 +171,7 @@ public:
     // memory, after the next operation has waited for them.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
-    bool has_peers() const noexcept { return record_->peers.load(std::memory_order_relaxed) != 0; }
+    bool has_peers() const noexcept { return (record_->peers.load(std::memory_order_relaxed) & PeerBits::any_peer) != 0; }
     bool has_owner_stream() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
@@ -207,8 +207,9 @@ public:
         static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
         static constexpr unsigned owner_shift = 8;                 // 1 + the owner's library, in 4 bits; 0: none
         static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
-        static constexpr std::uint32_t owner_queue = 1u << 12;        // Record::owner_queue is set
-        static constexpr std::uint32_t consumer_queues = 1u << 13;    // Ordering::consumers has some
+        static constexpr std::uint32_t owner_queue = 1u << 12;      // Record::owner_queue is set
+        static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some
+        static constexpr std::uint32_t any_peer = consumer_libraries | owner_library | owner_queue | consumer_queues;
         static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
         static constexpr std::uint32_t of_owner_library = owner_library | for_one_operation;
         static constexpr std::uint32_t lasting_consumer = 1u << 15;  // a consumer holds an object, so its end is not seen
@@ -219,7 +220,7 @@ public:
         std::atomic<std::uint32_t> references{1};
         std::atomic<bool> escaped{false};
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
-        std::atomic<std::uint32_t> peers{0};  // bits of PeerBits; 0 where no other library works on the memory
+        std::atomic<std::uint32_t> peers{0};  // bits of PeerBits
         std::uint8_t alignment = 0;           // as asked for: 0, or 1 + its binary logarithm
         // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
         // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
