@@ -147,7 +147,22 @@ std::size_t PeerStreams::add(const Memory &memory, Which which) {
     return size() - before;
 }
 
+namespace {
+
+// True if the stream is captured into that graph (0: into none). False if the driver refuses to say,
+// as it does of a destroyed stream.
+bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
+    try {
+        return stream.capture() == capture;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
 void order_release(Memory::Record *record) noexcept {
+    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
     const bool has_owner = (peers & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     if (!has_owner || (peers & (PeerBits::consumer_libraries | PeerBits::consumer_queues)) == 0)
@@ -156,8 +171,13 @@ void order_release(Memory::Record *record) noexcept {
     try {
         PeerStreams streams;
         streams.add(memory);
-        for (std::size_t i = 1; i < streams.size(); ++i)  // the owner's is the first
-            streams[0].queue.wait_for(streams[i].queue);
+        if (!streams.empty() && streams[0].is_owners) {  // the first, unless the owner's library has no stream
+            const Queue &owner = streams[0].queue;
+            const std::uint64_t capture = owner.capture();
+            for (std::size_t i = 1; i < streams.size(); ++i)
+                if (is_in_capture(streams[i].queue, 0) || is_in_capture(streams[i].queue, capture))
+                    owner.wait_for(streams[i].queue);  // else the stream's capture would take the owner's
+        }
     } catch (...) {  // the driver fails: the release can be ordered no better
     }
     memory.detach();
@@ -208,20 +228,6 @@ void drop_released_consumers(const Memory &memory, std::uint32_t seen) noexcept 
     if (!memory.is_free_for(queue_))
         memory.before(access, queue_, &streams_);
 }
-
-namespace {
-
-// True if the stream is captured into that graph. While a stream that waits for it is captured, the driver refuses to be asked
-// about the legacy default stream, which is in no capture.
-bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
-    try {
-        return stream.capture() == capture;
-    } catch (...) {
-        return false;
-    }
-}
-
-}  // namespace
 
 void Operation::wait_for(const PeerStreams::Stream &stream) const {
     if (is_queue_itself(stream.queue)) [[likely]]
