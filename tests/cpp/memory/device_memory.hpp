@@ -32,9 +32,9 @@ inline bool overlap(const Block &a, const Block &b) {
 
 // A queue of the fake, held: what it is given stays pending until it is released.
 struct HeldQueue {
-    Queue queue = Queue::create(fake::device());
+    Queue queue;
 
-    HeldQueue() { fake::hold(queue); }
+    explicit HeldQueue(const Device &device = fake::device()) : queue(Queue::create(device)) { fake::hold(queue); }
     ~HeldQueue() { fake::release(queue); }
 
     Use submit() const { return {queue, fake::submit(queue)}; }

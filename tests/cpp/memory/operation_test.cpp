@@ -1,0 +1,1042 @@
+// Operations: their order with the streams of the memory's peers, and what they leave behind.
+#include <entrepot/device/stream_library.hpp>
+#include <entrepot/memory/operation.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/refusal.hpp"
+#include "fake_streams.hpp"
+#include "memory/device_memory.hpp"
+
+using namespace entrepot;
+
+namespace {
+
+using fake::streaming;
+
+const Queue &legacy() { return legacy_stream_of(streaming()); }
+
+HeldQueue held_queue() { return HeldQueue(streaming()); }
+
+// A library whose current streams the test chooses, for each thread and device.
+class Peer : public StreamLibrary {
+public:
+    explicit Peer(const char *name, bool frees)
+        : StreamLibrary{.name = name, .current_stream = answer, .frees_in_stream_order = frees, .takes_exports = true} {}
+
+    const unsigned number = register_stream_library(*this);
+    const LibrarySet set = static_cast<LibrarySet>(1u << number);
+    mutable std::atomic<int> asked{0};
+    std::function<void()> when_asked;  // called without a lock, as the library's own code is
+
+    // The library works on a stream in this thread until the end of the scope.
+    class On {
+    public:
+        On(const Peer &peer, const fake::Stream &stream) : On(peer, stream.device(), stream.number()) {}
+        On(const Peer &peer, const Device &device, std::uintptr_t number)
+            : slot_(current[{&peer, device.handle()}]), before_(std::exchange(slot_, number)) {}
+        On(const On &) = delete;
+        On &operator=(const On &) = delete;
+        ~On() { slot_ = before_; }
+
+    private:
+        std::optional<std::uintptr_t> &slot_;
+        std::optional<std::uintptr_t> before_;
+    };
+
+private:
+    static bool answer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+        const Peer &peer = static_cast<const Peer &>(self);
+        ++peer.asked;
+        if (peer.when_asked)
+            peer.when_asked();
+        const std::optional<std::uintptr_t> found = current[{&peer, device.handle()}];
+        stream = found.value_or(0);
+        return found.has_value();
+    }
+
+    static thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> current;
+};
+thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> Peer::current;
+
+// A library is registered until the process ends, and there is room for few.
+Peer &peer() {
+    static Peer only("a library", false);
+    return only;
+}
+Peer &other_peer() {
+    static Peer only("another library", false);
+    return only;
+}
+Peer &freeing_peer() {
+    static Peer only("a library that frees in stream order", true);
+    return only;
+}
+
+// Memory of another library, whose release is seen.
+struct Borrowed {
+    std::shared_ptr<std::atomic<bool>> is_released = std::make_shared<std::atomic<bool>>(false);
+    Memory memory;
+
+    explicit Borrowed(const Device &device = streaming()) {
+        static char bytes[64];
+        memory = Memory::borrow(bytes, sizeof bytes, UsmKind::device, device, device.default_context(),
+                                {new std::shared_ptr(is_released), [](void *given) {
+                                     const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> flag(
+                                         static_cast<std::shared_ptr<std::atomic<bool>> *>(given));
+                                     **flag = true;
+                                 }});
+    }
+    explicit Borrowed(const Peer &owner, const Device &device = streaming()) : Borrowed(device) {
+        memory.set_owner_library(owner.number);
+    }
+
+    // True if the owner is released once nothing else refers to the memory.
+    bool is_released_now() {
+        memory = {};
+        release_finished();
+        return *is_released;
+    }
+};
+
+Memory memory_of_ours(const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, direct_resource()); }
+
+using ArrayAccess = std::pair<Access, const Memory &>;
+
+// An operation on memory, from before() to submitted().
+void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses, std::function<void()> run = {}) {
+    Operation operation(queue);
+    for (const auto &[access, memory] : accesses)
+        operation.before(access, memory);
+    const std::uint64_t capture = queue.capture();
+    const Queue::Position position = fake::submit(queue, std::move(run));
+    operation.submitted(position, capture, [&](auto &&record) {
+        for (const auto &[access, memory] : accesses)
+            record(access, memory);
+    });
+}
+
+void write(const Queue &queue, const Memory &memory, std::function<void()> run = {}) {
+    operate(queue, {{Access::write, memory}}, std::move(run));
+}
+
+void read(const Queue &queue, const Memory &memory, std::function<void()> run = {}) {
+    operate(queue, {{Access::read, memory}}, std::move(run));
+}
+
+// What work in several queues has done, in order.
+struct Trace {
+    std::string text;
+    std::function<void()> operator()(char letter) {
+        return [this, letter] { text += letter; };
+    }
+};
+
+// Counts what costs time in the driver.
+int marks_and_waits() {
+    release_finished();  // what earlier cases have left
+    const fake::Calls &calls = fake::world().calls;
+    return calls.event_record + calls.event_wait_in_queue + calls.event_wait + calls.queue_wait + calls.queue_is_idle;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------- the owner of memory
+
+TEST_CASE("operation: it and the owner's current stream wait in turn") {
+    for (const Access access : {Access::read, Access::write}) {
+        CAPTURE(access == Access::read);
+        for (const bool ours_first : {true, false}) {
+            const fake::Stream theirs(streaming());
+            const HeldQueue ours = held_queue();
+            const Borrowed x(peer());
+            const Peer::On scope(peer(), theirs);
+            Trace trace;
+            theirs.submit(trace('l'));
+            operate(ours.queue, {{access, x.memory}}, trace('o'));
+            theirs.submit(trace('L'));
+            if (ours_first)
+                ours.finish();
+            else
+                theirs.finish();
+            CHECK(trace.text == (ours_first ? "" : "l"));
+            theirs.finish();
+            ours.finish();
+            CHECK(trace.text == "loL");
+        }
+    }
+}
+
+TEST_CASE("operation: it and a queue that the owner names wait in turn") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x;
+    x.memory.set_owner_queue(theirs.queue());
+    CHECK(x.memory.owner_queue() == theirs.queue());
+    Trace trace;
+    theirs.submit(trace('l'));
+    write(ours.queue, x.memory, trace('o'));
+    theirs.submit(trace('L'));
+    SUBCASE("ours first") {
+        ours.finish();
+        CHECK(trace.text == "");
+    }
+    SUBCASE("theirs first") {
+        theirs.finish();
+        CHECK(trace.text == "l");
+    }
+    theirs.finish();
+    ours.finish();
+    CHECK(trace.text == "loL");
+}
+
+TEST_CASE("operation: on the library's own stream it needs no event") {
+    const fake::Stream theirs(streaming());
+    const Peer::On scope(freeing_peer(), theirs);
+    const Queue queue = theirs.queue();
+    Borrowed x(freeing_peer());
+    x.memory.set_for_one_operation();
+    const int before = marks_and_waits();
+    write(queue, x.memory);
+    CHECK(x.memory.is_quiet());
+    CHECK(x.is_released_now());
+    CHECK(marks_and_waits() == before);
+}
+
+TEST_CASE("operation: on the legacy default stream it needs no event") {
+    const Peer::On scope(peer(), streaming(), 0);
+    const Borrowed x(peer());
+    CHECK(x.memory.owner_queue() == legacy());
+    fake::hold(legacy());
+    const int before = marks_and_waits();
+    write(legacy(), x.memory);
+    read(legacy(), x.memory);
+    CHECK(marks_and_waits() == before);
+    fake::release(legacy());
+}
+
+TEST_CASE("operation: legacy library orders CUDA's legacy stream") {
+    const HeldQueue ours = held_queue();
+    const Borrowed x;
+    x.memory.set_owner_library(legacy_library);
+    fake::hold(legacy());
+    Trace trace;
+    fake::submit_past_us(legacy(), trace('l'));
+    write(ours.queue, x.memory, trace('o'));
+    fake::submit_past_us(legacy(), trace('L'));
+    ours.finish();
+    CHECK(trace.text == "");
+    fake::release(legacy());
+    CHECK(trace.text == "loL");
+}
+
+TEST_CASE("operation: each one asks for the current stream anew") {
+    const fake::Stream first(streaming()), second(streaming());
+    const HeldQueue one = held_queue(), other = held_queue();
+    const Borrowed x(peer());
+    Trace trace;
+    {
+        const Peer::On scope(peer(), first);
+        CHECK(x.memory.owner_queue() == first.queue());
+        first.submit(trace('1'));
+        read(one.queue, x.memory, trace('a'));
+    }
+    first.submit(trace('!'));  // of a stream that is not the current one any more
+    {
+        const Peer::On scope(peer(), second);
+        CHECK(x.memory.owner_queue() == second.queue());
+        second.submit(trace('2'));
+        read(other.queue, x.memory, trace('b'));
+    }
+    other.finish();
+    CHECK(trace.text == "");
+    second.finish();
+    CHECK(trace.text == "2b");
+    one.finish();
+    first.finish();
+    CHECK(trace.text == "2b1a!");
+}
+
+TEST_CASE("operation: the current stream is the calling thread's") {
+    const fake::Stream mine(streaming()), its(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), mine);
+    Trace trace;
+    mine.submit(trace('m'));
+    its.submit(trace('i'));
+    std::thread([&] {
+        const Peer::On in_thread(peer(), its);
+        read(ours.queue, x.memory, trace('o'));
+    }).join();
+    its.submit(trace('I'));
+    ours.finish();
+    CHECK(trace.text == "");
+    its.finish();
+    CHECK(trace.text == "ioI");
+    mine.finish();
+    CHECK(trace.text == "ioIm");
+}
+
+TEST_CASE("operation: it is ordered with two libraries at once") {
+    const fake::Stream of_one(streaming()), of_other(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer()), y(other_peer());
+    const Peer::On scope(peer(), of_one), other_scope(other_peer(), of_other);
+    Trace trace;
+    of_one.submit(trace('1'));
+    of_other.submit(trace('2'));
+    operate(ours.queue, {{Access::read, x.memory}, {Access::write, y.memory}}, trace('o'));
+    of_one.submit(trace('.'));
+    of_other.submit(trace(':'));
+    SUBCASE("the first library is late") {
+        ours.finish();
+        of_other.finish();
+        CHECK(trace.text == "2");
+        of_one.finish();
+    }
+    SUBCASE("the second library is late") {
+        ours.finish();
+        of_one.finish();
+        CHECK(trace.text == "1");
+        of_other.finish();
+    }
+    SUBCASE("the operation is late") {
+        of_one.finish();
+        of_other.finish();
+        CHECK(trace.text == "12");
+        ours.finish();
+    }
+    const std::string later = trace.text.substr(trace.text.find('o'));
+    CHECK(trace.text.size() == 5);
+    CHECK((later == "o.:" || later == "o:."));
+}
+
+TEST_CASE("operation: libraries and streams are asked for once") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer()), y(peer()), z(peer());
+    z.memory.add_consumers(other_peer().set, Memory::Consumer::holds_object);
+    const Peer::On scope(peer(), theirs), other_scope(other_peer(), theirs);
+    theirs.submit();
+    const int asked = peer().asked, waits = fake::world().calls.event_wait_in_queue, marks = fake::world().calls.event_record;
+    operate(ours.queue, {{Access::read, x.memory}, {Access::read, y.memory}, {Access::write, z.memory}});
+    CHECK(peer().asked == asked + 1);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 2);  // the queue, and then the stream
+    CHECK(fake::world().calls.event_record == marks + 2);
+}
+
+TEST_CASE("operation: a library is asked for each device") {
+    const fake::Stream near(streaming(0)), far(streaming(1));
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer(), streaming(0)), y(peer(), streaming(1)), z(peer(), streaming(0));
+    const Peer::On scope(peer(), near), far_scope(peer(), far);
+    Trace trace;
+    near.submit(trace('n'));
+    far.submit(trace('f'));
+    operate(ours.queue, {{Access::read, x.memory}, {Access::read, y.memory}, {Access::read, z.memory}}, trace('o'));
+    far.submit(trace('F'));
+    ours.finish();
+    near.finish();
+    CHECK(trace.text == "n");
+    far.finish();
+    CHECK(trace.text == "nfoF");
+}
+
+TEST_CASE("operation: what its stream waits for is waited for once") {
+    const HeldQueue ours = held_queue();
+    const Peer::On scope(peer(), streaming(), legacy_stream);
+    const Borrowed x(peer());
+    fake::hold(legacy());
+    write(legacy(), x.memory);  // logged as a position of the stream
+    const int waits = fake::world().calls.event_wait_in_queue;
+    write(ours.queue, x.memory);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 2);
+    fake::release(legacy());
+}
+
+TEST_CASE("operation: resume finds the streams of another one") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    Trace trace;
+    Operation(ours.queue).before(Access::write, x.memory);
+    const Queue::Position position = fake::submit(ours.queue, trace('o'));
+    Operation rest(ours.queue);
+    rest.resume(x.memory);
+    rest.submitted(position, 0, [&](auto &&record) { record(Access::write, x.memory); });
+    theirs.submit(trace('L'));
+    theirs.finish();
+    CHECK(trace.text == "");
+    ours.finish();
+    CHECK(trace.text == "oL");
+}
+
+TEST_CASE("operation: the host waits for the owner's current stream") {
+    const fake::Stream theirs(streaming());
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    std::atomic<bool> is_done{false};
+    CHECK(x.memory.is_ready_for_host(Access::read));
+    theirs.submit([&] { is_done = true; });
+    CHECK_FALSE(x.memory.is_ready_for_host(Access::read));
+    std::thread later([&] { theirs.finish(); });
+    x.memory.wait_for_host(Access::read);
+    CHECK(is_done);
+    later.join();
+    CHECK(x.memory.is_ready_for_host(Access::write));
+}
+
+// ---------------------------------------------------- libraries that give no stream
+
+TEST_CASE("operation: a library without a stream orders nothing") {
+    const HeldQueue ours = held_queue(), later = held_queue();
+    const Borrowed x(peer());
+    Trace trace;
+    CHECK_FALSE(x.memory.owner_queue());
+    const int before = marks_and_waits();
+    write(ours.queue, x.memory, trace('o'));
+    CHECK(marks_and_waits() == before);
+    read(later.queue, x.memory, trace('r'));  // operations of ours are ordered all the same
+    later.finish();
+    CHECK(trace.text == "");
+    ours.finish();
+    CHECK(trace.text == "or");
+}
+
+TEST_CASE("operation: a destroyed current stream orders nothing") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    theirs.destroy();
+    CHECK_FALSE(x.memory.owner_queue());
+    const int uses = fake::streams().uses_of_destroyed;
+    Trace trace;
+    write(ours.queue, x.memory, trace('o'));
+    ours.finish();
+    CHECK(trace.text == "o");
+    CHECK(fake::streams().uses_of_destroyed == uses);
+}
+
+TEST_CASE("operation: an error of a library leaves memory usable") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    peer().when_asked = [] { throw Error(ErrorKind::device, "no stream today"); };
+    CHECK_REFUSED(ErrorKind::device, "no stream today", write(ours.queue, x.memory));
+    peer().when_asked = {};
+    CHECK(x.memory.is_quiet());
+    Trace trace;
+    theirs.submit(trace('l'));
+    write(ours.queue, x.memory, trace('o'));
+    ours.finish();
+    CHECK(trace.text == "");
+    theirs.finish();
+    CHECK(trace.text == "lo");
+    CHECK(x.is_released_now());
+}
+
+TEST_CASE("operation: a failed submission leaves nothing behind") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    Operation(ours.queue).before(Access::write, x.memory);
+    CHECK(x.memory.is_quiet());
+    CHECK(x.is_released_now());
+}
+
+// --------------------------------------------------------------- streams that end
+
+TEST_CASE("operation: later work needs no destroyed stream") {
+    const HeldQueue ours = held_queue();
+    Borrowed x(peer());
+    const int uses = fake::streams().uses_of_destroyed;
+    {
+        const fake::Stream theirs(streaming());
+        Trace trace;
+        {
+            const Peer::On scope(peer(), theirs);
+            write(theirs.queue(), x.memory, trace('o'));
+        }
+        theirs.destroy();
+        SUBCASE("of a queue") {
+            read(ours.queue, x.memory, trace('r'));
+            ours.finish();
+            CHECK(trace.text == "");
+            theirs.finish();
+            CHECK(trace.text == "or");
+        }
+        SUBCASE("of the host") {
+            CHECK_FALSE(x.memory.is_ready_for_host(Access::write));
+            std::thread later([&] { theirs.finish(); });
+            x.memory.wait_for_host(Access::write);
+            later.join();
+            CHECK(trace.text == "o");
+            CHECK(x.memory.is_ready_for_host(Access::write));
+        }
+        SUBCASE("of the release") {
+            CHECK_FALSE(x.is_released_now());
+            theirs.finish();
+            CHECK(x.is_released_now());
+        }
+    }
+    CHECK(fake::streams().uses_of_destroyed == uses);
+}
+
+TEST_CASE("operation: two uses on a stream that ends are both kept") {
+    const HeldQueue one = held_queue(), other = held_queue();
+    const Borrowed x(peer()), y(peer());
+    const fake::Stream theirs(streaming());
+    Trace trace;
+    {
+        const Peer::On scope(peer(), theirs);
+        operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, y.memory}}, trace('o'));
+    }
+    theirs.destroy();
+    write(one.queue, x.memory, trace('1'));
+    write(other.queue, y.memory, trace('2'));
+    one.finish();
+    other.finish();
+    CHECK(trace.text == "");
+    theirs.finish();
+    CHECK((trace.text == "o12" || trace.text == "o21"));
+}
+
+// ------------------------------------------- memory imported for one operation
+
+TEST_CASE("operation: its memory is freed in stream order if it can be") {
+    const fake::Stream theirs(streaming());
+    Trace trace;
+    bool is_stream_ordered = false;
+    SUBCASE("by a library that does so") { is_stream_ordered = true; }
+    SUBCASE("else when the operation is done") {}
+    Peer &library = is_stream_ordered ? freeing_peer() : peer();
+    const Peer::On scope(library, theirs);
+    Borrowed x(library);
+    x.memory.set_for_one_operation();
+    write(theirs.queue(), x.memory, trace('o'));
+    CHECK(x.is_released_now() == is_stream_ordered);
+    CHECK(trace.text == "");
+    theirs.finish();
+    CHECK(x.is_released_now());
+    CHECK(trace.text == "o");
+}
+
+TEST_CASE("operation: freed memory of one on another queue is not early") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    Trace trace;
+    const Peer::On scope(freeing_peer(), theirs);
+    Borrowed x(freeing_peer());
+    x.memory.set_for_one_operation();
+    write(ours.queue, x.memory, trace('o'));
+    const bool is_early = x.is_released_now();  // then the library reuses it in stream order
+    theirs.submit(trace('R'));
+    theirs.finish();
+    CHECK(trace.text == "");
+    ours.finish();
+    CHECK(trace.text == "oR");
+    CHECK((is_early || x.is_released_now()));
+}
+
+TEST_CASE("operation: an array's accesses on an earlier stream count") {
+    const fake::Stream first(streaming()), second(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(freeing_peer());
+    Trace trace;
+    {
+        const Peer::On scope(freeing_peer(), first);
+        write(first.queue(), x.memory, trace('1'));
+    }
+    const Peer::On scope(freeing_peer(), second);
+    write(ours.queue, x.memory, trace('o'));
+    ours.finish();
+    second.finish();
+    CHECK(trace.text == "");
+    first.finish();
+    CHECK(trace.text == "1o");
+}
+
+// ------------------------------------------------------------ consumers of exports
+
+TEST_CASE("operation: it and a consumer's current stream wait in turn") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue), held = memory;
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(peer(), theirs);
+    Trace trace;
+    theirs.submit(trace('c'));
+    write(ours.queue, memory, trace('o'));
+    theirs.submit(trace('C'));
+    SUBCASE("ours first") {
+        ours.finish();
+        CHECK(trace.text == "");
+    }
+    SUBCASE("theirs first") {
+        theirs.finish();
+        CHECK(trace.text == "c");
+    }
+    theirs.finish();
+    ours.finish();
+    CHECK(trace.text == "coC");
+}
+
+TEST_CASE("operation: consumers go once only one reference is left") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    std::optional<Memory> held = memory;
+    const Peer::On scope(peer(), theirs);
+    Trace trace;
+    const auto asks = [&](char letter) {
+        const int asked = peer().asked;
+        write(ours.queue, memory, trace(letter));
+        return peer().asked != asked;
+    };
+    SUBCASE("which hold the memory") {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+        CHECK(asks('a'));
+        CHECK(memory.has_peers());
+        theirs.submit(trace('c'));
+        held.reset();
+        CHECK(asks('b'));  // what the consumer has submitted
+        CHECK_FALSE(memory.has_peers());
+        CHECK_FALSE(asks('d'));
+        ours.finish();
+        CHECK(trace.text == "");
+        theirs.finish();
+        CHECK(trace.text == "acbd");
+    }
+    SUBCASE("not those that hold an object") {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+        held.reset();
+        CHECK(asks('a'));
+        CHECK(asks('b'));
+        CHECK(memory.has_peers());
+    }
+    SUBCASE("nor where another one holds an object") {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+        memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+        held.reset();
+        CHECK(asks('a'));
+        CHECK(asks('b'));
+    }
+    SUBCASE("not while another view refers to the memory") {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+        const Memory view = memory;
+        held.reset();
+        CHECK(asks('a'));
+        CHECK(asks('b'));
+    }
+}
+
+TEST_CASE("operation: an export meanwhile keeps the consumers") {
+    const fake::Stream theirs(streaming()), other(streaming());
+    other.finish();
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const auto to_library = [&] { memory.add_consumers(peer().set, Memory::Consumer::holds_memory); };
+    const auto to_queue = [&] { memory.add_consumer_queue(theirs.queue(), Memory::Consumer::holds_memory); };
+    const Peer::On scope(peer(), theirs);
+    SUBCASE("to the library") { peer().when_asked = to_library; }
+    SUBCASE("to a queue") { peer().when_asked = to_queue; }
+    SUBCASE("to a queue beside another") {
+        memory.add_consumer_queue(other.queue(), Memory::Consumer::holds_memory);
+        peer().when_asked = to_queue;
+    }
+    write(ours.queue, memory);
+    peer().when_asked = {};
+    CHECK(memory.has_peers());
+    Trace trace;
+    theirs.submit(trace('c'));  // of the new consumer
+    write(ours.queue, memory, trace('o'));
+    ours.finish();
+    CHECK(trace.text == "");
+    theirs.finish();
+    CHECK(trace.text == "co");
+    CHECK_FALSE(memory.has_peers());
+}
+
+TEST_CASE("operation: it and each of a consumer's queues wait in turn") {
+    const fake::Stream one(streaming()), other(streaming());
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    std::optional<Memory> held = memory;
+    for (const fake::Stream *each : {&one, &other, &one})
+        memory.add_consumer_queue(each->queue(), Memory::Consumer::holds_memory);
+    Trace trace;
+    one.submit(trace('1'));
+    other.submit(trace('2'));
+    write(ours.queue, memory, trace('o'));
+    one.submit(trace('.'));
+    ours.finish();
+    one.finish();
+    CHECK(trace.text == "1");
+    other.finish();
+    CHECK(trace.text == "12o.");
+    held.reset();
+    write(ours.queue, memory);
+    CHECK_FALSE(memory.has_peers());
+}
+
+TEST_CASE("operation: the last sixteen queues of consumers count") {
+    constexpr std::size_t most = 16;
+    wait_and_release();  // what earlier cases have left
+    const int alive = fake::world().alive.queues;
+    {
+        std::vector<std::unique_ptr<fake::Stream>> streams;
+        const HeldQueue ours = held_queue();
+        Memory memory = memory_of_ours(ours.queue);
+        for (std::size_t i = 0; i < most + 4; ++i) {
+            streams.push_back(std::make_unique<fake::Stream>(streaming()));
+            memory.add_consumer_queue(streams[i]->queue(), Memory::Consumer::holds_object);
+        }
+        const std::string letters = "abcdefghijklmnopqrst";
+        Trace trace;
+        for (std::size_t i = 0; i < streams.size(); ++i)
+            streams[i]->submit(trace(letters[i]));
+        write(ours.queue, memory, trace('O'));
+        for (const auto &each : streams)
+            each->submit(trace('!'));
+        ours.finish();
+        for (std::size_t i = most + 4; i-- > 4;) {
+            CHECK(trace.text.find('O') == std::string::npos);
+            streams[i]->finish();
+        }
+        CHECK(trace.text == "tsrqponmlkjihgfe"
+                            "O" +
+                                std::string(most, '!'));
+        for (const auto &each : streams)
+            each->finish();
+        memory = {};
+    }
+    release_finished();
+    CHECK(fake::world().alive.queues == alive);
+}
+
+TEST_CASE("operation: the host waits for streams of consumers") {
+    const fake::Stream theirs(streaming()), named(streaming());
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+    memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_object);
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    named.submit();
+    theirs.finish();
+    CHECK_FALSE(memory.is_ready_for_host(Access::write));
+    named.finish();
+    CHECK(memory.is_ready_for_host(Access::write));
+}
+
+TEST_CASE("release: owner's stream waits for streams of consumers") {
+    const fake::Stream theirs(streaming()), of_library(streaming()), named(streaming());
+    const Peer::On scope(peer(), theirs), other_scope(other_peer(), of_library);
+    Borrowed x(peer());
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    x.memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_memory);
+    Trace trace;
+    of_library.submit(trace('c'));
+    named.submit(trace('n'));
+    CHECK(x.is_released_now());
+    theirs.submit(trace('R'));  // reuses the memory
+    theirs.finish();
+    SUBCASE("the consumer's library is late") {
+        named.finish();
+        CHECK(trace.text == "n");
+        of_library.finish();
+        CHECK(trace.text == "ncR");
+    }
+    SUBCASE("the consumer's queue is late") {
+        of_library.finish();
+        CHECK(trace.text == "c");
+        named.finish();
+        CHECK(trace.text == "cnR");
+    }
+}
+
+TEST_CASE("release: it waits for nothing without consumers") {
+    const fake::Stream theirs(streaming());
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    const int before = marks_and_waits(), asked = peer().asked;
+    Borrowed x(peer());
+    CHECK(x.is_released_now());
+    CHECK(marks_and_waits() == before);
+    CHECK(peer().asked == asked);
+}
+
+TEST_CASE("release: consumers do not wait for each other") {
+    const fake::Stream of_library(streaming()), named(streaming());
+    const Peer::On other_scope(other_peer(), of_library);
+    Borrowed x(peer());  // whose library has no current stream
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    x.memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_memory);
+    named.submit();
+    CHECK(x.is_released_now());
+    Trace trace;
+    of_library.submit(trace('c'));
+    of_library.finish();
+    CHECK(trace.text == "c");
+}
+
+TEST_CASE("release: owner's stream stays out of a consumer's capture") {
+    const fake::Stream theirs(streaming()), captured(streaming());
+    const Peer::On scope(peer(), theirs), other_scope(other_peer(), captured);
+    Borrowed x(peer());
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    const std::uint64_t number = captured.begin_capture();
+    CHECK(x.is_released_now());
+    CHECK_FALSE(theirs.is_captured());
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+}
+
+// ------------------------------------------------------------------- graph capture
+
+TEST_CASE("capture: a captured stream takes the operation's queue") {
+    const fake::Stream theirs(streaming());
+    const Queue ours = Queue::create(streaming());
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    const std::uint64_t number = theirs.begin_capture();
+    Trace trace;
+    theirs.submit(trace('l'));
+    write(ours, x.memory, trace('o'));
+    theirs.submit(trace('L'));
+    CHECK(ours.capture() == number);
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    CHECK(trace.text == "");
+    for (const std::function<void()> &work : graph.work)
+        work();
+    CHECK(trace.text == "loL");
+    fake::drop(graph);
+}
+
+TEST_CASE("capture: of the queue alone, the host waits for the owner") {
+    const fake::Stream theirs(streaming());
+    const Queue ours = Queue::create(streaming());
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    const std::uint64_t number = fake::begin_capture(ours);
+    Trace trace;
+    theirs.submit(trace('l'));
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        theirs.finish();
+    });
+    write(ours, x.memory, trace('o'));
+    CHECK(trace.text == "l");
+    later.join();
+    CHECK_FALSE(theirs.is_captured());
+    theirs.submit(trace('L'));  // runs now
+    CHECK(trace.text == "lL");
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    REQUIRE(graph.work.size() == 1);
+    graph.work.front()();
+    CHECK(trace.text == "lLo");
+    fake::drop(graph);
+}
+
+TEST_CASE("capture: of the queue alone, no consumer is waited for") {
+    const fake::Stream theirs(streaming()), named(streaming());
+    const Queue ours = Queue::create(streaming());
+    const Memory memory = memory_of_ours(Queue::create(streaming()));
+    memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+    memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_object);
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    named.submit();
+    const std::uint64_t number = fake::begin_capture(ours);
+    const int waits = fake::world().calls.event_wait;
+    std::thread later([&] {  // or a wait would not end
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        theirs.finish();
+        named.finish();
+    });
+    write(ours, memory, [] {});
+    later.join();
+    CHECK(fake::world().calls.event_wait == waits);
+    CHECK_FALSE(theirs.is_captured());
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    CHECK(graph.work.size() == 1);
+    fake::drop(graph);
+}
+
+TEST_CASE("capture: a consumer's stream in the same graph is ordered") {
+    const fake::Stream theirs(streaming());
+    const Queue ours = Queue::create(streaming());
+    const Memory memory = memory_of_ours(Queue::create(streaming()));
+    memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+    const Peer::On scope(peer(), theirs);
+    const std::uint64_t number = theirs.begin_capture();
+    ours.wait_for(theirs.queue().record());
+    REQUIRE(ours.capture() == number);
+    const int waits = fake::world().calls.event_wait_in_queue;
+    write(ours, memory);
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 2);
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    fake::drop(graph);
+}
+
+TEST_CASE("capture: work for the library's captured stream is in it") {
+    const fake::Stream theirs(streaming());
+    const Queue queue = theirs.queue(), other = Queue::create(streaming());
+    const Peer::On scope(freeing_peer(), theirs);
+    Borrowed x(freeing_peer());
+    x.memory.set_for_one_operation();
+    const std::uint64_t number = theirs.begin_capture();
+    write(queue, x.memory);
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    CHECK(graph.work.empty());  // the operation did nothing
+    fake::drop(graph);
+    theirs.finish();
+    CHECK(x.is_released_now());
+}
+
+namespace {
+
+// The driver refuses the legacy default stream, as while a stream that it waits for is captured.
+struct LegacyRefused {
+    LegacyRefused() { fake::streams().legacy_is_refused = true; }
+    ~LegacyRefused() { fake::streams().legacy_is_refused = false; }
+};
+
+}  // namespace
+
+TEST_CASE("capture: legacy stream of a consumer is left alone") {
+    const Queue ours = Queue::create(streaming());
+    const Memory memory = memory_of_ours(Queue::create(streaming()));
+    SUBCASE("of a library") { memory.add_consumers(legacy_library_set, Memory::Consumer::holds_object); }
+    SUBCASE("of a queue") { memory.add_consumer_queue(legacy(), Memory::Consumer::holds_object); }
+    const std::uint64_t number = fake::begin_capture(ours);
+    {
+        const LegacyRefused refused;
+        write(ours, memory, [] {});
+    }
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    CHECK(graph.work.size() == 1);
+    fake::drop(graph);
+}
+
+TEST_CASE("capture: legacy stream of an owner is refused") {
+    const Queue ours = Queue::create(streaming());
+    Borrowed x;
+    x.memory.set_owner_library(legacy_library);
+    const std::uint64_t number = fake::begin_capture(ours);
+    {
+        const LegacyRefused refused;
+        CHECK_REFUSED(ErrorKind::device, "the legacy default stream", write(ours, x.memory));
+    }
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    fake::drop(graph);
+    CHECK(x.memory.is_quiet());
+    write(ours, x.memory);
+}
+
+TEST_CASE("capture: of the queue alone, legacy stream is waited for") {
+    const Queue ours = Queue::create(streaming());
+    const Borrowed x;
+    x.memory.set_owner_library(legacy_library);
+    const std::uint64_t number = fake::begin_capture(ours);
+    fake::hold(legacy());
+    Trace trace;
+    fake::submit_past_us(legacy(), trace('l'));
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(legacy());
+    });
+    write(ours, x.memory, trace('o'));
+    CHECK(trace.text == "l");
+    later.join();
+    const fake::Graph graph = fake::end_capture(number);
+    CHECK(graph.is_valid);
+    CHECK(legacy().capture() == 0);
+    fake::drop(graph);
+}
+
+// ------------------------------------------------------------------------- threads
+
+TEST_CASE("operation: threads share memory, libraries and queues") {
+    constexpr int threads = 4, rounds = 200;
+    Borrowed x(peer());
+    Memory memory = memory_of_ours(Queue::create(streaming()));
+    memory.add_consumers(other_peer().set, Memory::Consumer::holds_object);
+    std::vector<std::unique_ptr<fake::Stream>> streams;
+    for (int i = 0; i < threads; ++i) {
+        streams.push_back(std::make_unique<fake::Stream>(streaming()));
+        streams.back()->finish();
+    }
+    const Queue shared = Queue::create(streaming());
+    std::atomic<int> run{0};
+    const auto work = [&](int thread) {
+        const fake::Stream &stream = *streams[static_cast<std::size_t>(thread)];
+        const Peer::On scope(peer(), stream), other_scope(other_peer(), stream);
+        const Queue own = Queue::create(streaming());
+        const auto count = [&] { ++run; };
+        for (int round = 0; round < rounds; ++round) {
+            const Memory held = memory;
+            memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+            memory.add_consumer_queue(stream.queue(), Memory::Consumer::holds_memory);
+            operate(round % 2 ? own : shared, {{Access::read, x.memory}, {Access::write, memory}}, count);
+            write(stream.queue(), x.memory, count);
+            stream.submit(count);
+            static_cast<void>(memory.is_ready_for_host(Access::read));
+        }
+    };
+    std::vector<std::thread> all;
+    for (int thread = 0; thread < threads; ++thread)
+        all.emplace_back(work, thread);
+    for (std::thread &each : all)
+        each.join();
+    CHECK(run == threads * rounds * 3);
+    memory.wait_for_host(Access::write);
+    CHECK(x.is_released_now());
+}
+
+TEST_CASE("operation: consumers come and go in threads") {
+    constexpr int rounds = 500;
+    const fake::Stream theirs(streaming());
+    theirs.finish();
+    const Memory memory = memory_of_ours(Queue::create(streaming()));
+    std::thread exporter([&] {
+        for (int round = 0; round < rounds; ++round) {
+            const Memory held = memory;
+            memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+            memory.add_consumer_queue(theirs.queue(), Memory::Consumer::holds_memory);
+        }
+    });
+    const Peer::On scope(peer(), theirs);
+    const Queue ours = Queue::create(streaming());
+    for (int round = 0; round < rounds; ++round)
+        write(ours, memory);
+    exporter.join();
+    write(ours, memory);
+    CHECK_FALSE(memory.has_peers());
+}
