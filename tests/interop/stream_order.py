@@ -1,8 +1,9 @@
-"""Libraries with a current stream, and operations of ours on their memory, for the tests of order between the two.
+"""Libraries with a current stream, and operations of ours on their memory, for tests of order.
 
-A library here makes arrays of float32 and works on them without waiting: ``spin`` keeps its current stream busy, ``add`` and
-``multiply`` change all elements, ``on`` makes another stream the current one of the thread. An operation of ours takes a list of
-arrays, does to each what ``expected`` says, and never waits on the host, reductions aside.
+A library here makes arrays of float32 and works on them without waiting: ``spin`` keeps its current
+stream busy, ``add`` and ``multiply`` change all elements, ``on`` makes another stream the current
+one of the thread. An operation of ours takes an array and does not wait on the host, reductions
+aside.
 """
 
 from __future__ import annotations
@@ -18,24 +19,80 @@ import numpy as np
 import entrepot as ep
 from entrepot.kernel import get_global_id, kernel, reduce, vectorize
 
-SIZE = 1 << 18
-TURNS = 3000  # of the loop in our kernels: about as long as the spin of a library
-SPIN_CYCLES = 400_000  # about 0.2 ms
+SIZE = 1 << 16
 
-CUDA_SOURCE = """
-extern "C" __global__ void add_one(float *x, int turns) {
+# How long a library keeps its stream busy: until our operation and the library's next change have
+# been submitted, and no longer, for every cell waits for it.
+SPIN_CYCLES = 400_000  # of PyTorch and CuPy: 0.24 ms of an H100
+NUMBA_TURNS = 15_000  # about as long
+DPNP_ITEMS, DPNP_PASSES = 1 << 19, 2
+DPCTL_TURNS = 2_000_000
+
+# Turns of the loop in our kernels: in an operation, and in what keeps a queue of ours busy for
+# longer than the library's stream (0.3 ms of an H100).
+TURNS = {"cuda:0": 3000, "opencl:cpu": 400}
+BUSY_TURNS = {"cuda:0": 120_000, "opencl:cpu": 300_000}
+
+SOURCES = {
+    "cuda:0": """extern "C" __global__ void add_one(float *x, int turns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;""",
+    "opencl:cpu": """__kernel void add_one(__global float *x, int turns) {
+    int i = get_global_id(0);""",
+}
+ADD_ONE = """
     unsigned t = 1;
-    for (int i = 0; i < turns; ++i) t = t * 1664525u + 1013904223u;
-    if (t != 7) x[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+    for (int turn = 0; turn < turns; ++turn) t = t * 1664525u + 1013904223u;
+    if (t != 7) x[i] += 1;
 }
 """
-OPENCL_SOURCE = """
-__kernel void add_one(__global float *x, int turns) {
-    unsigned t = 1;
-    for (int i = 0; i < turns; ++i) t = t * 1664525u + 1013904223u;
-    if (t != 7) x[get_global_id(0)] += 1;
-}
-"""
+
+
+class Library:
+    """What the tests do with a library; arrays are of its current stream."""
+
+    name: str
+    marks: tuple[str, ...]
+    device = "cuda:0"
+
+    def crosses(self, form: str, protocol: str) -> bool:
+        """True if memory goes between the library and us in that form by that protocol."""
+        return True
+
+    def given(self, x: Any, protocol: str) -> Any:
+        """The library's array as an operand of ours."""
+        return self.as_cai(x) if protocol == "cai" else x
+
+    def imported(self, x: Any, protocol: str) -> ep.Array:
+        return ep.asarray(self.given(x, protocol))
+
+    def exported(self, array: ep.Array, protocol: str) -> Any:
+        return self.from_cai(array) if protocol == "cai" else self.from_dlpack(array)
+
+    def operand(self, form: str, protocol: str) -> tuple[Any, Any]:
+        """An array of the library's, of zeros, and what our operation is given of its memory."""
+        if form == "exported":
+            array = ep.zeros(SIZE, "float32", device=self.device)
+            array.queue.wait()
+            return self.exported(array, protocol), array
+        x = self.zeros()
+        if form == "object":
+            return x, self.given(x, protocol)
+        array = self.imported(x, protocol)
+        return x, array if form == "array" else array.reshape(SIZE // 256, 256).reshape(-1)
+
+
+class Named(Library):
+    """A library without a current stream, whose arrays and kernels name theirs."""
+
+    default: Any
+
+    @contextlib.contextmanager
+    def on(self, stream: Any):  # type: ignore[no-untyped-def]
+        before, self.current = self.current, self.default if stream is None else stream
+        try:
+            yield
+        finally:
+            self.current = before
 
 
 class CaiOnly:
@@ -50,8 +107,9 @@ class CaiOnly:
         return {**self._array.__cuda_array_interface__, "version": 3, "stream": self._stream or 1}
 
 
-class TorchCuda:
+class TorchCuda(Library):
     name = "torch"
+    marks = ("cuda", "torch")
 
     def __init__(self) -> None:
         import torch
@@ -70,7 +128,7 @@ class TorchCuda:
     def zeros(self) -> Any:
         return self.torch.zeros(SIZE, device="cuda")
 
-    def spin(self) -> None:
+    def spin(self, x: Any) -> None:
         self.torch.cuda._sleep(SPIN_CYCLES)
 
     def add(self, x: Any, value: float) -> None:
@@ -85,13 +143,16 @@ class TorchCuda:
     def from_cai(self, array: ep.Array) -> Any:
         return self.torch.as_tensor(array, device="cuda")
 
-    def values(self, x: Any) -> np.ndarray:
+    def wait(self) -> None:
         self.torch.cuda.current_stream().synchronize()
+
+    def values(self, x: Any) -> np.ndarray:
         return x.cpu().numpy()
 
 
-class CupyCuda:
+class CupyCuda(Library):
     name = "cupy"
+    marks = ("cuda", "cupy")
 
     def __init__(self) -> None:
         import cupy
@@ -113,7 +174,7 @@ class CupyCuda:
     def zeros(self) -> Any:
         return self.cupy.zeros(SIZE, "float32")
 
-    def spin(self) -> None:
+    def spin(self, x: Any) -> None:
         self._spin((1,), (1,), (np.int64(SPIN_CYCLES),))
 
     def add(self, x: Any, value: float) -> None:
@@ -128,14 +189,19 @@ class CupyCuda:
     def from_cai(self, array: ep.Array) -> Any:
         return self.cupy.asarray(array)
 
+    def wait(self) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
+
     def values(self, x: Any) -> np.ndarray:
         return self.cupy.asnumpy(x)
 
 
-class NumbaCuda:
+class NumbaCuda(Named):
     """Numba's arrays name the stream that they were made on; its kernels are told theirs by the launch."""
 
     name = "numba"
+    marks = ("cuda", "numba_cuda")
+    default = 0
 
     def __init__(self) -> None:
         if not hasattr(np, "row_stack"):
@@ -143,7 +209,7 @@ class NumbaCuda:
         from numba import cuda
 
         self.cuda = cuda
-        self.current: Any = 0
+        self.current: Any = self.default
 
         @cuda.jit
         def add(x, value):  # type: ignore[no-untyped-def]
@@ -169,13 +235,8 @@ class NumbaCuda:
     def stream(self) -> Any:
         return self.cuda.stream()
 
-    @contextlib.contextmanager
-    def on(self, stream: Any):  # type: ignore[no-untyped-def]
-        before, self.current = self.current, stream or 0
-        try:
-            yield
-        finally:
-            self.current = before
+    def crosses(self, form: str, protocol: str) -> bool:
+        return protocol == "cai"
 
     def as_cai(self, x: Any) -> Any:
         return x
@@ -183,8 +244,8 @@ class NumbaCuda:
     def zeros(self) -> Any:
         return self.cuda.to_device(np.zeros(SIZE, "float32"), stream=self.current)
 
-    def spin(self) -> None:
-        self._spin[1, 1, self.current](self._scratch, 40_000)
+    def spin(self, x: Any) -> None:
+        self._spin[1, 1, self.current](self._scratch, NUMBA_TURNS)
 
     def add(self, x: Any, value: float) -> None:
         self._add[SIZE // 256, 256, self.current](x, np.float32(value))
@@ -195,8 +256,11 @@ class NumbaCuda:
     def from_cai(self, array: ep.Array) -> Any:
         return self.cuda.as_cuda_array(array)
 
-    def values(self, x: Any) -> np.ndarray:
+    def wait(self) -> None:
         self.cuda.synchronize()
+
+    def values(self, x: Any) -> np.ndarray:
+        self.wait()
         return x.copy_to_host()
 
 
@@ -220,18 +284,20 @@ class SuaiOnly:
 DPCTL_SOURCE = """
 __kernel void add(__global float *x, float value) { x[get_global_id(0)] += value; }
 __kernel void multiply(__global float *x, float value) { x[get_global_id(0)] *= value; }
-__kernel void spin(__global float *x, float value) {
+__kernel void spin(__global float *x, float turns) {  // of a number that the compiler does not know
     unsigned t = 1;
-    for (int i = 0; i < 2000000; ++i) t = t * 1664525u + 1013904223u;
-    if (t == 7) x[0] = value;
+    for (int turn = 0; turn < (int)turns; ++turn) t = t * 1664525u + 1013904223u;
+    if (t == 7) x[0] = turns;
 }
 """
 
 
-class Dpnp:
-    """Its arrays work on the queue that they were made on; there is no current one."""
+class Dpnp(Named):
+    """Its arrays work on the queue that they were made on."""
 
     name = "dpnp"
+    marks = ("sycl", "dpctl", "dpnp")
+    device = "opencl:cpu"
     in_order = True
 
     def __init__(self) -> None:
@@ -240,36 +306,45 @@ class Dpnp:
 
         self.dpctl, self.dpnp = dpctl, dpnp
         self.default = self.stream()
-        self.queue = self.default
-        self._scratch: dict[Any, Any] = {}
+        self.current = self.default
+        self._scratch: dict[Any, Any] = {}  # by queue
+        self._numbers: dict[tuple[Any, float], Any] = {}
 
     def stream(self) -> Any:
-        return self.dpctl.SyclQueue("opencl:cpu", property=["in_order"] if self.in_order else [])
+        return self.dpctl.SyclQueue(self.device, property=["in_order"] if self.in_order else [])
 
-    @contextlib.contextmanager
-    def on(self, stream: Any):  # type: ignore[no-untyped-def]
-        before, self.queue = self.queue, stream or self.default
-        try:
-            yield
-        finally:
-            self.queue = before
+    def crosses(self, form: str, protocol: str) -> bool:
+        return form != "exported" if protocol == "suai" else form != "object"
 
     def zeros(self) -> Any:
-        return self.dpnp.zeros(SIZE, dtype="float32", sycl_queue=self.queue)
+        return self.dpnp.zeros(SIZE, dtype="float32", sycl_queue=self.current)
 
-    def spin(self) -> None:
-        scratch = self._scratch.setdefault(self.queue, self.dpnp.ones(1 << 19, dtype="float64", sycl_queue=self.queue))
-        for _ in range(4):
+    def spin(self, x: Any) -> None:
+        if x.sycl_queue not in self._scratch:
+            self._scratch[x.sycl_queue] = self.dpnp.ones(DPNP_ITEMS, dtype="float64", sycl_queue=x.sycl_queue)
+        scratch = self._scratch[x.sycl_queue]
+        for _ in range(DPNP_PASSES):
             self.dpnp.sin(scratch, out=scratch)
 
+    def _number(self, x: Any, value: float) -> Any:
+        """A number as an array on the queue of x: for a scalar, dpnp waits for the queue."""
+        key = x.sycl_queue, value
+        if key not in self._numbers:
+            self._numbers[key] = self.dpnp.full((), value, dtype="float32", sycl_queue=x.sycl_queue)
+            x.sycl_queue.wait()
+        return self._numbers[key]
+
     def add(self, x: Any, value: float) -> None:
-        self.dpnp.add(x, self.dpnp.float32(value), out=x)
+        self.dpnp.add(x, self._number(x, value), out=x)
 
     def multiply(self, x: Any, value: float) -> None:
-        self.dpnp.multiply(x, self.dpnp.float32(value), out=x)
+        self.dpnp.multiply(x, self._number(x, value), out=x)
 
     def from_dlpack(self, array: ep.Array) -> Any:
         return self.dpnp.from_dlpack(array)
+
+    def wait(self) -> None:
+        self.current.wait()
 
     def values(self, x: Any) -> np.ndarray:
         return self.dpnp.asnumpy(x)
@@ -297,23 +372,24 @@ class Dpctl(Dpnp):
 
         from dpctl.program import create_program_from_source
 
-        if self.queue not in self._kernels:
-            self._kernels[self.queue] = create_program_from_source(self.queue, DPCTL_SOURCE)
+        if self.current not in self._kernels:
+            self._kernels[self.current] = create_program_from_source(self.current, DPCTL_SOURCE)
         one_item = [1] if name == "spin" else [SIZE]
-        self.queue.submit_async(self._kernels[self.queue].get_sycl_kernel(name), [memory, ctypes.c_float(value)], one_item)
+        self.current.submit_async(self._kernels[self.current].get_sycl_kernel(name), [memory, ctypes.c_float(value)], one_item)
         if not self.in_order:
-            self.queue.submit_barrier()
+            self.current.submit_barrier()
 
     def zeros(self) -> Any:
         from dpctl.memory import MemoryUSMDevice
 
-        memory = MemoryUSMDevice(4 * SIZE, queue=self.queue)
+        memory = MemoryUSMDevice(4 * SIZE, queue=self.current)
         memory.copy_from_host(np.zeros(4 * SIZE, "uint8"))
         return memory
 
-    def spin(self) -> None:
-        scratch = self._scratch.setdefault(self.queue, self.zeros())
-        self._submit("spin", scratch, 0)
+    def spin(self, x: Any) -> None:
+        if self.current not in self._scratch:
+            self._scratch[self.current] = self.zeros()
+        self._submit("spin", self._scratch[self.current], DPCTL_TURNS)
 
     def add(self, x: Any, value: float) -> None:
         self._submit("add", x, value)
@@ -321,11 +397,14 @@ class Dpctl(Dpnp):
     def multiply(self, x: Any, value: float) -> None:
         self._submit("multiply", x, value)
 
-    def as_object(self, x: Any) -> Any:
-        return SuaiOnly(x, self.queue)
+    def crosses(self, form: str, protocol: str) -> bool:
+        return protocol == "suai" and form != "exported"
+
+    def given(self, x: Any, protocol: str) -> Any:
+        return SuaiOnly(x, self.current)
 
     def values(self, x: Any) -> np.ndarray:
-        self.queue.wait()
+        self.wait()
         return x.copy_to_host().view("float32")
 
     def imported(self, x: Any, protocol: str) -> ep.Array:
@@ -350,6 +429,17 @@ def _add_one(x, turns):  # type: ignore[no-untyped-def]
         x[i] += 1
 
 
+@functools.cache
+def _scratch(queue: ep.Queue) -> ep.Array:
+    return ep.zeros(256, "float32", queue=queue)
+
+
+def keep_busy(queue: ep.Queue, device: str, libraries: int) -> None:
+    """Delays the queue's next work for longer than that many libraries keep their streams busy."""
+    turns = BUSY_TURNS[device] * libraries
+    _add_one[256, 256](_scratch(queue), turns, queue=queue, wait=False)
+
+
 @vectorize
 def _plus_one(x):  # type: ignore[no-untyped-def]
     return x + np.float32(1)
@@ -360,15 +450,15 @@ _total = reduce(lambda a, b: a + b, identity=0)
 
 @functools.cache
 def _program(device: str) -> ep.Kernel:
-    return ep.Program(CUDA_SOURCE if device.startswith("cuda") else OPENCL_SOURCE, device).kernel("add_one")
+    return ep.Program(SOURCES[device] + ADD_ONE, device).kernel("add_one")
 
 
 def _launch_kernel(x: Any, queue: ep.Queue | None, device: str) -> None:
-    _add_one[SIZE, 256](x, TURNS, queue=queue, wait=False)
+    _add_one[SIZE, 256](x, TURNS[device], queue=queue, wait=False)
 
 
 def _launch_program(x: Any, queue: ep.Queue | None, device: str) -> None:
-    _program(device)[SIZE, 256](x, ep.Scalar(TURNS, "int32"), queue=queue)
+    _program(device)[SIZE, 256](x, ep.Scalar(TURNS[device], "int32"), queue=queue)
 
 
 def _copy(x: Any, queue: ep.Queue | None, device: str) -> None:
@@ -396,7 +486,7 @@ def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 @dataclass(frozen=True)
 class Op:
-    """What it does to elements that are ``1`` when it runs, and what it returns for them."""
+    """What it does to elements that are ``3`` when it runs, and what it returns for them."""
 
     name: str
     run: Callable[[Any, ep.Queue | None, str], float | None]
@@ -405,10 +495,10 @@ class Op:
 
 
 OPERATIONS = [
-    Op("kernel", _launch_kernel, 2),
-    Op("program", _launch_program, 2),
+    Op("kernel", _launch_kernel, 4),
+    Op("program", _launch_program, 4),
     Op("copy", _copy, 5),
     Op("fill", _fill, 5),
-    Op("reduce", _reduce, 1, returns=SIZE),
-    Op("vectorize", _vectorize, 2),
+    Op("reduce", _reduce, 3, returns=3 * SIZE),
+    Op("vectorize", _vectorize, 4),
 ]

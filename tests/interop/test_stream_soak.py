@@ -51,7 +51,7 @@ class Chain:
                 continue
             with library.on(stream):
                 if step == "library":
-                    library.spin() if self.random.random() < 0.3 else None
+                    library.spin(x) if self.random.random() < 0.3 else None
                     library.add(x, 1)
                     value += 1
                 elif step == "reduce":
