@@ -3,6 +3,7 @@
 
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../key_caches.hpp"
 #include "../reference.hpp"
 
 #include <array>
@@ -62,42 +63,15 @@ CtypesType look_at(PyTypeObject *type) {
     return {sort, ask(module.get(), sizeof_name, type), ask(module.get(), alignment_name, type)};
 }
 
-// Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it. The fields of a
-// Structure are final once it has instances, and with them size and alignment.
-class Cache {
-public:
-    CtypesType find(PyTypeObject *type) {
-        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
-        if (entry.type.get() != reinterpret_cast<PyObject *>(type)) [[unlikely]]
-            return replace(entry, type);
-        return entry.found;
-    }
-
-private:
-    struct Entry {
-        CachedReference type;
-        CtypesType found;
-    };
-
-    // Letting go of the old type may run Python code, which may come here for another one.
-    static CtypesType replace(Entry &entry, PyTypeObject *type) {
-        const CtypesType found = look_at(type);
-        entry.found = found;
-        entry.type.replace(reinterpret_cast<PyObject *>(type));
-        return found;
-    }
-
-    std::array<Entry, 64> entries_;
-};
-
-ENTREPOT_GIL_GUARDED Cache cache;
+// The fields of a Structure are final once it has instances, and with them size and alignment.
+ENTREPOT_GIL_GUARDED ObjectCache<CtypesType, 64> cache;
 
 }  // namespace
 
 CtypesType ctypes_type_of(PyTypeObject *type) {
     if (Py_IS_TYPE(reinterpret_cast<PyObject *>(type), &PyType_Type)) [[likely]]
         return {};  // ctypes' types have metaclasses of its own
-    return cache.find(type);
+    return cache.find(reinterpret_cast<PyObject *>(type), [type] { return look_at(type); });
 }
 
 void *address_in(PyObject *instance) {

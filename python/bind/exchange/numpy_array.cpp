@@ -9,6 +9,7 @@
 #include "../array/array.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../key_caches.hpp"
 #include "../owner.hpp"
 #include "foreign_error.hpp"
 #include "interface_dict.hpp"
@@ -108,33 +109,12 @@ Dtype dtype_of_descr(PyObject *descr) {
     }
 }
 
-// Descriptors seen lately; those of NumPy's own types live for ever and are found at the first look.
-class DescrCache {
-public:
-    Dtype find(PyObject *descr) {
-        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(descr) >> 4) % entries_.size()];
-        if (entry.descr.get() != descr) [[unlikely]]
-            return replace(entry, descr);
-        return entry.dtype;
-    }
+// Those of NumPy's own types live for ever and are found at the first look.
+ENTREPOT_GIL_GUARDED ObjectCache<Dtype, 64> descr_cache;
 
-private:
-    struct Entry {
-        CachedReference descr;  // counted, so that no other descriptor can come to lie at its address
-        Dtype dtype;
-    };
-
-    // Letting go of the old descriptor may run Python code, which may come here for another one.
-    static Dtype replace(Entry &entry, PyObject *descr) {
-        const Dtype dtype = entry.dtype = dtype_of_descr(descr);
-        entry.descr.replace(descr);
-        return dtype;
-    }
-
-    std::array<Entry, 64> entries_;
-};
-
-ENTREPOT_GIL_GUARDED DescrCache descr_cache;
+Dtype cached_dtype(PyObject *descr) {
+    return descr_cache.find(descr, [descr] { return dtype_of_descr(descr); });
+}
 
 // ------------------------------------------------------------------ import
 
@@ -142,7 +122,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     if (!is_trusted(object)) [[unlikely]]
         return std::nullopt;
     const NumpyArray &array = fields_of(object);
-    const Dtype dtype = descr_cache.find(array.descr);
+    const Dtype dtype = cached_dtype(array.descr);
     const Extents shape{array.shape, static_cast<std::size_t>(array.nd)};
     const std::int64_t *const strides = array.flags & array_interface::c_contiguous ? nullptr : array.strides;
     return exchange::view_host(speaker, array.data, dtype, exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
@@ -151,7 +131,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
 }  // namespace
 
-Dtype numpy_dtype(PyObject *descr) { return descr_cache.find(descr); }
+Dtype numpy_dtype(PyObject *descr) { return cached_dtype(descr); }
 
 const Protocol numpy_protocol{"numpy", nullptr, probe, read};
 

@@ -4,14 +4,11 @@
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../key_caches.hpp"
 #include "../reference.hpp"
-#include "../type_version.hpp"
 
 #include <entrepot/core/error.hpp>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -57,39 +54,22 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
     return found;
 }
 
-// Types that were looked for among the rows of one table. A type's version is unique in the process and changes with the type, so
-// an entry is never taken for another type's; a type without a version is looked for again.
-class KnownTypes {
-public:
-    bool are_in(std::span<const OddProducer> rows, PyObject *attribute, PyTypeObject *type) {
-        Known &known = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
-        const unsigned version = version_of(type);  // before the type is looked at
-        if (known.type == type && known.version == version && version != 0) [[likely]]
-            return known.found;
-        const bool found = is_one_of(type, attribute, rows);
-        known = {type, version, found};
-        return found;
-    }
-
-private:
-    struct Known {
-        PyTypeObject *type = nullptr;
-        unsigned version = 0;
-        bool found = false;
-    };
-    std::array<Known, 32> entries_;
-};
-
 const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute = "__dlpack__", mask_attribute = "mask",
                is_masked_name = "is_masked";
 
+// Whether types are among the rows of one table.
+using KnownTypes = VersionCache<bool, 32>;
 ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 
 }  // namespace
 
-bool inverted_read_only(PyTypeObject *type) { return known_of_suai.are_in(inverted_producers, suai_attribute, type); }
+bool inverted_read_only(PyTypeObject *type) {
+    return known_of_suai.find(type, [type] { return is_one_of(type, suai_attribute, inverted_producers); });
+}
 
-bool is_immutable(PyTypeObject *type) { return known_of_dlpack.are_in(immutable_producers, dlpack_attribute, type); }
+bool is_immutable(PyTypeObject *type) {
+    return known_of_dlpack.find(type, [type] { return is_one_of(type, dlpack_attribute, immutable_producers); });
+}
 
 // Asked once a type, by the routes, which remember it.
 bool may_be_masked(PyTypeObject *type) { return is_one_of(type, mask_attribute, masking_producers); }

@@ -3,10 +3,9 @@
 #include "../errors.hpp"
 #include "../gil.hpp"
 #include "../interned.hpp"
+#include "../key_caches.hpp"
 #include "../reference.hpp"
-#include "../type_version.hpp"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -75,29 +74,7 @@ std::optional<unsigned> find_library(PyTypeObject *type) {
     return library_of_producer(type);
 }
 
-// Answers by type. A type's version is unique in the process and changes with the type; a type without one is looked up again.
-class KnownLibraries {
-public:
-    std::optional<unsigned> find(PyTypeObject *type) {
-        Entry &entry = entries_[(reinterpret_cast<std::uintptr_t>(type) >> 4) % entries_.size()];
-        const unsigned version = version_of(type);  // before the type is looked at
-        if (entry.type == type && entry.version == version && version != 0) [[likely]]
-            return entry.library;
-        const std::optional<unsigned> library = find_library(type);
-        entry = {type, version, library};
-        return library;
-    }
-
-private:
-    struct Entry {
-        PyTypeObject *type = nullptr;
-        unsigned version = 0;
-        std::optional<unsigned> library;
-    };
-    std::array<Entry, 16> entries_;
-};
-
-ENTREPOT_GIL_GUARDED KnownLibraries known_libraries;
+ENTREPOT_GIL_GUARDED VersionCache<std::optional<unsigned>, 16> known_libraries;
 
 }  // namespace
 
@@ -118,6 +95,8 @@ ENTREPOT_GIL_GUARDED KnownLibraries known_libraries;
     }
 }
 
-std::optional<unsigned> library_of(PyTypeObject *type) { return known_libraries.find(type); }
+std::optional<unsigned> library_of(PyTypeObject *type) {
+    return known_libraries.find(type, [type] { return find_library(type); });
+}
 
 }  // namespace entrepot::python
