@@ -1,6 +1,7 @@
 // The registry of stream libraries, and the queues of their current streams.
 #include <entrepot/device/stream_library.hpp>
 
+#include <entrepot/core/assert.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <array>
@@ -42,7 +43,10 @@ unsigned register_stream_library(const StreamLibrary &library) noexcept {
     return next;
 }
 
-const StreamLibrary &stream_library(unsigned number) noexcept { return *libraries[number]; }
+const StreamLibrary &stream_library(unsigned number) noexcept {
+    ENTREPOT_ASSERT(number < (number < consumers.end ? consumers : others).next.load(std::memory_order_acquire));
+    return *libraries[number];
+}
 
 LibrarySet consumer_libraries() noexcept {
     return static_cast<LibrarySet>((1u << consumers.next.load(std::memory_order_acquire)) - 1);

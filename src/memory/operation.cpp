@@ -14,17 +14,21 @@ using PeerBits = Memory::PeerBits;
 // ------------------------------------------------------------------ peers of memory
 
 void Memory::set_owner_library(unsigned library) const noexcept {
+    static_assert(max_stream_libraries <= PeerBits::owner_library >> PeerBits::owner_shift);
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
+    ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_library) == 0);
     record_->peers.fetch_or((library + 1) << PeerBits::owner_shift, std::memory_order_relaxed);
 }
 
 void Memory::set_owner_queue(const Queue &queue) const noexcept {
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
+    ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
     record_->owner_queue = queue;
     record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
 }
 
 void Memory::set_for_one_operation() const noexcept {
+    ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     record_->peers.fetch_or(PeerBits::for_one_operation, std::memory_order_relaxed);
 }
 

@@ -2,6 +2,7 @@
 #include <memory/ordering.hpp>
 
 #include <core/thread_number.hpp>
+#include <entrepot/core/assert.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/operation.hpp>
@@ -298,7 +299,8 @@ void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
-    Ordering *const ordering = &Ordering::of(*record_);  // without the lock: nobody else has the memory yet
+    ENTREPOT_ASSERT(!is_shared());  // so the lock is not needed
+    Ordering *const ordering = &Ordering::of(*record_);
     ordering->begin(*record_);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
     publish(*record_, *ordering);

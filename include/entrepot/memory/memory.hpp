@@ -3,6 +3,7 @@
 // There is exactly one way to let go: a block goes back to its resource, or an owner is released. Letting go never blocks and is
 // deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/usm_kind.hpp>
@@ -140,6 +141,7 @@ public:
         if (!is_borrowed() || !is_quiet()) [[unlikely]]
             return after_producer_too(queue);
         Record &record = *record_;
+        ENTREPOT_ASSERT(!is_shared() && !record.home);
         new (&record.home) Queue(queue);  // over none: memory that is quiet has been asked for its own
         record.available = queue.next_position();
         record.noted.store(queue.identity()->number, std::memory_order_release);
@@ -161,7 +163,7 @@ public:
     // memory, by its library or by the queue that it names, and the consumers of exports. Each operation of ours is ordered with
     // their streams as they are when it is submitted: see operation.hpp.
     //
-    // Requires (set_owner_library, set_owner_queue): borrowed memory that nothing else refers to yet.
+    // Requires (set_…): borrowed memory that nothing else refers to yet. Its library and its queue are set once.
     // Thread safety: the others are thread-safe.
     void set_owner_library(unsigned library) const noexcept;
     void set_owner_queue(const Queue &queue) const noexcept;

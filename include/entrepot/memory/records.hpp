@@ -1,6 +1,7 @@
 // Borrowing and letting go with everything in sight: for those who keep the records themselves, because a call and the thread's
 // own list take as long as the work.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/release.hpp>
 
@@ -71,6 +72,7 @@ inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, 
 // consumers.
 // Requires: nothing else refers to the record.
 inline bool has_uses(const Memory::Record &record) noexcept {
+    ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) <= 1);
     constexpr std::uint32_t consumers = Memory::PeerBits::consumer_libraries | Memory::PeerBits::consumer_queues;
     return (record.noted.load(std::memory_order_acquire) != 0 && !record.home) ||
            (record.peers.load(std::memory_order_relaxed) & consumers) != 0;
@@ -80,6 +82,7 @@ inline bool has_uses(const Memory::Record &record) noexcept {
 // may run anybody's code, which may let go of more memory. The memory of a device that may not be called any more leaks, and with
 // it whoever holds it. The owner is the caller's to release.
 template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&recycle) noexcept {
+    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
     record->noted.store(0, std::memory_order_relaxed);
     const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
     const Queue owner_queue = std::move(record->owner_queue);
