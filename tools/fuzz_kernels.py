@@ -45,7 +45,7 @@ def run(launch, place):
     moved = {{name: ep.asarray(whole, copy=True, device=place) for name, whole in WHOLES.items()}}
     passed = [eval(text, {{"WHOLES": moved, "np": np, "slice": slice}}) for text in PASSED]
     launch(*passed)
-    return {{name: whole.copy_to_host().numpy() + np.zeros(1, whole.dtype.name) for name, whole in moved.items()}}
+    return {{name: whole.copy_to_host().numpy() for name, whole in moved.items()}}
 
 
 if __name__ == "__main__":
@@ -130,7 +130,7 @@ class Kernels(Fuzzer):
         else:
             program = module.program.options(dialect=dialect) if dialect else module.program
             program[module.GLOBAL, module.LOCAL](*passed).wait()
-        return {name: repr(_without_signs_of_zeros(whole.copy_to_host().numpy())) for name, whole in wholes.items()}
+        return {name: repr(whole.copy_to_host().numpy().tolist()) for name, whole in wholes.items()}
 
     # In the fuzzer ---------------------------------------------------------------------------------------------------
 
@@ -177,11 +177,6 @@ class Kernels(Fuzzer):
             else:
                 lines.append(f'    "np.{each.dtype}({each})",')
         return "\n".join([*lines, "]"]) + _CLOSING.format(backends=case["backends"])
-
-
-def _without_signs_of_zeros(values: Any) -> list[Any]:
-    """GCC 12 may give -0.0 for the float of an integer: it takes both conversions for one that cuts a fraction off."""
-    return (values + 0.0 if values.dtype.kind == "f" else values).tolist()
 
 
 def _kind_of(error: Exception) -> str:

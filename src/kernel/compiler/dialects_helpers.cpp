@@ -322,6 +322,13 @@ FUNCTION int exponent_NAME(T x) {
     return x != 0 && {isfinite}(x) ? {ilogb}(x) + 1 : 0;
 })",
       ""}},
+    {For::floating,
+     host,
+     {"plus_zero", R"(
+FUNCTION T plus_zero_NAME(T x) {
+    return x + 0;
+})",
+      ""}},
     // ------------------------------------------------------------ floats of 16 bits
     // To a float whose last bit says that something was left out, so that it is rounded to 16 bits as the double would be.
     {For::floating,

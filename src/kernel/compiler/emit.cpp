@@ -61,6 +61,15 @@ void replace(std::string &text, std::string_view what, std::string_view with) {
     }
 }
 
+bool has_integers_of_floats(const ir::Module &module) {
+    bool found = false;
+    for (const ir::Function &function : module.functions)
+        ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+            found |= each.op == ir::Op::convert && is_integer(each.type.dtype) && is_float(each.operands[0].type.dtype);
+        });
+    return found;
+}
+
 }  // namespace
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between) {
@@ -99,7 +108,8 @@ void Emitter::refuse_here(Position at, const std::string &message) const {
 }
 
 Emitter::Emitter(const ir::Module &module, const Target &target)
-    : module_(module), target_(target), dialect_(dialect_row(target.dialect)) {
+    : module_(module), target_(target), dialect_(dialect_row(target.dialect)),
+      converts_floats_to_integers_(has_integers_of_floats(module)) {
     std::set<std::string> taken;
     for (const ir::Function &function : module.functions) {
         std::string name = identifier(function.name);

@@ -197,6 +197,8 @@ private:
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
+    // `operand` as a real number of type `to`.
+    Spelled converted(const ir::Expression &operand, Dtype to);
     Spelled spell_math(const ir::Expression &expression);
     std::string checked_index(const ir::Expression &expression);
     // The value after what C makes of small types: wrapped, rounded.
@@ -206,6 +208,7 @@ private:
     std::string constant_array(const ir::Function &function, ir::RootId root);
     bool fits_constant_memory(std::size_t bytes);
 
+    const bool converts_floats_to_integers_;  // anywhere in the program
     std::vector<std::string> function_names_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;

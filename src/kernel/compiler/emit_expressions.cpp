@@ -175,6 +175,18 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
     }
 }
 
+// With -fno-trapping-math GCC (11 and 12 were tried) compiles `(float)(int)x` to `trunc(x)`, which
+// gives -0.0 for -0.25. Adding 0 clears that sign. A function adds it, because GCC removes it from
+// `(float)i + 0.0f`. -ftrapping-math avoids the fault, too, but then GCC 12 does not vectorise
+// conditional arithmetic for AVX2, which takes up to seven times as long. GCC looks through variables,
+// arrays and functions for the inner conversion: one anywhere in the program counts.
+Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
+    std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
+    const bool may_truncate =
+        dialect_.dialect == Dialect::cpp && converts_floats_to_integers_ && is_integer(operand.type.dtype) && is_float(to);
+    return may_truncate ? Spelled{helper("plus_zero", to) + "(" + cast + ")"} : Spelled{std::move(cast), binds_unary};
+}
+
 Spelled Emitter::spell_convert(const ir::Expression &expression) {
     const ir::Expression &operand = expression.operands[0];
     const Dtype from = operand.type.dtype, to = expression.type.dtype;
@@ -188,7 +200,7 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
     if (is_complex(to)) {
         const std::string make = helper("make", to);
         if (!is_complex(from))
-            return {make + "(" + text(operand) + ", 0)"};
+            return {make + "(" + converted(operand, part_of(to)).text + ", 0)"};
         helper("type", from);
         const std::string name = name_of(to) + "_of_" + name_of(from);
         const std::string part(words(part_of(to)).value);
@@ -199,14 +211,14 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
     const bool is_twice_narrower = from == dtypes::float64 && is_float(to) && to.bits == 16;
     const std::string in_32_bits = is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
                                    : words(from).value == "float" ? text(operand)
-                                                                  : "(float)" + text(operand, binds_unary);
+                                                                  : converted(operand, dtypes::float32).text;
     if (words(to).carried())
         return {helper("round_" + name_of(to), to) + "(" + in_32_bits + ")"};
     if (is_twice_narrower)
         return {"(" + std::string(words(to).value) + ")" + in_32_bits, binds_unary};
     if (words(from).carried() && to.bits == 32 && to.code == TypeCode::floating)
         return spell(operand);
-    return {"(" + std::string(words(to).value) + ")" + text(operand, binds_unary), binds_unary};
+    return converted(operand, to);
 }
 
 Spelled Emitter::spell_math(const ir::Expression &expression) {
