@@ -500,14 +500,14 @@ FUNCTION NAME divide_NAME(NAME a, NAME b) {
      everywhere,
      {"negate", R"(
 FUNCTION NAME negate_NAME(NAME a) {
-    return make_NAME(-a.x, -a.y);
+    return make_NAME(NEGATE(a.x), NEGATE(a.y));
 })",
       "make"}},
     {For::complex,
      everywhere,
      {"conj", R"(
 FUNCTION NAME conj_NAME(NAME a) {
-    return make_NAME(a.x, -a.y);
+    return make_NAME(a.x, NEGATE(a.y));
 })",
       "make"}},
     {For::complex,

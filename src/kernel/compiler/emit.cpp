@@ -79,6 +79,13 @@ std::string joined(const std::vector<std::string> &parts, std::string_view betwe
     return text;
 }
 
+std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
+    for (const auto &[what, by] : replacements)
+        for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
+            text.replace(at, what.size(), by);
+    return text;
+}
+
 std::string digits_of(double value, bool single) {
     char buffer[32];
     const std::to_chars_result end = single ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value))
@@ -253,6 +260,14 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
             filled.replace(at, comma + 2 - at, "as_" + (to == "UINT" ? "uint" : to) + "(");
         else
             filled.replace(at, comma + 2 - at, "__builtin_bit_cast(" + (to == "UINT" ? "unsigned" : to) + ", ");
+    }
+    for (std::size_t at; (at = filled.find("NEGATE(")) != filled.npos;) {
+        if (const std::string name = negating(part); !name.empty()) {
+            filled.replace(at, 6, name);
+            continue;
+        }
+        filled.erase(filled.find(')', at), 1);
+        filled.replace(at, 7, "-");
     }
     replace(filled, "UINT", dialect_.dialect == Dialect::opencl_c ? "uint" : "unsigned");
     replace(filled, "NAME", name_of(dtype));

@@ -8,6 +8,7 @@
 #include "kernel/compiler/writer.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,8 @@
 namespace entrepot::kernel {
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
+// `text` with the second of each pair in place of the first.
+std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements);
 // The fewest digits that read back as the value, with a point or an exponent.
 std::string digits_of(double value, bool single);
 
@@ -102,6 +105,11 @@ protected:
     virtual std::string element(ir::RootId root, const ir::Expression &offset);
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
+    // A function that negates floats of the type, where C's operator will not do; empty elsewhere.
+    virtual std::string negating(Dtype) { return ""; }
+    // A function that returns the factor and keeps the compiler from knowing that it is -1; empty if
+    // none is needed.
+    virtual std::string hiding(const ir::Expression &) { return ""; }
     // Parameters that every function gets beside its own: in the definition, in a call.
     virtual void add_hidden_parameters(std::vector<std::string> &) {}
     virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
@@ -194,6 +202,7 @@ private:
     }
     std::string unsigned_cast(Dtype dtype) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
+    bool is_negative_zero(const ir::Expression &expression) const;
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);

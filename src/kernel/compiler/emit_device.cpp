@@ -237,6 +237,45 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
 // docs/kernels/errors.md. It is right where work-items are no lanes, and with volatile arrays.
 bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
 
+// Where a float is negated before a barrier and used after it, Intel's OpenCL compiler for the CPU
+// (2026.2, driver 2026.22.10) gives each work-item of a group the last one's value: it takes LLVM's
+// `fneg` for uniform. LLVM makes an `fneg` of -1 * x, x / -1, -0.0 - x and a flipped sign bit, too.
+// Here the mask of the sign bit, or the factor -1, is combined with a zero that the compiler does not
+// know. See "Known problems of compilers" in docs/kernels/errors.md.
+bool DeviceEmitter::mixes_negated() const { return target_.vectorises_items && !is_cuda_like() && module_.has_barriers; }
+
+std::string DeviceEmitter::negating(Dtype dtype) {
+    if (!mixes_negated() || !is_float(dtype))
+        return "";
+    return carry_with_unknown_zero("negate", dtype, "bits ^ (BITS)((BITS)1 << SIGN >> ZERO)");
+}
+
+std::string DeviceEmitter::hiding(const ir::Expression &factor) {
+    if (!mixes_negated() || !is_float(factor.type.dtype))
+        return "";
+    const auto signs = signs_.try_emplace(function_, module_, *function_).first;
+    return signs->second.may_be_minus_one(factor) ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO") : "";
+}
+
+// A function from float to float by a formula of its bits. ZERO is 0 because no group has 2^30
+// work-items; from 2^31 on SYCL's compiler would know, which is told that sizes fit an int.
+std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits) {
+    const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
+    const std::string called = std::string(name) + "_" + name_of(kept);
+    const std::string T = value_type(kept), B(words({TypeCode::unsigned_integer, kept.bits}).value);
+    ir::Expression size;
+    size.op = ir::Op::index;
+    size.text = "local_size";
+    const auto as = [&](const std::string &to, const std::string &value) {
+        return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")" : "__builtin_bit_cast(" + to + ", " + value + ")";
+    };
+    const std::string zero = "(unsigned)(" + index(size).text + " >> 30)";
+    carry_along(called, with(std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    const BITS bits = " +
+                                 as(B, "x") + ";\n    return " + as(T, "(BITS)(" + bits + ")") + ";\n}",
+                             {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
+    return called;
+}
+
 bool DeviceEmitter::uses_sub_groups() const {
     bool found = false;
     for (const ir::Function &function : module_.functions) {

@@ -1,5 +1,6 @@
 // Emitter: expressions as all C dialects write them.
 #include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/signs.hpp"
 #include "kernel/compiler/typing.hpp"
 
 #include <cmath>
@@ -114,6 +115,9 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
+        const bool is_factor = expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right);
+        if (const std::string name = is_factor ? hiding(each) : ""; !name.empty())
+            return name + "(" + exact_text(each, binds_any) + ")";
         return both ? exact_text(each, wanted) : text(each, wanted);
     };
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
@@ -272,6 +276,12 @@ std::string Emitter::arguments_of(const ir::Expression &call) {
     return "(" + joined(parts) + ")";
 }
 
+// True if a compiler makes `-x` of `expression - x`.
+bool Emitter::is_negative_zero(const ir::Expression &expression) const {
+    const double number = number_of(expression);
+    return number == 0 && (std::signbit(number) || target_.fast_math);
+}
+
 Spelled Emitter::spell(const ir::Expression &expression) {
     const Dtype dtype = expression.type.dtype;
     const auto &operands = expression.operands;
@@ -299,11 +309,16 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::negate:
         if (needs_unsigned(expression))
             return spell_unsigned(expression, "-");
+        if (const std::string name = negating(dtype); !name.empty())
+            return {name + "(" + exact_text(operands[0], binds_any) + ")"};
         return is_complex(dtype) ? by_helper("negate", dtype)
                                  : narrowed({"-" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::add:
         return arithmetic("add", "+", binds_add);
     case ir::Op::subtract:
+        if (is_negative_zero(operands[0]))
+            if (const std::string name = negating(dtype); !name.empty())
+                return {name + "(" + text(operands[1]) + ")"};
         return arithmetic("subtract", "-", binds_add);
     case ir::Op::multiply:
         return arithmetic("multiply", "*", binds_multiply);
