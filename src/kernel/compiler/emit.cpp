@@ -251,6 +251,8 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
         filled.replace(open, close + 1 - open, math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
     }
     std::ranges::replace(filled, '\1', '{');
+    if (const std::string line = keeping_products(); !line.empty() && complex && filled.find(" * ") != filled.npos)
+        filled.insert(filled.find(") {\n") + 4, line + "\n");
     for (std::size_t at; (at = filled.find("FUNCTION ")) != filled.npos;)
         filled.replace(at, 9, dialect_.function);
     for (std::size_t at; (at = filled.find("BITCAST(")) != filled.npos;) {

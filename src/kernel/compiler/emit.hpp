@@ -105,11 +105,16 @@ protected:
     virtual std::string element(ir::RootId root, const ir::Expression &offset);
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
-    // A function that negates floats of the type, where C's operator will not do; empty elsewhere.
+    // True if the compiler is known to mix the negated floats of work-items: expressions are written
+    // so that it does not negate.
+    virtual bool mixes_negated() const { return false; }
+    // A function that negates floats of the type then; empty elsewhere.
     virtual std::string negating(Dtype) { return ""; }
     // A function that returns the factor and keeps the compiler from knowing that it is -1; empty if
     // none is needed.
     virtual std::string hiding(const ir::Expression &) { return ""; }
+    // A line that keeps a function's products and sums apart; empty if they may become one instruction.
+    virtual std::string keeping_products() const { return ""; }
     // Parameters that every function gets beside its own: in the definition, in a call.
     virtual void add_hidden_parameters(std::vector<std::string> &) {}
     virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
@@ -202,7 +207,8 @@ private:
     }
     std::string unsigned_cast(Dtype dtype) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
-    bool is_negative_zero(const ir::Expression &expression) const;
+    std::string factor_text(const ir::Expression &factor, int binding);
+    std::optional<Spelled> spell_sum_with_negated(const ir::Expression &difference);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);

@@ -239,7 +239,8 @@ bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !
 
 // Where a float is negated before a barrier and used after it, Intel's OpenCL compiler for the CPU
 // (2026.2, driver 2026.22.10) gives each work-item of a group the last one's value: it takes LLVM's
-// `fneg` for uniform. LLVM makes an `fneg` of -1 * x, x / -1, -0.0 - x and a flipped sign bit, too.
+// `fneg` for uniform. LLVM makes an `fneg` of -1 * x, x / -1, -0.0 - x and a flipped sign bit, too, and
+// for the fused multiply-add of a * b - x and a - x * b; it moves these out of loops and uses them again.
 // Here the mask of the sign bit, or the factor -1, is combined with a zero that the compiler does not
 // know. See "Known problems of compilers" in docs/kernels/errors.md.
 bool DeviceEmitter::mixes_negated() const { return target_.vectorises_items && !is_cuda_like() && module_.has_barriers; }
@@ -255,6 +256,12 @@ std::string DeviceEmitter::hiding(const ir::Expression &factor) {
         return "";
     const auto signs = signs_.try_emplace(function_, module_, *function_).first;
     return signs->second.may_be_minus_one(factor) ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO") : "";
+}
+
+std::string DeviceEmitter::keeping_products() const {
+    if (!mixes_negated())
+        return "";
+    return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF" : "#pragma clang fp contract(off)";
 }
 
 // A function from float to float by a formula of its bits. ZERO is 0 because no group has 2^30

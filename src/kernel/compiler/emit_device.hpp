@@ -20,8 +20,10 @@ protected:
     std::string atomic(const ir::Expression &expression) override;
     std::string private_qualifier(const ir::Root &root) const override;
     std::string first_report() const override;
+    bool mixes_negated() const override;
     std::string negating(Dtype dtype) override;
     std::string hiding(const ir::Expression &factor) override;
+    std::string keeping_products() const override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
     void write_fence(const ir::Statement &statement) override;
@@ -42,7 +44,6 @@ private:
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
     bool merges_places() const;
-    bool mixes_negated() const;
     std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;

@@ -115,12 +115,36 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
-        const bool is_factor = expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right);
-        if (const std::string name = is_factor ? hiding(each) : ""; !name.empty())
-            return name + "(" + exact_text(each, binds_any) + ")";
+        if (expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right))
+            return both ? exact_text(each, wanted) : factor_text(each, wanted);
         return both ? exact_text(each, wanted) : text(each, wanted);
     };
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
+}
+
+std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
+    const std::string name = hiding(factor);
+    return name.empty() ? text(factor, binding) : name + "(" + exact_text(factor, binds_any) + ")";
+}
+
+// A difference where C's operator `-` for one operand must not be used. Compilers negate an operand to
+// calculate `a * b - c` or `c - a * b` by one instruction, and `-0.0 - x`.
+std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &difference) {
+    const ir::Expression &left = difference.operands[0], &right = difference.operands[1];
+    const auto is_product = [](const ir::Expression &each) { return each.op == ir::Op::multiply; };
+    const ir::Expression &negated = is_product(right) ? right.operands[0] : right;
+    const bool is_negative_zero = number_of(left) == 0 && (std::signbit(number_of(left)) || target_.fast_math);
+    if (!is_negative_zero && ((!is_product(left) && !is_product(right)) || negated.op == ir::Op::constant))
+        return std::nullopt;
+    const std::string name = negating(difference.type.dtype);
+    if (name.empty())
+        return std::nullopt;
+    if (is_negative_zero)
+        return Spelled{name + "(" + text(right) + ")"};
+    std::string sum = text(left, binds_add) + " + " + name + "(" + text(negated) + ")";
+    if (is_product(right))
+        sum += " * " + factor_text(right.operands[1], binds_multiply + 1);
+    return narrowed({std::move(sum), binds_add}, difference.type.dtype);
 }
 
 // Integers of Python's arrays wrap. Where no option says so, C's signed ones may do anything, but the unsigned wrap.
@@ -276,12 +300,6 @@ std::string Emitter::arguments_of(const ir::Expression &call) {
     return "(" + joined(parts) + ")";
 }
 
-// True if a compiler makes `-x` of `expression - x`.
-bool Emitter::is_negative_zero(const ir::Expression &expression) const {
-    const double number = number_of(expression);
-    return number == 0 && (std::signbit(number) || target_.fast_math);
-}
-
 Spelled Emitter::spell(const ir::Expression &expression) {
     const Dtype dtype = expression.type.dtype;
     const auto &operands = expression.operands;
@@ -316,9 +334,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::add:
         return arithmetic("add", "+", binds_add);
     case ir::Op::subtract:
-        if (is_negative_zero(operands[0]))
-            if (const std::string name = negating(dtype); !name.empty())
-                return {name + "(" + text(operands[1]) + ")"};
+        if (std::optional<Spelled> sum = spell_sum_with_negated(expression))
+            return *std::move(sum);
         return arithmetic("subtract", "-", binds_add);
     case ir::Op::multiply:
         return arithmetic("multiply", "*", binds_multiply);

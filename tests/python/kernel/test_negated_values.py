@@ -55,8 +55,12 @@ def minus_one(out, x):
     d = -0.0 - x[i]
     e = x[i] * (-1 if dppy.get_work_dim() != 0 else 1)
     f = x[i] * WEIGHTS[1]
+    g = x[i]
+    g *= -1
+    h = x[i] / 1
+    h /= -1
     dppy.barrier()
-    out[i] = a + 8 * b + 64 * c + 512 * d + 4096 * e + 32768 * f
+    out[i] = a + 8 * b + 64 * c + 512 * d + 4096 * e + 32768 * f + g / 8 + h / 64
 
 
 @dppy.func
@@ -90,7 +94,30 @@ def in_a_loop(out, x):
         dppy.barrier()
 
 
-KERNELS = [operator, operator_beside_group_function, part_of_an_expression, minus_one, by_functions, in_a_loop]
+@dppy.kernel
+def contracted(out, x):
+    i = dppy.get_global_id(0)
+    number = x[i]
+    size = dppy.get_local_size(0) / 16
+    total = (size + 2) * size - number
+    total += size - number * (size + 2)
+    dppy.barrier()
+    total *= (size + 3) * size - number
+    total += size - number * (size + 3)
+    out[i] = total
+
+
+@dppy.kernel
+def contracted_in_a_loop(out, x):
+    i = dppy.get_global_id(0)
+    number = x[i] / 4
+    for k in range(3):
+        out[i] += x[-1 - i] * (k + 0.5) - number
+        out[i] -= number * (k + 0.5)
+        dppy.barrier()
+
+
+KERNELS = [contracted, contracted_in_a_loop, operator, operator_beside_group_function, part_of_an_expression, minus_one, by_functions, in_a_loop]
 
 
 def _values(dtype):
@@ -117,8 +144,10 @@ def complex_numbers(out, z):
     b = z[i].conjugate()
     c = z[i] * -1
     d = (-z[i]).real
+    e = z[i] * complex(2, z[i].real)
     dppy.barrier()
-    out[i] = a + 10 * b + 100 * c + 1000 * d
+    f = z[i] * complex(3, z[i].real)
+    out[i] = a + 10 * b + 100 * c + 1000 * d + 10000 * (e + f)
 
 
 @every_dialect
@@ -126,6 +155,26 @@ def complex_numbers(out, z):
 def test_negated_complex_number_is_each_work_items_own(backend, dtype):
     z = _values("float64") + 1j * _values("float64")[::-1]
     _as_simulated(backend, complex_numbers, z.astype(dtype), "complex128")
+
+
+@dppy.kernel
+def complex_powers(products, powers, z, w):
+    i = dppy.get_global_id(0)
+    number = z[i]
+    for k in range(4):
+        products[i] += w[k % 2] * number - number / w[k % 2]
+        dppy.barrier()
+        powers[i] += number ** w[k % 2]
+
+
+@every_dialect
+def test_complex_functions_in_a_loop_with_a_barrier(backend):
+    z = np.arange(ITEMS) / 4 + 1 + 1j * (np.arange(ITEMS)[::-1] / 4 + 3)
+    w = np.array([2 + 3j, 5 + 7j])
+    zeros = np.zeros(ITEMS, "c16")
+    products, powers, *_ = backend.run(complex_powers, ITEMS, GROUP, zeros, zeros, z, w)
+    assert np.allclose(products, 2 * sum(z * each - z / each for each in w), rtol=1e-12)
+    assert np.allclose(powers, 2 * sum(z**each for each in w), rtol=1e-12)
 
 
 @every_backend
