@@ -113,6 +113,8 @@ protected:
     // A function that returns the factor and keeps the compiler from knowing that it is -1; empty if
     // none is needed.
     virtual std::string hiding(const ir::Expression &) { return ""; }
+    // A function that inverts the bits of integers of the type, where C's operator will not do; empty elsewhere.
+    virtual std::string inverting(Dtype) { return ""; }
     // A line that keeps a function's products and sums apart; empty if they may become one instruction.
     virtual std::string keeping_products() const { return ""; }
     // Parameters that every function gets beside its own: in the definition, in a call.

@@ -264,23 +264,40 @@ std::string DeviceEmitter::keeping_products() const {
     return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF" : "#pragma clang fp contract(off)";
 }
 
-// A function from float to float by a formula of its bits. ZERO is 0 because no group has 2^30
-// work-items; from 2^31 on SYCL's compiler would know, which is told that sizes fit an int.
+// A function from float to float by a formula of its bits.
 std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits) {
     const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
     const std::string called = std::string(name) + "_" + name_of(kept);
     const std::string T = value_type(kept), B(words({TypeCode::unsigned_integer, kept.bits}).value);
-    ir::Expression size;
-    size.op = ir::Op::index;
-    size.text = "local_size";
     const auto as = [&](const std::string &to, const std::string &value) {
         return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")" : "__builtin_bit_cast(" + to + ", " + value + ")";
     };
-    const std::string zero = "(unsigned)(" + index(size).text + " >> 30)";
+    const std::string zero = unknown_zero();
     carry_along(called, with(std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    const BITS bits = " +
                                  as(B, "x") + ";\n    return " + as(T, "(BITS)(" + bits + ")") + ";\n}",
                              {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
     return called;
+}
+
+// For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) makes an invalid instruction
+// of some `~x` whose value goes to an atomic of local memory, and wrong values of others near a barrier.
+// Both are right where the mask is not known to have all bits set.
+std::string DeviceEmitter::inverting(Dtype dtype) {
+    if (!target_.vectorises_items || is_cuda_like() || !module_.uses_groups)
+        return "";
+    const std::string called = "invert_" + name_of(dtype), T = value_type(dtype), zero = unknown_zero();
+    carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    return (" + T + ")(x ^ (" + T +
+                            ")((" + T + ")" + zero + " - 1));\n}");
+    return called;
+}
+
+// 0, because no group has 2^30 work-items, which the compiler does not know. From 2^31 on SYCL's would:
+// it is told that sizes fit an int.
+std::string DeviceEmitter::unknown_zero() {
+    ir::Expression size;
+    size.op = ir::Op::index;
+    size.text = "local_size";
+    return "(" + index(size).text + " >> 30)";
 }
 
 bool DeviceEmitter::uses_sub_groups() const {

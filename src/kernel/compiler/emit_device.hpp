@@ -24,6 +24,7 @@ protected:
     std::string negating(Dtype dtype) override;
     std::string hiding(const ir::Expression &factor) override;
     std::string keeping_products() const override;
+    std::string inverting(Dtype dtype) override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
     void write_fence(const ir::Statement &statement) override;
@@ -45,6 +46,7 @@ private:
 
     bool merges_places() const;
     std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
+    std::string unknown_zero();
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;
     std::string pointer_to_changing(const ir::Root &root) const;

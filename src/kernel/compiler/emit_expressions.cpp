@@ -360,6 +360,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::bit_xor:
         return spell_binary(expression, "^", binds_bit_xor);
     case ir::Op::bit_not:
+        if (const std::string name = is_boolean(dtype) ? "" : inverting(dtype); !name.empty())
+            return {name + "(" + text(operands[0]) + ")"};
         return is_boolean(dtype) ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
                                  : narrowed({"~" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::less:

@@ -117,7 +117,16 @@ def contracted_in_a_loop(out, x):
         dppy.barrier()
 
 
-KERNELS = [contracted, contracted_in_a_loop, operator, operator_beside_group_function, part_of_an_expression, minus_one, by_functions, in_a_loop]
+KERNELS = [
+    contracted,
+    contracted_in_a_loop,
+    operator,
+    operator_beside_group_function,
+    part_of_an_expression,
+    minus_one,
+    by_functions,
+    in_a_loop,
+]
 
 
 def _values(dtype):
