@@ -203,11 +203,11 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
     }
 }
 
-// With -fno-trapping-math GCC (11 and 12 were tried) compiles `(float)(int)x` to `trunc(x)`, which
-// gives -0.0 for -0.25. Adding 0 clears that sign. A function adds it, because GCC removes it from
-// `(float)i + 0.0f`. -ftrapping-math avoids the fault, too, but then GCC 12 does not vectorise
-// conditional arithmetic for AVX2, which takes up to seven times as long. GCC looks through variables,
-// arrays and functions for the inner conversion: one anywhere in the program counts.
+// With -fno-trapping-math GCC 12 (not 11; later ones were not tried) compiles `(float)(int)x` to
+// `trunc(x)`, which gives -0.0 for -0.25. Adding 0 clears that sign. A function adds it, because GCC
+// removes it from `(float)i + 0.0f`. -ftrapping-math avoids the fault, too, but then GCC 12 does not
+// vectorise conditional arithmetic for AVX2, which takes up to seven times as long. GCC looks through
+// variables, arrays and functions for the inner conversion: one anywhere in the program counts.
 Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
     std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
     const bool may_truncate =
