@@ -121,19 +121,23 @@ class Child:
 
     def _ended(self, place: str) -> Failure:
         assert self._process is not None
-        status = self._process.wait()
-        self._process = None
+        until = time.monotonic() + 10  # for a process that has closed its output and goes on
+        while not os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and time.monotonic() < until:
+            time.sleep(0.01)
+        status = self.end()
         self._errors.seek(0)
         words = self._errors.read()[-2000:].decode(errors="replace")
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         return Failure(f"ended by {how}", place, words)
 
-    def end(self) -> None:
-        """Kills the process and all that it has started."""
+    def end(self) -> int:
+        """Kills the process and all that it has started; gives its exit status, which may be an earlier one."""
+        status = 0
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            status = self._process.wait()
             self._process = None
+        return status
 
 
 def serve(run: Callable[[Any, Callable[[str], None]], list[Failure]]) -> None:
@@ -270,9 +274,10 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
                 else:
                     counts["cases"] += 1
                     if failures:
-                        began = time.monotonic()
+                        began, before = time.monotonic(), counts["failures"]
                         report(fuzzer, child, made, failures, f"seed {seed}, case {case}", options, counts, taken)
-                        spent_on_failures += time.monotonic() - began
+                        if counts["failures"] > before:  # of which there are few; known faults may be many
+                            spent_on_failures += time.monotonic() - began
             case += 1
     finally:
         for each in fuzzer.children:

@@ -60,6 +60,45 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
+#: It takes long to find that out.
+SLOW_VECTORISER = (
+    VECTORISER
+    + """
+if "CL_CONFIG_CPU_VECTORIZER_MODE" in os.environ:
+    import time
+
+    fuzzer.launched = lambda *given: time.sleep(3) or broken(*given)
+"""
+)
+#: Intel's code for AVX-512 ends the process.
+ILLEGAL_INSTRUCTION = """
+import os, signal
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    if backend == "opencl:cpu" and "CL_CONFIG_CPU_TARGET_ARCH" not in os.environ:
+        os.kill(os.getpid(), signal.SIGILL)
+    return launched(module, case, backend)
+
+fuzzer.launched = broken
+"""
+#: The first process of all is wrong on Intel's device, and the others are right.
+WRONG_ONCE = """
+import pathlib
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    mark = pathlib.Path(__file__).with_name("was_wrong")
+    if backend != "opencl:cpu" or mark.exists():
+        return found
+    mark.touch()
+    return found | {"out": "[]"}
+
+fuzzer.launched = broken
+"""
 OTHER_BYTES = """
 import contract.cases
 
@@ -113,12 +152,26 @@ def test_hanging_kernel_is_reported(tmp_path):
 
 
 @pytest.mark.sycl
-def test_fault_of_a_vectoriser_is_counted_apart(tmp_path):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=VECTORISER)
+@pytest.mark.parametrize("load,name", [(VECTORISER, "Intel's vectoriser"), (ILLEGAL_INSTRUCTION, "Intel's code for AVX-512")])
+def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=load)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].endswith("0 failures; known faults of others: 1 of Intel's vectoriser")
+    assert done.stdout.splitlines()[-1].endswith(f"0 failures; known faults of others: 1 of {name}")
     (path,) = (tmp_path / "found").iterdir()
     assert path.name.startswith("known_")
+
+
+@pytest.mark.sycl
+def test_failure_that_does_not_come_again_is_ours(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=WRONG_ONCE, minimise=1)
+    reproducer(done, tmp_path)
+
+
+@pytest.mark.sycl
+def test_faults_of_compilers_take_time_from_new_cases(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--seconds", "5", load=SLOW_VECTORISER)
+    (cases,) = re.findall(r"(\d+) cases in", done.stdout)
+    assert done.returncode == 0 and int(cases) <= 2, done.stdout + done.stderr
 
 
 def test_broken_exchange_is_reported_and_minimised(tmp_path):

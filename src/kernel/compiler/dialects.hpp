@@ -60,6 +60,7 @@ bool is_reserved(std::string_view name);
 // A function of ours that a program needs. In `text`:
 //     FUNCTION  what a definition begins with      T  the value's type     S  its storage's     U  unsigned of its size
 //     NAME      the dtype's name                   P  the part's type of a complex number       {sqrt} the dialect's word
+//     NEGATE(x) -x of a float
 //     SPACE     the pointer's space                W  the words of the pointer's space in a name
 struct HelperRow {
     std::string_view name;

@@ -17,12 +17,12 @@ FUNCTION P phase_NAME(NAME z) {
      "type"},
     {"turn", R"(
 FUNCTION NAME turn_NAME(NAME z) {
-    return make_NAME(-z.y, z.x);
+    return make_NAME(NEGATE(z.y), z.x);
 })",
      "make"},
     {"turn_back", R"(
 FUNCTION NAME turn_back_NAME(NAME z) {
-    return make_NAME(z.y, -z.x);
+    return make_NAME(z.y, NEGATE(z.x));
 })",
      "make"},
     {"exp", R"(
@@ -116,7 +116,7 @@ FUNCTION NAME tan_NAME(NAME z) {
      "turn turn_back tanh"},
     {"asinh", R"(
 FUNCTION NAME asinh_NAME(NAME z) {
-    NAME above = sqrt_NAME(make_NAME(1 + z.y, -z.x)), below = sqrt_NAME(make_NAME(1 - z.y, z.x));
+    NAME above = sqrt_NAME(make_NAME(1 + z.y, NEGATE(z.x))), below = sqrt_NAME(make_NAME(1 - z.y, z.x));
     return make_NAME({asinh}(above.x * below.y - below.x * above.y), {atan2}(z.y, above.x * below.x - above.y * below.y));
 })",
      "make sqrt"},
@@ -127,7 +127,7 @@ FUNCTION NAME asin_NAME(NAME z) {
      "turn turn_back asinh"},
     {"acos", R"(
 FUNCTION NAME acos_NAME(NAME z) {
-    NAME left = sqrt_NAME(make_NAME(1 - z.x, -z.y)), right = sqrt_NAME(make_NAME(1 + z.x, z.y));
+    NAME left = sqrt_NAME(make_NAME(1 - z.x, NEGATE(z.y))), right = sqrt_NAME(make_NAME(1 + z.x, z.y));
     return make_NAME(2 * {atan2}(left.x, right.x), {asinh}(right.x * left.y - right.y * left.x));
 })",
      "make sqrt"},

@@ -322,6 +322,13 @@ FUNCTION int exponent_NAME(T x) {
     return x != 0 && {isfinite}(x) ? {ilogb}(x) + 1 : 0;
 })",
       ""}},
+    {For::floating,
+     host,
+     {"plus_zero", R"(
+FUNCTION T plus_zero_NAME(T x) {
+    return x + 0;
+})",
+      ""}},
     // ------------------------------------------------------------ floats of 16 bits
     // To a float whose last bit says that something was left out, so that it is rounded to 16 bits as the double would be.
     {For::floating,
@@ -493,14 +500,14 @@ FUNCTION NAME divide_NAME(NAME a, NAME b) {
      everywhere,
      {"negate", R"(
 FUNCTION NAME negate_NAME(NAME a) {
-    return make_NAME(-a.x, -a.y);
+    return make_NAME(NEGATE(a.x), NEGATE(a.y));
 })",
       "make"}},
     {For::complex,
      everywhere,
      {"conj", R"(
 FUNCTION NAME conj_NAME(NAME a) {
-    return make_NAME(a.x, -a.y);
+    return make_NAME(a.x, NEGATE(a.y));
 })",
       "make"}},
     {For::complex,

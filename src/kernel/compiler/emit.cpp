@@ -61,12 +61,28 @@ void replace(std::string &text, std::string_view what, std::string_view with) {
     }
 }
 
+bool has_integers_of_floats(const ir::Module &module) {
+    bool found = false;
+    for (const ir::Function &function : module.functions)
+        ir::for_each_expression(function.body, [&](const ir::Expression &each) {
+            found |= each.op == ir::Op::convert && is_integer(each.type.dtype) && is_float(each.operands[0].type.dtype);
+        });
+    return found;
+}
+
 }  // namespace
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between) {
     std::string text;
     for (const std::string &part : parts)
         text += (text.empty() ? "" : std::string(between)) + part;
+    return text;
+}
+
+std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
+    for (const auto &[what, by] : replacements)
+        for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
+            text.replace(at, what.size(), by);
     return text;
 }
 
@@ -99,7 +115,8 @@ void Emitter::refuse_here(Position at, const std::string &message) const {
 }
 
 Emitter::Emitter(const ir::Module &module, const Target &target)
-    : module_(module), target_(target), dialect_(dialect_row(target.dialect)) {
+    : module_(module), target_(target), dialect_(dialect_row(target.dialect)),
+      converts_floats_to_integers_(has_integers_of_floats(module)) {
     std::set<std::string> taken;
     for (const ir::Function &function : module.functions) {
         std::string name = identifier(function.name);
@@ -234,6 +251,8 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
         filled.replace(open, close + 1 - open, math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
     }
     std::ranges::replace(filled, '\1', '{');
+    if (const std::string line = keeping_products(); !line.empty() && complex && filled.find(" * ") != filled.npos)
+        filled.insert(filled.find(") {\n") + 4, line + "\n");
     for (std::size_t at; (at = filled.find("FUNCTION ")) != filled.npos;)
         filled.replace(at, 9, dialect_.function);
     for (std::size_t at; (at = filled.find("BITCAST(")) != filled.npos;) {
@@ -243,6 +262,14 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
             filled.replace(at, comma + 2 - at, "as_" + (to == "UINT" ? "uint" : to) + "(");
         else
             filled.replace(at, comma + 2 - at, "__builtin_bit_cast(" + (to == "UINT" ? "unsigned" : to) + ", ");
+    }
+    for (std::size_t at; (at = filled.find("NEGATE(")) != filled.npos;) {
+        if (const std::string name = negating(part); !name.empty()) {
+            filled.replace(at, 6, name);
+            continue;
+        }
+        filled.erase(filled.find(')', at), 1);
+        filled.replace(at, 7, "-");
     }
     replace(filled, "UINT", dialect_.dialect == Dialect::opencl_c ? "uint" : "unsigned");
     replace(filled, "NAME", name_of(dtype));

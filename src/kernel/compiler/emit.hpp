@@ -8,6 +8,7 @@
 #include "kernel/compiler/writer.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,8 @@
 namespace entrepot::kernel {
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
+// `text` with the second of each pair in place of the first.
+std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements);
 // The fewest digits that read back as the value, with a point or an exponent.
 std::string digits_of(double value, bool single);
 
@@ -102,6 +105,18 @@ protected:
     virtual std::string element(ir::RootId root, const ir::Expression &offset);
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
+    // True if the compiler is known to mix the negated floats of work-items: expressions are written
+    // so that it does not negate.
+    virtual bool mixes_negated() const { return false; }
+    // A function that negates floats of the type then; empty elsewhere.
+    virtual std::string negating(Dtype) { return ""; }
+    // A function that returns the factor and keeps the compiler from knowing that it is -1; empty if
+    // none is needed.
+    virtual std::string hiding(const ir::Expression &) { return ""; }
+    // A function that inverts the bits of integers of the type, where C's operator will not do; empty elsewhere.
+    virtual std::string inverting(Dtype) { return ""; }
+    // A line that keeps a function's products and sums apart; empty if they may become one instruction.
+    virtual std::string keeping_products() const { return ""; }
     // Parameters that every function gets beside its own: in the definition, in a call.
     virtual void add_hidden_parameters(std::vector<std::string> &) {}
     virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
@@ -194,9 +209,13 @@ private:
     }
     std::string unsigned_cast(Dtype dtype) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);
+    std::string factor_text(const ir::Expression &factor, int binding);
+    std::optional<Spelled> spell_sum_with_negated(const ir::Expression &difference);
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
+    // `operand` as a real number of type `to`.
+    Spelled converted(const ir::Expression &operand, Dtype to);
     Spelled spell_math(const ir::Expression &expression);
     std::string checked_index(const ir::Expression &expression);
     // The value after what C makes of small types: wrapped, rounded.
@@ -206,6 +225,7 @@ private:
     std::string constant_array(const ir::Function &function, ir::RootId root);
     bool fits_constant_memory(std::size_t bytes);
 
+    const bool converts_floats_to_integers_;  // anywhere in the program
     std::vector<std::string> function_names_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;

@@ -237,6 +237,69 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
 // docs/kernels/errors.md. It is right where work-items are no lanes, and with volatile arrays.
 bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
 
+// Where a float is negated before a barrier and used after it, Intel's OpenCL compiler for the CPU
+// (2026.2, driver 2026.22.10) gives each work-item of a group the last one's value: it takes LLVM's
+// `fneg` for uniform. LLVM makes an `fneg` of -1 * x, x / -1, -0.0 - x and a flipped sign bit, too, and
+// for the fused multiply-add of a * b - x and a - x * b; it moves these out of loops and uses them again.
+// Here the mask of the sign bit, or the factor -1, is combined with a zero that the compiler does not
+// know. See "Known problems of compilers" in docs/kernels/errors.md.
+bool DeviceEmitter::mixes_negated() const { return target_.vectorises_items && !is_cuda_like() && module_.has_barriers; }
+
+std::string DeviceEmitter::negating(Dtype dtype) {
+    if (!mixes_negated() || !is_float(dtype))
+        return "";
+    return carry_with_unknown_zero("negate", dtype, "bits ^ (BITS)((BITS)1 << SIGN >> ZERO)");
+}
+
+std::string DeviceEmitter::hiding(const ir::Expression &factor) {
+    if (!mixes_negated() || !is_float(factor.type.dtype))
+        return "";
+    const auto signs = signs_.try_emplace(function_, module_, *function_).first;
+    return signs->second.may_be_minus_one(factor) ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO") : "";
+}
+
+std::string DeviceEmitter::keeping_products() const {
+    if (!mixes_negated())
+        return "";
+    return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF" : "#pragma clang fp contract(off)";
+}
+
+// A function from float to float by a formula of its bits.
+std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits) {
+    const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
+    const std::string called = std::string(name) + "_" + name_of(kept);
+    const std::string T = value_type(kept), B(words({TypeCode::unsigned_integer, kept.bits}).value);
+    const auto as = [&](const std::string &to, const std::string &value) {
+        return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")" : "__builtin_bit_cast(" + to + ", " + value + ")";
+    };
+    const std::string zero = unknown_zero();
+    carry_along(called, with(std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    const BITS bits = " +
+                                 as(B, "x") + ";\n    return " + as(T, "(BITS)(" + bits + ")") + ";\n}",
+                             {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
+    return called;
+}
+
+// For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) makes an invalid instruction
+// of some `~x` whose value goes to an atomic of local memory, and wrong values of others near a barrier.
+// Both are right where the mask is not known to have all bits set.
+std::string DeviceEmitter::inverting(Dtype dtype) {
+    if (!target_.vectorises_items || is_cuda_like() || !module_.uses_groups)
+        return "";
+    const std::string called = "invert_" + name_of(dtype), T = value_type(dtype), zero = unknown_zero();
+    carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    return (" + T + ")(x ^ (" + T +
+                            ")((" + T + ")" + zero + " - 1));\n}");
+    return called;
+}
+
+// 0, because no group has 2^30 work-items, which the compiler does not know. From 2^31 on SYCL's would:
+// it is told that sizes fit an int.
+std::string DeviceEmitter::unknown_zero() {
+    ir::Expression size;
+    size.op = ir::Op::index;
+    size.text = "local_size";
+    return "(" + index(size).text + " >> 30)";
+}
+
 bool DeviceEmitter::uses_sub_groups() const {
     bool found = false;
     for (const ir::Function &function : module_.functions) {

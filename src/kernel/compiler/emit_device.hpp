@@ -1,6 +1,7 @@
 // DeviceEmitter: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
 #pragma once
 #include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/signs.hpp"
 
 namespace entrepot::kernel {
 
@@ -19,6 +20,11 @@ protected:
     std::string atomic(const ir::Expression &expression) override;
     std::string private_qualifier(const ir::Root &root) const override;
     std::string first_report() const override;
+    bool mixes_negated() const override;
+    std::string negating(Dtype dtype) override;
+    std::string hiding(const ir::Expression &factor) override;
+    std::string keeping_products() const override;
+    std::string inverting(Dtype dtype) override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
     void write_fence(const ir::Statement &statement) override;
@@ -39,6 +45,8 @@ private:
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
     bool merges_places() const;
+    std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
+    std::string unknown_zero();
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;
     std::string pointer_to_changing(const ir::Root &root) const;
@@ -66,6 +74,7 @@ private:
     bool passes_global_sizes() const;
 
     const bool inlines_group_functions_ = has_few_blocks(module_.kernel());
+    std::map<const ir::Function *, Signs> signs_;
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;

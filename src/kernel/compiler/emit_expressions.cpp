@@ -1,5 +1,6 @@
 // Emitter: expressions as all C dialects write them.
 #include "kernel/compiler/emit.hpp"
+#include "kernel/compiler/signs.hpp"
 #include "kernel/compiler/typing.hpp"
 
 #include <cmath>
@@ -114,9 +115,36 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
+        if (expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right))
+            return both ? exact_text(each, wanted) : factor_text(each, wanted);
         return both ? exact_text(each, wanted) : text(each, wanted);
     };
     return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
+}
+
+std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
+    const std::string name = hiding(factor);
+    return name.empty() ? text(factor, binding) : name + "(" + exact_text(factor, binds_any) + ")";
+}
+
+// A difference where C's operator `-` for one operand must not be used. Compilers negate an operand to
+// calculate `a * b - c` or `c - a * b` by one instruction, and `-0.0 - x`.
+std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &difference) {
+    const ir::Expression &left = difference.operands[0], &right = difference.operands[1];
+    const auto is_product = [](const ir::Expression &each) { return each.op == ir::Op::multiply; };
+    const ir::Expression &negated = is_product(right) ? right.operands[0] : right;
+    const bool is_negative_zero = number_of(left) == 0 && (std::signbit(number_of(left)) || target_.fast_math);
+    if (!is_negative_zero && ((!is_product(left) && !is_product(right)) || negated.op == ir::Op::constant))
+        return std::nullopt;
+    const std::string name = negating(difference.type.dtype);
+    if (name.empty())
+        return std::nullopt;
+    if (is_negative_zero)
+        return Spelled{name + "(" + text(right) + ")"};
+    std::string sum = text(left, binds_add) + " + " + name + "(" + text(negated) + ")";
+    if (is_product(right))
+        sum += " * " + factor_text(right.operands[1], binds_multiply + 1);
+    return narrowed({std::move(sum), binds_add}, difference.type.dtype);
 }
 
 // Integers of Python's arrays wrap. Where no option says so, C's signed ones may do anything, but the unsigned wrap.
@@ -175,6 +203,18 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
     }
 }
 
+// With -fno-trapping-math GCC 12 (not 11; later ones were not tried) compiles `(float)(int)x` to
+// `trunc(x)`, which gives -0.0 for -0.25. Adding 0 clears that sign. A function adds it, because GCC
+// removes it from `(float)i + 0.0f`. -ftrapping-math avoids the fault, too, but then GCC 12 does not
+// vectorise conditional arithmetic for AVX2, which takes up to seven times as long. GCC looks through
+// variables, arrays and functions for the inner conversion: one anywhere in the program counts.
+Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
+    std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
+    const bool may_truncate =
+        dialect_.dialect == Dialect::cpp && converts_floats_to_integers_ && is_integer(operand.type.dtype) && is_float(to);
+    return may_truncate ? Spelled{helper("plus_zero", to) + "(" + cast + ")"} : Spelled{std::move(cast), binds_unary};
+}
+
 Spelled Emitter::spell_convert(const ir::Expression &expression) {
     const ir::Expression &operand = expression.operands[0];
     const Dtype from = operand.type.dtype, to = expression.type.dtype;
@@ -188,7 +228,7 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
     if (is_complex(to)) {
         const std::string make = helper("make", to);
         if (!is_complex(from))
-            return {make + "(" + text(operand) + ", 0)"};
+            return {make + "(" + converted(operand, part_of(to)).text + ", 0)"};
         helper("type", from);
         const std::string name = name_of(to) + "_of_" + name_of(from);
         const std::string part(words(part_of(to)).value);
@@ -199,14 +239,14 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
     const bool is_twice_narrower = from == dtypes::float64 && is_float(to) && to.bits == 16;
     const std::string in_32_bits = is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
                                    : words(from).value == "float" ? text(operand)
-                                                                  : "(float)" + text(operand, binds_unary);
+                                                                  : converted(operand, dtypes::float32).text;
     if (words(to).carried())
         return {helper("round_" + name_of(to), to) + "(" + in_32_bits + ")"};
     if (is_twice_narrower)
         return {"(" + std::string(words(to).value) + ")" + in_32_bits, binds_unary};
     if (words(from).carried() && to.bits == 32 && to.code == TypeCode::floating)
         return spell(operand);
-    return {"(" + std::string(words(to).value) + ")" + text(operand, binds_unary), binds_unary};
+    return converted(operand, to);
 }
 
 Spelled Emitter::spell_math(const ir::Expression &expression) {
@@ -287,11 +327,15 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::negate:
         if (needs_unsigned(expression))
             return spell_unsigned(expression, "-");
+        if (const std::string name = negating(dtype); !name.empty())
+            return {name + "(" + exact_text(operands[0], binds_any) + ")"};
         return is_complex(dtype) ? by_helper("negate", dtype)
                                  : narrowed({"-" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::add:
         return arithmetic("add", "+", binds_add);
     case ir::Op::subtract:
+        if (std::optional<Spelled> sum = spell_sum_with_negated(expression))
+            return *std::move(sum);
         return arithmetic("subtract", "-", binds_add);
     case ir::Op::multiply:
         return arithmetic("multiply", "*", binds_multiply);
@@ -316,6 +360,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::bit_xor:
         return spell_binary(expression, "^", binds_bit_xor);
     case ir::Op::bit_not:
+        if (const std::string name = is_boolean(dtype) ? "" : inverting(dtype); !name.empty())
+            return {name + "(" + text(operands[0]) + ")"};
         return is_boolean(dtype) ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
                                  : narrowed({"~" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::less:

@@ -11,14 +11,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-// `with` for each `what`.
-std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
-    for (const auto &[what, by] : replacements)
-        for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
-            text.replace(at, what.size(), by);
-    return text;
-}
-
 // Intel's compiler for the CPU (2026.2) copies what is calculated before a barrier to the blocks behind it that use it, and has a
 // table of these blocks. At the 48th of a function the table moves, and what the compiler had found in the old one it goes on to
 // read: some builds of one text end the process. A group function in the place of its call makes up to 7 such blocks, a barrier

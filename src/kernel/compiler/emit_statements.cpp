@@ -84,8 +84,8 @@ void Emitter::write(const ir::Statement &statement) {
         const ir::Expression &value = statement.expressions[0];
         if (value.op == ir::Op::group)
             return write_group_function(statement);
-        const std::string_view sign = assignable_sign(value.op);
         const Dtype dtype = value.type.dtype;
+        const std::string_view sign = is_float(dtype) && mixes_negated() ? "" : assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() &&
             !needs_unsigned(value) && value.operands[0].op == ir::Op::variable && value.operands[0].id == statement.id &&
             !declarations_.at(statement))
@@ -104,7 +104,7 @@ void Emitter::write(const ir::Statement &statement) {
     case ir::Act::store: {
         const ir::Expression &offset = statement.expressions[0], &value = statement.expressions[1];
         const Dtype dtype = value.type.dtype;
-        const std::string_view sign = assignable_sign(value.op);
+        const std::string_view sign = is_float(dtype) && mixes_negated() ? "" : assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) && !words(dtype).carried() && !is_boolean(dtype) &&
             !needs_unsigned(value) && value.operands[0].op == ir::Op::load && value.operands[0].id == statement.id &&
             build::same(value.operands[0].operands[0], offset))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import textwrap
@@ -250,6 +251,42 @@ def test_conversions_that_are_stated(backend):
     assert np.array_equal(small, (x.astype("f4") / np.float32(3)).astype("f8"))
     assert whole.tolist() == [2, -2, 0, 1000000]
     assert truth.tolist() == [True, True, False, True]
+
+
+@functools.cache
+def whole_floats(floating, integer):
+    @dppy.func
+    def cut(x):
+        return integer(x)
+
+    @dppy.kernel
+    def kernel(out, pairs, stored, x):
+        i = dppy.get_global_id(0)
+        whole = integer(x[i])
+        out[i, 0] = floating(integer(x[i]))
+        out[i, 1] = floating(whole)
+        out[i, 2] = whole
+        out[i, 3] = floating(cut(x[i]))
+        out[i, 4] = floating(math.ceil(x[i]))
+        out[i, 5] = whole * floating(1)
+        out[i, 6] = floating(integer(x[i] if x[i] < 1 else x[i] - 1))
+        stored[i] = integer(x[i])
+        out[i, 7] = stored[i]
+        pairs[i] = complex(whole, whole)
+
+    return kernel
+
+
+@every_backend
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("integer", ["int8", "int32", "uint32", "int64", "uint64"])
+def test_float_of_integer_of_negative_fraction_is_plus_zero(backend, dtype, integer):
+    x = np.full(16, -0.25, dtype)
+    kernel = whole_floats(getattr(dppy, dtype), getattr(dppy, integer))
+    outs = np.ones((16, 8), dtype), np.ones(16, "c16"), np.ones(16, integer)
+    out, pairs, *_ = backend.run(kernel, 16, None, *outs, x)
+    for zeros in out, pairs.real, pairs.imag:
+        assert not zeros.any() and not np.signbit(zeros).any()
 
 
 @dppy.kernel
