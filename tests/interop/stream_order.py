@@ -120,7 +120,8 @@ class TorchCuda(Library):
         return self.torch.cuda.Stream()
 
     def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
-        return self.torch.cuda.stream(stream) if stream is not None else contextlib.nullcontext()
+        # The default stream by name: another one may be current.
+        return self.torch.cuda.stream(self.torch.cuda.default_stream() if stream is None else stream)
 
     def as_cai(self, x: Any) -> Any:
         return CaiOnly(x, self.torch.cuda.current_stream().cuda_stream)
@@ -166,7 +167,7 @@ class CupyCuda(Library):
         return self.cupy.cuda.Stream(non_blocking=True)
 
     def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
-        return stream if stream is not None else contextlib.nullcontext()
+        return self.cupy.cuda.Stream.null if stream is None else stream
 
     def as_cai(self, x: Any) -> Any:
         return CaiOnly(x, self.cupy.cuda.get_current_stream().ptr)

@@ -27,6 +27,10 @@ ADDING = [op for op in OPERATIONS if op.name in ("kernel", "program", "vectorize
 SETTING = [op for op in OPERATIONS if op.name in ("copy", "fill")]
 
 
+def name_of(stream: Any) -> str:
+    return "the default stream" if stream is None else "a side stream"
+
+
 class Chain:
     """One thread's chains, whose random choices a seed repeats."""
 
@@ -40,7 +44,7 @@ class Chain:
         """What went wrong, if anything did."""
         library = self.random.choice(self.libraries)
         stream = self.random.choice(self.streams[id(library)])
-        steps = [f"{library.name} on {'a side' if stream else 'the default'} stream"]
+        steps = [f"{library.name} on {name_of(stream)}"]
         with library.on(stream):
             x, value = library.zeros(), 0.0
         for _ in range(self.random.randrange(3, 9)):
@@ -81,7 +85,8 @@ class Chain:
             array = ep.asarray(library.as_cai(x) if by_cai and self.random.random() < 0.5 else x)
             with other.on(its_stream):
                 taken = other.from_cai(array) if by_cai else other.from_dlpack(array)
-        return other, its_stream, taken, f"to {other.name} by {'CAI' if by_cai else 'DLPack'}"
+        word = f"to {other.name} on {name_of(its_stream)} by {'CAI' if by_cai else 'DLPack'}"
+        return other, its_stream, taken, word
 
 
 def test_chains_of_libraries_keep_values() -> None:
