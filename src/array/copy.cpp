@@ -75,8 +75,11 @@ const Queue &host_copy_queue() {
 // One piece of work of a queue whose device reaches both sides; where both are contiguous, one may be the host's.
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     Operation operation(queue);
-    operation.before(Access::read, from.memory());
-    operation.before(Access::write, to.memory());
+    const auto for_each_use = [&](auto &&add) {
+        add(Access::read, from.memory());
+        add(Access::write, to.memory());
+    };
+    operation.before(for_each_use);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]] {
         from.memory().keep_for_graph(queue);
@@ -93,10 +96,7 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
                      from_strides.data());
     }
     const Queue::Position position = queue.submitted();
-    operation.submitted(position, capture, [&](auto &&record) {
-        record(Access::read, from.memory());
-        record(Access::write, to.memory());
-    });
+    operation.submitted(position, capture, for_each_use);
     return {queue, position};
 }
 

@@ -31,16 +31,16 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
 template <class Submit>
 Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
     Operation operation(queue);
-    for (const ArrayUse &use : uses)
-        operation.before(use.access, use.array->memory());
+    const auto for_each_use = [&](auto &&add) {
+        for (const ArrayUse &use : uses)
+            add(use.access, use.array->memory());
+    };
+    operation.before(for_each_use);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);
     const Queue::Position position = submit();
-    operation.submitted(position, capture, [&](auto &&record) {
-        for (const ArrayUse &use : uses)
-            record(use.access, use.array->memory());
-    });
+    operation.submitted(position, capture, for_each_use);
     return position;
 }
 

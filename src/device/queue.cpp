@@ -668,6 +668,9 @@ void Queue::wait_for(const Event &event) const {
         return;
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_wait_in_queue, handle(), recorded);
+    if (status != EP_OK && theirs != 0 && is_default_stream())
+        throw Error(ErrorKind::device, "wait_for: the legacy default stream cannot wait for work that is captured into a graph (",
+                    Backend::last_error(), "): name a queue of your own with queue=");
     if (status != EP_OK && theirs != 0 && mine == 0)
         throw Error(ErrorKind::device,
                     "wait_for: the event belongs to a graph capture that has ended, and marks nothing any more (",

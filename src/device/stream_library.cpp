@@ -70,12 +70,10 @@ CurrentStream wrap_current(const Device &device, std::uintptr_t stream) {
     if (stream <= legacy_stream && !device.backend().is_sycl()) [[likely]]
         return CurrentStream{legacy_stream_of(device), true};
     try {
-        CurrentStream current = wrap_current(device, stream);
-        if (current.queue.device() == device)  // CuPy's is that of the device which is current for CuPy
-            return current;
+        return wrap_current(device, stream);
     } catch (const Error &) {  // it was destroyed while it was current, so that nothing can be submitted to it
+        return std::nullopt;
     }
-    return std::nullopt;
 }
 
 }  // namespace entrepot

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace entrepot {
 namespace {
@@ -234,9 +235,9 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 
 // As empty_borrowed says, in what order things go and what leaks.
 [[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
-    if (may_call(record->context.backend()))
-        order_release(record);
+    std::vector<Use> of_consumers = may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
+    std::ranges::move(of_consumers, std::back_inserter(uses));
     const Queue home = std::move(record->home), owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);

@@ -56,6 +56,8 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
     Queue dropped;  // released after the lock
     {
         const std::lock_guard lock(ordering.mutex);
+        // First, so that drop_released_consumers(), which locks the mutex as well, sees an export before its queue.
+        add_export(*record_, PeerBits::consumer_queues, holder);
         std::vector<Ordering::ConsumerQueue> &consumers = ordering.consumers;
         const auto known = std::ranges::find(consumers, queue, &Ordering::ConsumerQueue::queue);
         if (known != consumers.end()) {
@@ -68,12 +70,11 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
             consumers.push_back({queue, holder});
         }
     }
-    add_export(*record_, PeerBits::consumer_queues, holder);
 }
 
 bool Memory::is_used_in_stream_order() const noexcept {
     const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
-    const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift;
+    const unsigned owner = PeerBits::owner_of(peers);
     return owner != 0 && stream_library(owner - 1).frees_in_stream_order;
 }
 
@@ -81,9 +82,10 @@ Queue Memory::owner_queue() const {
     const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
         return record_->owner_queue;
-    if (const std::uint32_t library = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
+    if (const unsigned library = PeerBits::owner_of(peers))
         if (std::optional<CurrentStream> current = current_stream_of(library - 1, device()))
-            return std::move(current->queue);
+            if (current->queue.device() == device())  // CuPy's is that of the device which is current for CuPy
+                return std::move(current->queue);
     return {};
 }
 
@@ -98,9 +100,11 @@ const PeerStreams::Stream *PeerStreams::find(const Queue &queue) const noexcept 
 
 void PeerStreams::insert(Stream stream) {
     for (std::size_t i = 0; i < size(); ++i) {
-        Stream &known = i == 0 ? *first_ : others_[i - 1];
+        Stream &known = (*this)[i];
         if (known.queue == stream.queue) {
             known.is_owners |= stream.is_owners;
+            known.outlives_call &= stream.outlives_call;
+            known.libraries |= stream.libraries;
             return;
         }
     }
@@ -113,26 +117,41 @@ void PeerStreams::insert(Stream stream) {
 void PeerStreams::insert_current(unsigned library, const Device &device, bool is_owners) {
     if (asked_device_ != device) {
         asked_device_ = device;
-        asked_ = 0;
+        asked_ = asked_owners_ = 0;
     }
     const std::uint32_t bit = 1u << library;
-    if (asked_ & bit)
+    if ((is_owners ? asked_owners_ : asked_) & bit)
         return;
     asked_ |= bit;
+    asked_owners_ |= is_owners ? bit : 0;
     if (std::optional<CurrentStream> current = current_stream_of(library, device))
-        insert({std::move(current->queue), current->outlives_call, is_owners});
+        insert({std::move(current->queue), current->outlives_call, is_owners, bit});
 }
 
-std::size_t PeerStreams::add(const Memory &memory, Which which) {
-    const std::size_t before = size();
+bool PeerStreams::has_stream_of(unsigned library) const noexcept {
+    for (std::size_t i = 0; i < size(); ++i)
+        if ((*this)[i].libraries >> library & 1)
+            return true;
+    return false;
+}
+
+namespace {
+
+// A queue that a library named may be destroyed with the library's object, which is not the memory that the operation is logged
+// in.
+bool outlives_call(const Queue &named) noexcept { return named.backend().is_sycl() || named.is_default_stream(); }
+
+}  // namespace
+
+void PeerStreams::add(const Memory &memory, Which which) {
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
-        insert({record.owner_queue, true, true});
-    else if (const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift)
+        insert({record.owner_queue, outlives_call(record.owner_queue), true});
+    else if (const unsigned owner = PeerBits::owner_of(peers))
         insert_current(owner - 1, memory.device(), true);
     if (which == Which::owner)
-        return size() - before;
+        return;
     const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1)
@@ -148,7 +167,6 @@ std::size_t PeerStreams::add(const Memory &memory, Which which) {
         for (Queue &queue : queues)
             insert({std::move(queue), true, false});
     }
-    return size() - before;
 }
 
 namespace {
@@ -165,26 +183,35 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
 
 }  // namespace
 
-void order_release(Memory::Record *record) noexcept {
+std::vector<Use> order_release(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
-    const bool has_owner = (peers & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
-    if (!has_owner || (peers & (PeerBits::consumer_libraries | PeerBits::consumer_queues)) == 0)
-        return;
+    if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 || (peers & PeerBits::consumers) == 0)
+        return {};
     Memory memory = Memory::attach(record);
+    std::vector<Use> pending;
     try {
         PeerStreams streams;
         streams.add(memory);
-        if (!streams.empty() && streams[0].is_owners) {  // the first, unless the owner's library has no stream
-            const Queue &owner = streams[0].queue;
-            const std::uint64_t capture = owner.capture();
-            for (std::size_t i = 1; i < streams.size(); ++i)
-                if (is_in_capture(streams[i].queue, 0) || is_in_capture(streams[i].queue, capture))
-                    owner.wait_for(streams[i].queue);  // else the stream's capture would take the owner's
+        // The owner's stream is the first, unless the owner's library has no stream.
+        const bool has_owner = !streams.empty() && streams[0].is_owners;
+        const bool is_captured = has_owner && !is_in_capture(streams[0].queue, 0);
+        for (std::size_t i = 1; has_owner && i < streams.size(); ++i) {
+            const Queue &consumer = streams[i].queue;
+            if (!is_in_capture(consumer, 0))  // its capture would take the owner's stream
+                continue;
+            try {
+                if (is_captured)  // and would wait on the host
+                    pending.push_back({Queue::past(consumer.context(), consumer.device(), consumer.record()), 1});
+                else
+                    streams[0].queue.wait_for(consumer);
+            } catch (...) {  // the driver refuses for this stream: the release can be ordered no better with it
+            }
         }
-    } catch (...) {  // the driver fails: the release can be ordered no better
+    } catch (...) {  // no library answers
     }
     memory.detach();
+    return pending;
 }
 
 // ----------------------------------------------------------------------- operations
@@ -193,60 +220,77 @@ void order_export(Access access, const Memory &memory, const Queue &consumer) {
     PeerStreams owners;
     if (memory.has_owner_stream()) {
         owners.add(memory, PeerStreams::Which::owner);
-        if (!owners.empty())
+        if (!owners.empty()) {
             consumer.wait_for(owners[0].queue);
+            owners[0].is_waited_for = true;
+        }
     }
     memory.before(access, consumer, &owners);
 }
 
-namespace {
+void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
+    streams_.add(memory);
+    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0)
+        exported_.push_back({memory.record(), peers});
+}
 
-// Drops the consumers that hold a reference to the memory, if only we do: they have released it, and what they had submitted has
-// been waited for. An export that comes meanwhile changes the word, and nothing is dropped.
-void drop_released_consumers(const Memory &memory, std::uint32_t seen) noexcept {
-    constexpr std::uint32_t consumers = PeerBits::consumer_libraries | PeerBits::consumer_queues;
-    if ((seen & consumers) == 0 || (seen & PeerBits::lasting_consumer) != 0 || memory.is_shared())
+// Capturing streams come first: they take the queue into their graph, and what is not in it is waited for on the host then.
+[[gnu::hot]] void Operation::wait_for_peers() {
+    const auto wait_for = [&](PeerStreams::Stream &stream) {
+        queue_.wait_for(stream.queue);
+        stream.is_waited_for = true;
+    };
+    if (streams_.size() > 1)
+        for (std::size_t i = 0; i < streams_.size(); ++i)
+            if (!is_queue_itself(streams_[i].queue) && !is_in_capture(streams_[i].queue, 0))
+                wait_for(streams_[i]);
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+        PeerStreams::Stream &stream = streams_[i];
+        if (is_queue_itself(stream.queue)) {
+            stream.is_waited_for = true;
+        } else if (!stream.is_waited_for) {
+            const std::uint64_t capture = queue_.capture();
+            if (capture == 0 || stream.is_owners || is_in_capture(stream.queue, capture))
+                wait_for(stream);
+        }
+    }
+}
+
+Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams::Stream &own) const noexcept {
+    const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
+    const unsigned owner = PeerBits::owner_of(peers);
+    if (owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
+        streams_.has_stream_of(owner - 1))
+        return Logged::nowhere;
+    return own.outlives_call ? Logged::by_position : Logged::by_event;
+}
+
+// The operation runs and is in no log: the host waits for it, so that no later work has to.
+void Operation::wait_unlogged(std::uint64_t capture) const noexcept {
+    try {
+        order_peers(capture);
+        if (capture == 0)
+            queue_.wait();
+    } catch (...) {  // the driver has failed, and takes no later work either
+    }
+}
+
+// Drops the consumers that hold a reference to the memory, if nothing but one Memory of ours refers to it: they have released it,
+// and this write waits for what they had submitted. An export that came meanwhile has changed the word, and nothing is dropped.
+void Operation::drop_released_consumers(const Memory &memory) const noexcept {
+    const auto found = std::ranges::find(exported_, memory.record(), &Exported::record);
+    if (found == exported_.end() || memory.is_shared())
         return;
+    for (std::size_t i = 0; i < streams_.size(); ++i)
+        if (!streams_[i].is_waited_for)
+            return;
+    std::uint32_t seen = found->peers;
     Memory::Record &record = *memory.record();
     std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
-    if (seen & PeerBits::consumer_queues) {
-        Memory::Ordering &ordering = Memory::Ordering::of(record);
-        const std::lock_guard lock(ordering.mutex);
-        if (record.peers.compare_exchange_strong(seen, seen & ~consumers, std::memory_order_acq_rel))
-            dropped.swap(ordering.consumers);
-    } else {
-        record.peers.compare_exchange_strong(seen, seen & ~consumers, std::memory_order_acq_rel);
-    }
-}
-
-}  // namespace
-
-[[gnu::hot]] void Operation::wait_for_others(Access access, const Memory &memory) {
-    if (memory.has_peers()) {
-        const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
-        const std::size_t added = streams_.add(memory);
-        for (std::size_t i = streams_.size() - added; i < streams_.size(); ++i)
-            wait_for(streams_[i]);
-        drop_released_consumers(memory, peers);
-    }
-    if (!memory.is_free_for(queue_))
-        memory.before(access, queue_, &streams_);
-}
-
-void Operation::wait_for(const PeerStreams::Stream &stream) const {
-    if (is_queue_itself(stream.queue)) [[likely]]
-        return;
-    const std::uint64_t capture = queue_.capture();
-    if (capture == 0 || stream.is_owners || is_in_capture(stream.queue, capture))
-        queue_.wait_for(stream.queue);
-}
-
-Operation::Record Operation::how_to_record(const Memory &memory, const PeerStreams::Stream &own) noexcept {
-    const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
-    const std::uint32_t owner = (peers & PeerBits::owner_library) >> PeerBits::owner_shift;
-    if (owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order)
-        return Record::nowhere;
-    return own.outlives_call ? Record::in_log : Record::by_event;
+    Memory::Ordering &ordering = Memory::Ordering::of(record);
+    const std::lock_guard lock(ordering.mutex);
+    if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers, std::memory_order_acq_rel))
+        dropped.swap(ordering.consumers);
 }
 
 void Operation::order_peers(std::uint64_t capture) const {

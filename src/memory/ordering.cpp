@@ -161,7 +161,7 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
-        if (waited_for && entry.capture == 0 && waited_for->find(entry.queue))
+        if (waited_for && entry.capture == 0 && waited_for->is_waited_for(entry.queue))
             continue;
         if (queue && entry.is_remembered_by(queue)) {
             entry.waited_by = queue.identity()->number;
@@ -291,7 +291,7 @@ void Memory::after_event(Access access, const Queue &event) const {
         }
         is_done = oldest.queue.is_done(oldest.position);  // without the lock: the driver may block
     }
-    after(access, event, 1, 0);
+    after(access, event, 1);
 }
 
 void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer) const {

@@ -94,8 +94,9 @@ private:
 };
 
 // Before borrowed memory is released: makes the owner's stream wait for those of the consumers of exports, which may still work
-// on the memory that the owner reuses next. On this thread, whose current streams those are. Requires: nothing else refers to the
-// record.
-void order_release(Memory::Record *record) noexcept;
+// on the memory that the owner reuses next. On this thread, whose current streams those are.
+// Requires: nothing else refers to the record.
+// Returns: work of consumers that the release has to wait for, because the owner's stream is captured and cannot.
+std::vector<Use> order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

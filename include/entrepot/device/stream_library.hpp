@@ -58,7 +58,8 @@ struct CurrentStream {
     bool outlives_call = false;
 };
 
-// Returns: the library's current stream for the device on this thread; nullopt if the library has none, or has destroyed it.
+// Returns: the library's current stream for the device on this thread, which may be one of another device that the library works
+//          on; nullopt if the library has none, or has destroyed it.
 // Thread safety: thread-safe.
 // GIL: as StreamLibrary::current_stream.
 std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device);

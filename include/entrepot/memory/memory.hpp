@@ -213,6 +213,9 @@ public:
         static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some
         static constexpr std::uint32_t any_peer = consumer_libraries | owner_library | owner_queue | consumer_queues;
         static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
+        static constexpr std::uint32_t consumers = consumer_libraries | consumer_queues;
+        // Returns: 1 + the number of the owner's library; 0 if the word has none.
+        static constexpr unsigned owner_of(std::uint32_t peers) noexcept { return (peers & owner_library) >> owner_shift; }
         static constexpr std::uint32_t of_owner_library = owner_library | for_one_operation;
         static constexpr std::uint32_t lasting_consumer = 1u << 15;  // a consumer holds an object, so its end is not seen
         // Exports are counted, so that one that comes while consumers are being dropped is seen: the word has changed.

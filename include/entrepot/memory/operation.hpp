@@ -13,8 +13,8 @@
 //   submitted to that very stream, the stream itself is the order, and neither events nor log entries are needed.
 //
 // States
-//   before(), for each use, then the submission to the queue, then submitted(). If the submission throws, nothing is left to be
-//   undone: waiting too much is harmless.
+//   before() with all uses, then the submission to the queue, then submitted() with the same uses. If the submission throws,
+//   nothing is left to be undone: waiting too much is harmless.
 //
 // Lock order
 //   The caller holds no mutex. Both calls may block inside the driver, which is called without the GIL and without the lock of
@@ -40,30 +40,42 @@
 namespace entrepot {
 
 // The streams that peers of some memory work on now, each once.
+//
+// Thread safety: not thread-safe.
 class PeerStreams {
 public:
     struct Stream {
         Queue queue;
-        bool outlives_call;  // as CurrentStream::outlives_call
-        bool is_owners;      // the owner of borrowed memory works on it, and not only a consumer of an export
+        bool outlives_call;           // as CurrentStream::outlives_call
+        bool is_owners;               // the owner of borrowed memory works on it, and not only a consumer of an export
+        std::uint32_t libraries = 0;  // a bit for each library whose current stream it is
+        bool is_waited_for = false;   // the queue of the operation waits for all that it holds now
     };
 
-    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet.
-    // Returns: how many of them were added. They are the last ones.
+    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet. A stream that is there and turns out
+    // to be an owner's becomes one.
     // GIL: as StreamLibrary::current_stream.
     enum class Which { owner, all };
-    std::size_t add(const Memory &memory, Which which = Which::all);
+    void add(const Memory &memory, Which which = Which::all);
 
     // True if add() has nothing to add for memory of the device with these Memory::Record::peers: its one peer is a library that
-    // has been asked already.
+    // has been asked for its stream as an owner already.
     bool covers(std::uint32_t peers, const Device &device) const noexcept {
-        const std::uint32_t owner = (peers & Memory::PeerBits::owner_library) >> Memory::PeerBits::owner_shift;
-        return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_ << 1 >> owner & 1) != 0 && asked_device_ == device;
+        const unsigned owner = Memory::PeerBits::owner_of(peers);
+        return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_owners_ << 1 >> owner & 1) != 0 &&
+               asked_device_ == device;
     }
     bool empty() const noexcept { return !first_; }
     // Returns: the stream of that queue; nullptr if it is not among them.
     const Stream *find(const Queue &queue) const noexcept;
+    bool is_waited_for(const Queue &queue) const noexcept {
+        const Stream *const found = find(queue);
+        return found && found->is_waited_for;
+    }
+    // True if the library's stream is among them.
+    bool has_stream_of(unsigned library) const noexcept;
     std::size_t size() const noexcept { return first_ ? 1 + others_.size() : 0; }
+    Stream &operator[](std::size_t i) noexcept { return i == 0 ? *first_ : others_[i - 1]; }
     const Stream &operator[](std::size_t i) const noexcept { return i == 0 ? *first_ : others_[i - 1]; }
 
 private:
@@ -73,13 +85,13 @@ private:
     std::optional<Stream> first_;
     std::vector<Stream> others_;
     Device asked_device_;
-    std::uint32_t asked_ = 0;  // a bit for each library that has been asked for its stream for `asked_device_`
+    // A bit for each library that has been asked for its stream for `asked_device_`, and for those asked as an owner.
+    std::uint32_t asked_ = 0, asked_owners_ = 0;
 };
 
-// For an export: makes the consumer's queue wait for what an access to the memory must see, which are the accesses of ours that
-// it conflicts with, and the current stream of the memory's owner. Other consumers are not waited for beyond what they were given
-// a queue of: what two of them do to the memory, they order between themselves, as with memory of any other library. Throws,
-// blocks: as Operation::before.
+// Orders an export: makes `consumer` wait for the pending accesses of ours that an access to the memory conflicts with, and for
+// the current stream of the memory's owner. Other consumers are not waited for unless they named a queue: two consumers order
+// their work between themselves, as with memory of any other library. Throws, blocks: as Operation::before.
 void order_export(Access access, const Memory &memory, const Queue &consumer);
 
 class Operation {
@@ -89,67 +101,96 @@ public:
     Operation(const Operation &) = delete;
     Operation &operator=(const Operation &) = delete;
 
-    // Makes the queue wait for what an access to the memory must see: the accesses of ours that it conflicts with, and the
-    // current streams of the memory's peers.
+    // Makes the queue wait for what the uses must see: the accesses of ours that they conflict with, and the current streams of
+    // the memories' peers.
+    // `for_each_use(add)` calls add(access, memory) for each use. It may be called twice.
     // Throws: DeviceError if the driver refuses; if the queue or a stream is captured in a way that no graph can express.
     // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or is captured alone.
+    template <class ForEachUse> void before(ForEachUse &&for_each_use) {
+        bool is_any_pending = false;
+        for_each_use([&](Access, const Memory &memory) {
+            is_any_pending |= !memory.is_free_for(queue_);
+            const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
+            if ((peers & Memory::PeerBits::any_peer) != 0 && !streams_.covers(peers, memory.device())) [[unlikely]]
+                add_peers(memory, peers);
+        });
+        if (!streams_.empty()) [[unlikely]]
+            wait_for_peers();
+        if (is_any_pending) [[unlikely]]
+            for_each_use([&](Access access, const Memory &memory) {
+                if (!memory.is_free_for(queue_))
+                    memory.before(access, queue_, &streams_);
+            });
+    }
     void before(Access access, const Memory &memory) {
-        const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
-        if (memory.is_free_for(queue_) && (peers == 0 || streams_.covers(peers, memory.device()))) [[likely]]
-            return;
-        wait_for_others(access, memory);
+        before([&](auto &&add) { add(access, memory); });
     }
 
-    // Finds the streams of the memory's peers again, for submitted(), where another Operation has done what comes before.
+    // Adds the streams of the memory's peers for submitted(), if another Operation ran before().
     void resume(const Memory &memory) { streams_.add(memory); }
 
     // Records the accesses of the operation, which was submitted at `position` and captured into the graph `capture` (0: none),
     // and makes the peers' streams wait for it.
-    // `for_each_use(record)` calls record(access, memory) for each use. It is called once, or twice if an access is recorded by
-    // an event.
+    // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
+    // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation then.
     template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
         // The stream of a peer in which the operation itself is, if it is in one.
-        const PeerStreams::Stream *const own = capture == 0 && !streams_.empty() ? streams_.find(queue_) : nullptr;
-        bool any_by_event = false;
-        {
-            Memory::After after(queue_, position, capture);
-            for_each_use([&](Access access, const Memory &memory) {
-                const Record how = own ? how_to_record(memory, *own) : Record::in_log;
-                if (how == Record::in_log) [[likely]]
-                    after.note(access, memory);
-                any_by_event |= how == Record::by_event;
-            });
-        }
-        if (any_by_event)
-            record_by_event(
-                [&](Access access, const Memory &memory, const Queue &event) {
-                    if (how_to_record(memory, *own) == Record::by_event)
+        const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
+        try {
+            bool is_any_by_event = false;
+            {
+                Memory::After after(queue_, position, capture);
+                for_each_use([&](Access access, const Memory &memory) {
+                    const Logged how = own ? how_to_log(memory, *own) : Logged::by_position;
+                    if (how == Logged::by_position) [[likely]]
+                        after.note(access, memory);
+                    is_any_by_event |= how == Logged::by_event;
+                });
+            }
+            if (is_any_by_event) {
+                const Queue event = Queue::past(queue_.context(), queue_.device(), queue_.record());
+                for_each_use([&](Access access, const Memory &memory) {
+                    if (how_to_log(memory, *own) == Logged::by_event)
                         memory.after_event(access, event);
-                },
-                for_each_use);
-        if (!streams_.empty())
-            order_peers(capture);
+                });
+            }
+        } catch (...) {
+            wait_unlogged(capture);
+            throw;
+        }
+        if (streams_.empty()) [[likely]]
+            return;
+        order_peers(capture);
+        if (!exported_.empty() && capture == 0)
+            for_each_use([&](Access access, const Memory &memory) {
+                if (access == Access::write)
+                    drop_released_consumers(memory);
+            });
     }
 
 private:
     // How an access gets into the log of its memory.
-    enum class Record {
-        in_log,    // as a position of the queue
-        by_event,  // as an event recorded now: the queue is a stream that its library may destroy after this call
-        nowhere    // not at all: the stream that orders the access also orders the release of the memory
+    enum class Logged {
+        by_position,  // as a position of the queue
+        by_event,     // as an event recorded now: the queue is a stream that its library may destroy after this call
+        nowhere       // not at all: the stream that orders the access also orders the release of the memory
     };
-    static Record how_to_record(const Memory &memory, const PeerStreams::Stream &own) noexcept;
-    template <class Note, class ForEachUse> void record_by_event(Note &&note, ForEachUse &for_each_use) {
-        const Queue event = Queue::past(queue_.context(), queue_.device(), queue_.record());
-        for_each_use([&](Access access, const Memory &memory) { note(access, memory, event); });
-    }
-    void wait_for_others(Access access, const Memory &memory);
+    Logged how_to_log(const Memory &memory, const PeerStreams::Stream &own) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept { return stream == queue_ && stream.is_in_order(); }
-    void wait_for(const PeerStreams::Stream &stream) const;
+    void add_peers(const Memory &memory, std::uint32_t peers);
+    void wait_for_peers();
     void order_peers(std::uint64_t capture) const;
+    void wait_unlogged(std::uint64_t capture) const noexcept;
+    void drop_released_consumers(const Memory &memory) const noexcept;
 
     const Queue &queue_;
     PeerStreams streams_;
+    // Memory of ours that has consumers, and its Record::peers when their streams were found.
+    struct Exported {
+        const Memory::Record *record;
+        std::uint32_t peers;
+    };
+    std::vector<Exported> exported_;
 };
 
 }  // namespace entrepot

@@ -203,9 +203,9 @@ inline void check_status(int status, PyObject *object) {
 [[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
                                                              const Array &array, const ImportRequest &request) {
     const Memory &memory = array.memory();
-    if (memory.is_borrowed() && !memory.is_shared()) [[likely]] {
+    if (memory.is_borrowed() && !memory.is_shared() && !memory.has_owner_stream()) [[likely]] {
         memory.set_owner_library(producer.library);
-        if (request.for_one_operation)
+        if (request.for_one_operation && producer.library != legacy_library)
             return memory.set_for_one_operation();
     }
     void *stream = nullptr;

@@ -273,7 +273,7 @@ const Interned sycl_queue_name = "sycl_queue";
 // knows its consumers already.
 void set_owner(PyObject *object, const Array &array) {
     const Memory &memory = array.memory();
-    if (!memory.is_borrowed() || memory.is_shared() || memory.device().backend().is_host())
+    if (!memory.is_borrowed() || memory.is_shared() || memory.has_owner_stream() || memory.device().backend().is_host())
         return;
     if (const std::optional<unsigned> library = library_of(Py_TYPE(object)))
         return memory.set_owner_library(*library);

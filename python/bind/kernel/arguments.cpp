@@ -15,6 +15,7 @@
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/array/reach.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -440,7 +441,7 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
     const bool is_captured = queue.capture() != 0;
     const bool waits = !is_captured && std::ranges::any_of(copies_, is_untracked);
     for (const Copy &each : copies_) {
-        each.host->memory().before(Access::read, queue);
+        Operation(queue).before(Access::read, each.host->memory());
         if (is_captured) [[unlikely]]
             each.host->memory().keep_for_graph(queue);
     }

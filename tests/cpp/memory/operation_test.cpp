@@ -117,14 +117,14 @@ using ArrayAccess = std::pair<Access, const Memory &>;
 // An operation on memory, from before() to submitted().
 void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses, std::function<void()> run = {}) {
     Operation operation(queue);
-    for (const auto &[access, memory] : accesses)
-        operation.before(access, memory);
+    const auto for_each_use = [&](auto &&add) {
+        for (const auto &[access, memory] : accesses)
+            add(access, memory);
+    };
+    operation.before(for_each_use);
     const std::uint64_t capture = queue.capture();
     const Queue::Position position = fake::submit(queue, std::move(run));
-    operation.submitted(position, capture, [&](auto &&record) {
-        for (const auto &[access, memory] : accesses)
-            record(access, memory);
-    });
+    operation.submitted(position, capture, for_each_use);
 }
 
 void write(const Queue &queue, const Memory &memory, std::function<void()> run = {}) {
@@ -648,6 +648,68 @@ TEST_CASE("operation: consumers go once only one reference is left") {
     }
 }
 
+TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Queue other = Queue::create(streaming());
+    const Memory memory = memory_of_ours(ours.queue);
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(peer(), theirs);
+    SUBCASE("fails") { Operation(ours.queue).before(Access::write, memory); }
+    SUBCASE("reads") { read(ours.queue, memory); }
+    SUBCASE("is captured") {
+        const std::uint64_t number = fake::begin_capture(other);
+        write(other, memory);
+        fake::drop(fake::end_capture(number));
+    }
+    CHECK(memory.has_peers());
+    ours.finish();
+}
+
+TEST_CASE("operation: on a stream that an object names it is kept by event") {
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    {
+        const fake::Stream theirs(streaming());
+        const Borrowed x;
+        x.memory.set_owner_queue(theirs.queue());
+        operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, memory}});
+        theirs.finish();
+        theirs.destroy();
+    }
+    const int uses = fake::streams().uses_of_destroyed;
+    write(ours.queue, memory);
+    CHECK(fake::streams().uses_of_destroyed == uses);
+    ours.finish();
+}
+
+TEST_CASE("operation: one stream that a consumer and an owner share is the owner's") {
+    for (const bool owner_first : {true, false}) {
+        CAPTURE(owner_first);
+        const fake::Stream theirs(streaming());
+        const Queue ours = Queue::create(streaming());
+        const Memory exported = memory_of_ours(Queue::create(streaming()));
+        exported.add_consumers(peer().set, Memory::Consumer::holds_object);
+        const Borrowed x(peer());
+        const Peer::On scope(peer(), theirs);
+        Trace trace;
+        theirs.submit(trace('l'));
+        const std::uint64_t number = fake::begin_capture(ours);
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            theirs.finish();
+        });
+        const ArrayAccess of_x{Access::write, x.memory}, of_exported{Access::write, exported};
+        if (owner_first)
+            operate(ours, {of_x, of_exported});
+        else
+            operate(ours, {of_exported, of_x});
+        CHECK(trace.text == "l");  // the host has waited for it
+        later.join();
+        fake::drop(fake::end_capture(number));
+    }
+}
+
 TEST_CASE("operation: an export meanwhile keeps the consumers") {
     const fake::Stream theirs(streaming()), other(streaming());
     other.finish();
@@ -900,6 +962,53 @@ TEST_CASE("capture: a consumer's stream in the same graph is ordered") {
     const fake::Graph graph = fake::end_capture(number);
     CHECK(graph.is_valid);
     fake::drop(graph);
+}
+
+TEST_CASE("capture: an access on a destroyed stream is not asked about") {
+    const Queue ours = Queue::create(streaming());
+    const Borrowed x(peer());
+    {
+        const fake::Stream theirs(streaming());
+        const Peer::On scope(peer(), theirs);
+        const std::uint64_t number = theirs.begin_capture();
+        write(theirs.queue(), x.memory);
+        fake::drop(fake::end_capture(number));
+        theirs.finish();
+        theirs.destroy();
+    }
+    const fake::Stream later(streaming());
+    const Peer::On scope(peer(), later);
+    const int uses = fake::streams().uses_of_destroyed;
+    write(ours, x.memory);
+    CHECK(fake::streams().uses_of_destroyed == uses);
+}
+
+TEST_CASE("capture: of another library's stream, the host waits for the rest") {
+    for (const bool captured_first : {true, false}) {
+        CAPTURE(captured_first);
+        const fake::Stream plain(streaming()), captured(streaming());
+        const Queue ours = Queue::create(streaming());
+        const Borrowed x(peer()), y(other_peer());
+        const Peer::On scope(peer(), plain), other_scope(other_peer(), captured);
+        Trace trace;
+        plain.submit(trace('l'));
+        const std::uint64_t number = captured.begin_capture();
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            plain.finish();
+        });
+        const ArrayAccess of_x{Access::write, x.memory}, of_y{Access::write, y.memory};
+        if (captured_first)
+            operate(ours, {of_y, of_x});
+        else
+            operate(ours, {of_x, of_y});
+        CHECK(trace.text == "l");
+        later.join();
+        CHECK(ours.capture() == number);
+        const fake::Graph graph = fake::end_capture(number);
+        CHECK(graph.is_valid);
+        fake::drop(graph);
+    }
 }
 
 TEST_CASE("capture: work for the library's captured stream is in it") {
