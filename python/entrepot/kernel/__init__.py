@@ -9,13 +9,15 @@
 
     axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y)
 
-The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are.
+The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are. The module is
+callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kernel``.
 """
 
 import sys
 
 from .._core import KernelError, LocalAccessor, asarray
 from .calls import call_kernel, call_kernel_async
+from .functions import CallableModule as _CallableModule
 from .functions import DeviceFunction, KernelFunction, func, kernel
 from .language import (
     CLK_GLOBAL_MEM_FENCE,
@@ -165,3 +167,6 @@ def __getattr__(name: str) -> object:
     )
     # With these two Python's own message names what is nearest.
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])
+
+
+sys.modules[__name__].__class__ = _CallableModule
