@@ -90,7 +90,10 @@ __all__ = [
 
 TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
 if TYPE_CHECKING:
-    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, kernel, memory
+    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
+    from .kernel.functions import CallableModule
+
+    kernel: CallableModule
 
 # Rooms that are loaded when they are first named, so that importing the package stays cheap.
 _LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})

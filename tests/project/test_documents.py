@@ -135,6 +135,16 @@ def test_every_name_in_a_python_block_has_a_meaning(document):
             assert not names_of(block)[1] - known, f"in the block behind line {block.line}"
 
 
+def test_readme_block_uses_no_name_of_another():
+    """A reader copies one section; its block must not fail with NameError."""
+    missing = {
+        f"README.md:{block.line}": names
+        for block in blocks_of(ROOT / "README.md")
+        if block.language == "python" and (names := names_of(block)[1] - set(dir(builtins)))
+    }
+    assert not missing
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 

@@ -9,13 +9,15 @@
 
     axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y)
 
-The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are.
+The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are. The module is
+callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kernel``.
 """
 
 import sys
 
 from .._core import KernelError, LocalAccessor, asarray
 from .calls import call_kernel, call_kernel_async
+from .functions import CallableModule as _CallableModule
 from .functions import DeviceFunction, KernelFunction, func, kernel
 from .language import (
     CLK_GLOBAL_MEM_FENCE,
@@ -149,6 +151,33 @@ if TYPE_CHECKING:
     from .elementwise import vectorize
     from .reduction import reduce
 
+# Names of numba.cuda, numba-dppy and entrepot that this module does not have: docs/kernels/numba_cuda.md.
+_INSTEAD = {
+    "jit": "a kernel is made by @kernel, a function that kernels call by @func",
+    "grid": "grid(1) of numba.cuda is get_global_id(0), and grid(2) is get_global_id(1), get_global_id(0)",
+    "gridsize": "gridsize(1) of numba.cuda is get_global_size(0)",
+    "threadIdx": "threadIdx.x of numba.cuda is get_local_id(0)",
+    "blockIdx": "blockIdx.x of numba.cuda is get_group_id(0)",
+    "blockDim": "blockDim.x of numba.cuda is get_local_size(0)",
+    "gridDim": "gridDim.x of numba.cuda is get_num_groups(0)",
+    "laneid": "laneid of numba.cuda is get_sub_group_local_id()",
+    "warpsize": "warpsize of numba.cuda is get_sub_group_size()",
+    "shared": "shared memory of numba.cuda is local.array(shape, dtype), or the argument LocalAccessor(shape, dtype)",
+    "const": "const.array_like(values) of numba.cuda is constant.array(values)",
+    "syncthreads": "syncthreads() of numba.cuda is barrier()",
+    "syncwarp": "syncwarp() of numba.cuda is sub_group_barrier()",
+    "threadfence": "threadfence() of numba.cuda is mem_fence()",
+    "syncthreads_or": "syncthreads_or(x) of numba.cuda is group.any(x)",
+    "syncthreads_and": "syncthreads_and(x) of numba.cuda is group.all(x)",
+    "shfl_sync": "shfl_sync(mask, x, lane) of numba.cuda is sub_group.shuffle(x, lane)",
+    "shfl_xor_sync": "shfl_xor_sync(mask, x, n) of numba.cuda is sub_group.shuffle_xor(x, n)",
+    "shfl_up_sync": "shfl_up_sync(mask, x, n) of numba.cuda is sub_group.shuffle_up(x, n)",
+    "shfl_down_sync": "shfl_down_sync(mask, x, n) of numba.cuda is sub_group.shuffle_down(x, n)",
+    "synchronize": "a launch returns an event, and event.wait() waits for it",
+    "offload_to_sycl_device": "name the device by `with entrepot.device_context(device):`",
+    "LocalMemory": "local memory of a size that is given at the launch is LocalAccessor(shape, dtype)",
+}
+
 
 def __getattr__(name: str) -> object:
     # Those that need NumPy are loaded when they are named.
@@ -160,8 +189,11 @@ def __getattr__(name: str) -> object:
         from .reduction import reduce
 
         return reduce
-    instead = (
-        ": local memory of a size that is given at the launch is LocalAccessor(shape, dtype)" if name == "LocalMemory" else ""
-    )
+    instead = _INSTEAD.get(name)
+    if instead:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")
     # With these two Python's own message names what is nearest.
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+sys.modules[__name__].__class__ = _CallableModule

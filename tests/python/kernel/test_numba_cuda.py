@@ -277,6 +277,37 @@ def test_names_of_the_table_are_there():
                         owner = getattr(owner, part)
 
 
+def _names_of_numba_alone() -> dict[str, list[str]]:
+    """Names of numba.cuda that entrepot.kernel does not have, and the right cells of their rows."""
+    rows = [line.split(" | ") for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    found: dict[str, list[str]] = {}
+    for left, right, *_ in rows:
+        for name in re.findall(r"\bcuda\.(\w+)", left):
+            if name not in dppy.__all__:
+                found.setdefault(name, []).append(re.sub(r" \|$", "", right))
+    return found
+
+
+@pytest.mark.parametrize(("name", "cells"), _names_of_numba_alone().items(), ids=_names_of_numba_alone())
+def test_numba_name_is_refused_with_its_equivalent(name, cells):
+    with pytest.raises(AttributeError) as refusal:
+        getattr(dppy, name)
+    message = str(refusal.value)
+    assert message.startswith(f"module 'entrepot.kernel' has no attribute '{name}': ")
+    for cell in cells:
+        assert re.findall(r"`(@?[\w.]+)", cell)[0] in message
+
+
+def test_device_context_of_numba_dppy_is_named():
+    with pytest.raises(AttributeError, match=r"with entrepot\.device_context\(device\):"):
+        dppy.offload_to_sycl_device  # noqa: B018
+
+
+def test_unknown_name_is_refused_without_advice():
+    with pytest.raises(AttributeError, match=r"^module 'entrepot.kernel' has no attribute 'no_such_name'$"):
+        dppy.no_such_name  # noqa: B018
+
+
 @pytest.mark.numba
 @pytest.mark.parametrize("simulated", [pytest.param(False, marks=pytest.mark.cuda), True], ids=["cuda", "Numba's simulator"])
 def test_the_left_column_has_the_same_results(simulated):

@@ -1,0 +1,53 @@
+"""``entrepot.kernel`` is a module and, called, the decorator."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import entrepot as ep
+import entrepot.kernel as dppy
+
+
+def add_one(a):
+    a[ep.kernel.get_global_id(0)] += 1
+
+
+DECORATIONS = {
+    "module": lambda: ep.kernel(add_one),
+    "module_with_options": lambda: ep.kernel(debug=True)(add_one),
+    "module_with_signature": lambda: ep.kernel("void(int32[::1])")(add_one),
+    "function": lambda: ep.kernel.kernel(add_one),
+    "function_by_import": lambda: dppy.kernel(add_one),
+}
+
+
+@pytest.mark.parametrize("decorate", DECORATIONS.values(), ids=DECORATIONS)
+def test_decorated_function_runs(decorate):
+    a = ep.zeros(4, "int32", device="host")
+    with ep.device_context("host"):
+        decorate()[4](a).wait()
+    assert memoryview(a).tolist() == [1] * 4
+
+
+def test_call_of_module_refuses_what_kernel_refuses():
+    with pytest.raises(TypeError, match="has no option nopython"):
+        ep.kernel(nopython=True)
+
+
+def test_callable_module_is_the_imported_module():
+    assert ep.kernel is dppy is sys.modules["entrepot.kernel"] is importlib.import_module("entrepot.kernel")
+    assert isinstance(dppy, ModuleType)
+    assert ep.kernel.func is dppy.func
+
+
+def test_import_of_entrepot_does_not_load_kernel():
+    code = (
+        "import sys, entrepot as ep; assert 'entrepot.kernel' not in sys.modules; "
+        "assert callable(ep.kernel) and 'entrepot.kernel' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
