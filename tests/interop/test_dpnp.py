@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,18 @@ class TestSubDevices:
         array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
         with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
             dpnp.from_dlpack(array)
+
+
+@pytest.mark.sycl
+class TestHostViews:
+    """What the host reads of an Array that was imported before dpnp's later work."""
+
+    @pytest.mark.parametrize("view", [memoryview, np.asarray], ids=["memoryview", "numpy.asarray"])
+    def test_host_view_waits_for_later_work_of_dpnp(self, view: Callable[[ep.Array], Any]) -> None:
+        theirs = dpnp.zeros(1 << 22, dtype="float32", usm_type="shared")
+        array = ep.asarray(theirs)
+        np.asarray(array)  # the kind of the memory is known from here on
+        for turn in range(1, 4):
+            for _ in range(8):
+                dpnp.add(theirs, dpnp.float32(1), out=theirs)
+            assert float(view(array)[-1]) == 8 * turn

@@ -107,9 +107,10 @@ const char *format_for(Dtype dtype) {
     return format ? format->data() : nullptr;
 }
 
-// Whether the host may touch the memory now, as far as two loads tell: of a kind that the driver has not been asked for yet, no.
+// True if a few loads tell that the host may access the memory now: its kind is known, and neither work of ours nor of another
+// library may be pending.
 bool is_at_hand(const Memory &memory) {
-    return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet();
+    return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet() && !memory.has_peers();
 }
 
 Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
