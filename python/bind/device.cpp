@@ -346,7 +346,7 @@ std::pair<int, std::uintptr_t> cuda_stream(const Queue &queue) {
     return {0, exchange::stream_of(queue)};
 }
 
-// What device_context gives for dpctl's queue: a queue of ours whose scope yields the caller's own object, which dpctl takes.
+// A queue of dpctl in device_context: `with` yields the caller's object.
 struct DpctlQueue : Queue {
     nb::object given;
 };

@@ -138,7 +138,7 @@ void init_errors(nb::module_ &m) {
     }
     nb::register_exception_translator(translate);
     nb::object warning = nb::steal(PyErr_NewExceptionWithDoc(
-        "entrepot.EntrepotWarning", "Something works, and not as well as it could: the message says why and what to do.",
+        "entrepot.EntrepotWarning", "An operation succeeded in a degraded way: the message says why and what to do.",
         PyExc_UserWarning, nullptr));
     m.attr("EntrepotWarning") = warning;
     warning_class = warning.release().ptr();

@@ -87,7 +87,7 @@ public:
 
     const LaunchArguments &all() const noexcept { return all_; }
 
-    // Whether is_watched() holds of one.
+    // True if any argument is_watched().
     bool any_watched() const noexcept { return is_watched_; }
 
     // Compute follows data: the queue of the first array that is on a device; none where no array is.

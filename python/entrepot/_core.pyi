@@ -40,7 +40,7 @@ class LibraryError(EntrepotError, ImportError):
     """A shared library, or a function of it, is not there: the message lists what was tried."""
 
 class EntrepotWarning(UserWarning):
-    """Something works, and not as well as it could: the message says why and what to do."""
+    """An operation succeeded in a degraded way: the message says why and what to do."""
 
 class Dtype:
     """

@@ -93,8 +93,8 @@ Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &
                           std::move(owner));
 }
 
-// Whose stream orders later operations on the memory: the object's library; the stream that it names, which lives as long as the
-// object does ("Lifetime", version 3); or the legacy default stream.
+// Sets the owner of the memory: the object's library, else the stream that it names, which lives as long as the object does
+// ("Lifetime", version 3), else the legacy default stream.
 void set_owner(const Memory &memory, const Descriptor &descriptor) {
     if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
         return memory.set_owner_library(descriptor.library.value_or(legacy_library));
@@ -102,7 +102,7 @@ void set_owner(const Memory &memory, const Descriptor &descriptor) {
 }
 
 // Libraries that read the dict without its stream: their current streams wait for the work on the array here.
-void order_those_that_ignore_streams(const Array &array) {
+void order_libraries_that_ignore_streams(const Array &array) {
     const LibrarySet libraries = consumer_libraries();
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1 && !stream_library(library).waits_for_cai_stream)
@@ -139,8 +139,8 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
         return std::nullopt;
     }
     const Queue queue = array.queue();
-    exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));  // works elsewhere
-    order_those_that_ignore_streams(array);
+    exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));
+    order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
 }

@@ -40,7 +40,7 @@ std::uintptr_t stream_of(const Queue &queue) {
     return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-// One who holds an object and is told of no stream may also work on the legacy default stream of CUDA and HIP, as Numba does.
+// A consumer that holds an object and names no stream may use the legacy default stream of CUDA and HIP, as Numba does.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept {
     const Backend &backend = array.memory().device().backend();
     if (backend.is_host())

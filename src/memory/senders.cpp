@@ -352,7 +352,7 @@ int fetch(const Sender &sender) {
         return answer.file.detach();
     if (answer.has_come && !answer.has_file)
         throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
-                    " has let go of what this handle names: whoever shares memory keeps it until it has been opened");
+                    " has released the memory of this handle: keep it until it has been opened");
     if (answer.has_come)
         throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
                     " sent its file, and this process cannot receive it: it has too many open files (see `ulimit -n`)");

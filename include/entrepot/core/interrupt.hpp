@@ -1,5 +1,4 @@
-// Interrupt: how who called is asked whether it still wants what takes long, as a compiler's run;
-// and how it is warned.
+// Interrupt: asks the caller whether to continue long work, such as a compiler's run, and delivers warnings.
 #pragma once
 #include <entrepot/core/error.hpp>
 

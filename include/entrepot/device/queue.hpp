@@ -105,8 +105,8 @@ public:
     Event record() const;  // done when all that the queue holds now is done
     // The same for those whom nobody may keep waiting; nullopt where another thread would, or the queue is captured.
     std::optional<Event> try_record() const;
-    // The same, recorded when somebody needs the runtime's own event, or before the next piece of work at the latest: an event
-    // that nobody keeps costs nothing. For what was submitted just now. On the legacy default stream it then also covers what
+    // Like record(), but recorded when the native event is needed, and before the next submission at the latest: an event that is
+    // dropped costs nothing. For what was submitted just now. On the legacy default stream it then also covers what
     // others have submitted meanwhile. On other foreign queues it is recorded at once, because their owner may destroy them.
     Event promise() const;
     // Later work waits; on the host only where the event is another backend's, or comes from outside of the capture that the

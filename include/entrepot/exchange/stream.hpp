@@ -25,13 +25,13 @@ std::uintptr_t stream_of(const Queue &queue);
 
 // The libraries in whose current streams an unknown consumer of an export may work.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept;
-// Of an export: the consumer's queue waits for the work on the array. Later work on the array waits for what the queue holds
+// Orders an export: the consumer's queue waits for the work on the array. Later work on the array waits for what the queue holds
 // then, if it stays, and for the current streams of `libraries`.
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object,
              LibrarySet libraries = 0);
 // The same for a stream that need not be looked at where nothing is there to be waited for, of a consumer who holds the memory.
 void hand_to_stream(const Array &array, std::uintptr_t stream);
-// Of an export that has nothing to wait for, or does not want to.
+// Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void hand_over_unordered(const Array &array, Memory::Consumer holder);
 
 // Of an import: accesses of ours come behind what the producer's queue holds now.

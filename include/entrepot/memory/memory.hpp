@@ -123,9 +123,9 @@ public:
     }
     // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
-    // The same by an event (Queue::past) of a stream that may be gone when the access is waited for. No such event stands for an
-    // earlier one, so the driver is asked about the oldest ones when there are more than a few.
-    // Blocks: as Queue::is_done.
+    // Records the access by an event (Queue::past), for a stream that may be destroyed before the access is waited for. No such
+    // event stands for an earlier one, so the driver is asked about the oldest ones when there are more than a few. Blocks: as
+    // Queue::is_done.
     void after_event(Access access, const Queue &event) const;
     // The same where a consumer has the memory, who submits to the queue when he likes: what comes behind him, the first work of
     // each other queue and the host each time, comes behind all that his queue holds then.
@@ -152,9 +152,9 @@ public:
     bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
     // The host's turn: blocks until it may read or write; nothing to wait for costs a load.
     void wait_for_host(Access access) const;
-    // Whether the host may access now, without waiting. False positives never; cheap.
+    // True if the host may access the memory now, without waiting; false may be late. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access, true); }
-    // The same for a consumer of an export, who does not wait for other consumers: see order_export (operation.hpp).
+    // True if a consumer of an export may read without waiting. Other consumers are ignored: see order_export (operation.hpp).
     bool is_ready_for_export(Access access) const {
         return (is_quiet() && !has_owner_stream()) || has_done_for_host(access, false);
     }
@@ -177,8 +177,8 @@ public:
     bool has_owner_stream() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
-    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch and CuPy do. Who gave an array
-    // of it waits for that library's stream before the host looks at managed memory.
+    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch and CuPy do. The program waits for
+    // that library's stream before the host reads managed memory of it.
     bool is_used_in_stream_order() const noexcept;
     // Returns: the queue that the owner of borrowed memory works on now: its library's current stream on this thread, or the
     //          queue that it names. No queue if it has neither.

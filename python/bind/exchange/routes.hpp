@@ -20,8 +20,8 @@ extern const ImportRequest for_an_operand;
 // there.
 Array import_operand(PyObject *object);
 
-// True if whoever gave the object, which is no Array, looks at its memory without asking us whether work on it is done: the host
-// reaches it, as NumPy's. Work on it is done when the call returns.
+// True if the producer of the object, which is not an Array, reads its memory on the host without synchronizing with us, as NumPy
+// does. Work on it has ended when the call returns.
 inline bool is_watched(const Array &imported) noexcept {
     return !imported.memory().is_used_in_stream_order() && imported.is_host_accessible();
 }

@@ -6,7 +6,7 @@
 
 namespace entrepot::backends::host {
 
-// What a thread does itself where there is no other thread for it, or no memory to tell one.
+// Work that the calling thread runs if no other thread is available or memory is short.
 class Deferred {
 public:
     // Runs it on this thread: now, or when what this thread runs so already returns. So a chain of

@@ -169,8 +169,7 @@ std::string read_library(const std::string &path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What GCC and Clang link for -ffast-math makes the thread that loads it take subnormal numbers for zero, in all that it computes
-// from then on. The mode is the thread's own, so it is kept as it was.
+// With -ffast-math, GCC and Clang link code that sets flush-to-zero in the loading thread, so the mode is restored.
 void *load_library(const std::string &path) {
     std::fenv_t mode;
     std::fegetenv(&mode);

@@ -54,7 +54,7 @@ Known drifting(const Range &before, const Range &change, Bound times) {
                    sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
-// Of natural numbers: all that has no more bits than the greater one.
+// The range of an operation on non-negative numbers whose result has no more bits than the larger one.
 Range within_bits(const Range &a, const Range &b) {
     return {0, INT64_MAX >> (63 - std::bit_width(static_cast<std::uint64_t>(std::max(a.most, b.most))))};
 }

@@ -11,7 +11,7 @@
 
 namespace entrepot::kernel {
 
-// What an id, a size or the rounds of a loop are at most: more does not end in anybody's time.
+// Upper bound of an id, a size or a loop's rounds: more would not finish.
 constexpr std::int64_t most_rounds = std::int64_t{1} << 48;
 
 struct Range {

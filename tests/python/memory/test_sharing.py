@@ -228,7 +228,7 @@ class TestLifetime:
         assert (values(handle.open()) == 7).all(), "the handle keeps the memory in the process that shared it"
         del handle
         gc.collect()
-        with pytest.raises(RuntimeError, match=f"ExchangeError: .*process {os.getpid()} has let go of what this handle names"):
+        with pytest.raises(RuntimeError, match=f"ExchangeError: .*process {os.getpid()} has released the memory of this handle"):
             other.run("ep.ArrayHandle(data).open()", data=data)
 
     def test_memory_is_kept_until_the_work_on_it_is_done(self, device: str) -> None:
