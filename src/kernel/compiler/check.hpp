@@ -22,8 +22,8 @@ void check_private_memory(const ir::Module &module, const Target &target);
 void check_uniform(const ir::Module &module);
 // Indices that every work-item uses and that are affine in its ids, of the kernel before it is optimised.
 std::vector<Reach> reach_of(const ir::Module &module);
-// Fills in what a launch refuses: elements that several work-items change at once without an atomic. A launch of one work-item
-// may do so.
-void find_lost_updates(ir::Module &module);
+// Elements that several work-items of a launch of that many dimensions change at once without an atomic, of the kernel before it
+// is optimised. Each launch decides whether several do.
+std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions);
 
 }  // namespace entrepot::kernel

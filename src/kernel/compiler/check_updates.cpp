@@ -1,4 +1,4 @@
-// Lost updates: elements that all work-items read, change and write back at once, without an atomic.
+// Lost updates: elements that several work-items read, change and write back at once, without an atomic.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,11 +29,13 @@ const Expression &without_conversion(const Expression &value) {
 
 bool is_extremum(const Expression &value) { return value.op == Op::math && (value.text == "min" || value.text == "max"); }
 
-// The store of an element that its value is computed from.
+// The store of an element that its value is computed from. `offset` and `value` are those of the store with known variables
+// replaced.
 class Update {
 public:
-    Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity, const Statement &store)
-        : function_(function), uniformity_(uniformity), store_(store) {
+    Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity, const Statement &store,
+           Expression offset, Expression value)
+        : function_(function), uniformity_(uniformity), store_(store), offset_(std::move(offset)), value_(std::move(value)) {
         if (module.has_barriers)  // what was read before a barrier may be written behind it
             return;
         ir::for_each_statement(function.body, [&](const Statement &statement) {
@@ -45,7 +48,7 @@ public:
     // True if the outcome depends on how many work-items do it, or on which is the last.
     bool is_lost() const {
         std::set<ir::VariableId> open;
-        return reads_element(value(), open) && (is_computed(value()) || others_differ(value()));
+        return reads_element(value_, open) && (is_computed(value_) || others_differ(value_));
     }
 
     // The atomic function that does the same, by its name in Python; empty where there is none.
@@ -53,7 +56,7 @@ public:
         const Dtype dtype = function_.roots[store_.id].type.dtype;
         if (is_complex(dtype) || is_boolean(dtype) || (dtype.bits != 32 && dtype.bits != 64))
             return "";
-        const Expression *found = &without_conversion(value());
+        const Expression *found = &without_conversion(store_.expressions[1]);
         while (found->op == Op::variable && assigned_.contains(found->id))
             found = &without_conversion(*assigned_.at(found->id).back());
         if (is_extremum(*found))
@@ -75,11 +78,9 @@ public:
     }
 
 private:
-    const Expression &value() const { return store_.expressions[1]; }
-
     bool is_element(const Expression &expression) const {
         return expression.op == Op::load && expression.id == store_.id &&
-               build::same(expression.operands[0], store_.expressions[0]);
+               (build::same(expression.operands[0], store_.expressions[0]) || build::same(expression.operands[0], offset_));
     }
 
     bool reads_element(const Expression &expression, std::set<ir::VariableId> &open) const {
@@ -117,47 +118,276 @@ private:
     const ir::Function &function_;
     const Uniformity &uniformity_;
     const Statement &store_;
+    const Expression offset_, value_;
     std::map<ir::VariableId, std::vector<const Expression *>> assigned_;
 };
 
-// The first update of an array in `space` that all work-items of a launch, or of a group, do.
+// ---------------------------------------------------------------- expressions of a launch
+
+constexpr std::size_t most_nodes = 200;  // of an expression that is followed; what is longer is unknown
+
+std::size_t nodes_of(const Expression &expression) {
+    std::size_t count = 0;
+    ir::for_each_within(expression, [&](const Expression &) { ++count; });
+    return count;
+}
+
+// True if each launch can calculate it, for a work-item that it chooses.
+bool is_known(const Expression &expression) {
+    switch (expression.op) {
+    case Op::variable:
+    case Op::stride:
+    case Op::load:
+    case Op::call:
+    case Op::atomic:
+    case Op::group:
+    case Op::bound_check:
+        return false;
+    case Op::index:
+        return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";
+    default:
+        return std::ranges::all_of(expression.operands, is_known);
+    }
+}
+
+// True if some launch may find out whether the condition holds.
+bool may_be_decided(const Expression &condition) {
+    if (condition.op == Op::logic_and || condition.op == Op::logic_or || condition.op == Op::logic_not)
+        return std::ranges::any_of(condition.operands, may_be_decided);
+    return is_known(condition);
+}
+
+Expression both(Expression a, Expression b) {
+    return build::of(Op::logic_and, scalar_type(dtypes::boolean), a.at, {std::move(a), std::move(b)});
+}
+
+Expression either(Expression a, Expression b) {
+    return build::of(Op::logic_or, scalar_type(dtypes::boolean), a.at, {std::move(a), std::move(b)});
+}
+
+// Of a condition on integers; one on floats that are NaN is not decided by a launch.
+Expression negated(const Expression &condition) {
+    const auto with = [&](Op op) {
+        Expression made = condition;
+        made.op = op;
+        return made;
+    };
+    switch (condition.op) {
+    case Op::logic_not:
+        return condition.operands[0];
+    case Op::logic_and:
+        return either(negated(condition.operands[0]), negated(condition.operands[1]));
+    case Op::logic_or:
+        return both(negated(condition.operands[0]), negated(condition.operands[1]));
+    case Op::less:
+        return with(Op::greater_equal);
+    case Op::less_equal:
+        return with(Op::greater);
+    case Op::greater:
+        return with(Op::less_equal);
+    case Op::greater_equal:
+        return with(Op::less);
+    case Op::equal:
+        return with(Op::not_equal);
+    case Op::not_equal:
+        return with(Op::equal);
+    default:
+        return build::of(Op::logic_not, scalar_type(dtypes::boolean), condition.at, {condition});
+    }
+}
+
+// ---------------------------------------------------------------- paths
+
+using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
+
+// Collects the updates of arrays in `space` that several work-items may do at once, each with the conditions on the path to it.
+//
+// A loop is followed in one of two ways: `Round::first` knows the values of variables in the first round, `Round::any` knows
+// only what no round changes.
 class LostUpdates {
 public:
-    LostUpdates(const ir::Module &module, Space space)
-        : module_(module), space_(space), among_(space == Space::local ? Among::group : Among::launch) {}
+    enum class Round : std::uint8_t { first, any };
 
-    std::optional<CompileError> first() const { return first(module_.kernel(), {}); }
+    LostUpdates(const ir::Module &module, Space space, Round round, std::uint32_t dimensions, std::vector<LostUpdate> &found)
+        : module_(module), space_(space), among_(space == Space::local ? Among::group : Among::launch), round_(round),
+          dimensions_(dimensions), found_(found) {}
+
+    void run() {
+        const ir::Function &kernel = module_.kernel();
+        Values values;
+        for (ir::VariableId id = 0; id < kernel.variables.size(); ++id)
+            if (const auto place = kernel.variables[id].parameter) {
+                Expression argument = build::of(Op::index, kernel.variables[id].type, kernel.variables[id].at, {});
+                argument.text = LostUpdate::argument;
+                argument.number = *place;
+                values[id] = std::make_shared<const Expression>(std::move(argument));
+            }
+        run(kernel, {}, std::move(values), nullptr, {}, false);
+    }
 
 private:
-    std::optional<CompileError> first(const ir::Function &function, Uniformity::Variables parameters) const {
-        std::optional<CompileError> found;
+    static constexpr std::size_t most_updates = 32;  // that launches look at
+
+    // When a block is left before its end; nullopt: never.
+    using Leaves = std::optional<Expression>;
+
+    // A call of a function, the kernel's included, that is being followed.
+    struct Frame {
+        const ir::Function &function;
+        const Uniformity &uniformity;
+        const std::set<const Statement *> &parting;  // breaks and returns that only some work-items may reach
+        const Frame *caller;
+        Position called_at;
+    };
+
+    void run(const ir::Function &function, Uniformity::Variables parameters, Values values, const Frame *caller,
+             Position called_at, bool in_loop) {
         Uniformity uniformity(module_, function, among_, std::move(parameters));
+        std::set<const Statement *> parting;
         uniformity.for_each_statement([&](const Statement &statement, const Parted &parted) {
-            if (found || parted)
-                return;
-            if (statement.act == Act::store)
-                return look(function, uniformity, statement, found);
-            for (const Expression &expression : statement.expressions)
-                ir::for_each_within(expression, [&](const Expression &each) {
-                    if (each.op == Op::call && !found)
-                        look_into_call(function, uniformity, each, found);
-                });
+            if (parted && (statement.act == Act::break_ || statement.act == Act::return_))
+                parting.insert(&statement);
         });
-        return found;
+        follow({function, uniformity, parting, caller, called_at}, function.body, values, in_loop);
     }
 
-    void look(const ir::Function &function, const Uniformity &uniformity, const Statement &store,
-              std::optional<CompileError> &found) const {
-        const ir::Root &root = function.roots[store.id];
-        if (root.type.space != space_ || uniformity.differs(store.expressions[0]))
-            return;
-        const Update update(module_, function, uniformity, store);
-        if (update.is_lost())
-            found.emplace(ir::Place{&function, store.inlined.get(), store.at}, message(root.name, update.atomic()));
+    Leaves follow(const Frame &frame, const std::vector<Statement> &statements, Values &values, bool in_loop) {
+        const std::size_t outer = guards_.size();
+        Leaves leaves;
+        for (const Statement &statement : statements) {
+            if (is_done())
+                break;
+            const Leaves now = follow(frame, statement, values, in_loop);
+            if (!now)
+                continue;
+            add(frame, negated(*now), in_loop);
+            leaves = leaves ? shortened(either(*leaves, *now)) : *now;
+        }
+        leave(outer);
+        return leaves;
     }
 
-    void look_into_call(const ir::Function &function, const Uniformity &uniformity, const Expression &call,
-                        std::optional<CompileError> &found) const {
+    Leaves follow(const Frame &frame, const Statement &statement, Values &values, bool in_loop) {
+        for (const Expression &expression : statement.expressions)
+            ir::for_each_within(expression, [&](const Expression &each) {
+                if (each.op == Op::call)
+                    follow_call(frame, each, values, in_loop);
+            });
+        switch (statement.act) {
+        case Act::assign:
+            assign(frame, statement, values);
+            return std::nullopt;
+        case Act::unpack:
+            for (const ir::VariableId id : statement.ids)
+                values.erase(id);
+            return std::nullopt;
+        case Act::store:
+            look(frame, statement, values, in_loop);
+            return std::nullopt;
+        case Act::if_:
+            return follow_branches(frame, statement, values, in_loop);
+        case Act::while_:
+        case Act::for_:
+            return follow_loop(frame, statement, values);
+        case Act::break_:
+        case Act::continue_:
+        case Act::return_:
+            return build::boolean(true, statement.at);
+        default:
+            return std::nullopt;
+        }
+    }
+
+    void assign(const Frame &frame, const Statement &statement, Values &values) const {
+        Expression value = replaced(frame, statement.expressions[0], values);
+        if (is_known(value) && nodes_of(value) <= most_nodes)
+            values[statement.id] = std::make_shared<const Expression>(std::move(value));
+        else
+            values.erase(statement.id);
+    }
+
+    Leaves follow_branches(const Frame &frame, const Statement &statement, Values &values, bool in_loop) {
+        const Expression condition = shortened(replaced(frame, statement.expressions[0], values));
+        const auto branch = [&](const std::vector<Statement> &body, const Expression &taken, Values &own) -> Leaves {
+            const std::size_t outer = guards_.size();
+            add(frame, taken, in_loop);
+            const Leaves leaves = follow(frame, body, own, in_loop);
+            leave(outer);
+            return leaves ? Leaves(shortened(leaves->op == Op::constant ? taken : both(taken, *leaves))) : std::nullopt;
+        };
+        Values otherwise = values;
+        const Leaves then_leaves = branch(statement.body, condition, values);
+        const Leaves else_leaves = branch(statement.otherwise, negated(condition), otherwise);
+        std::erase_if(values, [&](const auto &each) {
+            const auto other = otherwise.find(each.first);
+            return other == otherwise.end() || (each.second != other->second && !build::same(*each.second, *other->second));
+        });
+        return then_leaves && else_leaves ? Leaves(shortened(either(*then_leaves, *else_leaves)))
+               : then_leaves              ? then_leaves
+                                          : else_leaves;
+    }
+
+    Leaves follow_loop(const Frame &frame, const Statement &loop, Values &values) {
+        const bool is_for = loop.act == Act::for_;
+        const std::size_t outer = guards_.size();
+        Values changed = values;
+        forget_assigned(loop, changed);
+        add(frame, enters(frame, loop, is_for || round_ == Round::first ? values : changed), true);
+        if (round_ == Round::any && is_left_apart(frame, loop.body, true))  // later rounds are of fewer work-items
+            guards_.push_back({unknown(loop.at), false});
+        Values inside = round_ == Round::first ? values : changed;
+        if (is_for) {
+            Expression start = replaced(frame, loop.expressions[0], values);
+            inside.erase(loop.id);
+            if (round_ == Round::first && is_known(start) && nodes_of(start) <= most_nodes)
+                inside[loop.id] = std::make_shared<const Expression>(std::move(start));
+        }
+        follow(frame, loop.body, inside, true);
+        leave(outer);
+        values = std::move(changed);
+        // A return that all reach together has no effect on which of them go on.
+        return is_left_apart(frame, loop.body, false) ? Leaves(unknown(loop.at)) : std::nullopt;
+    }
+
+    // The condition of the first round.
+    static Expression enters(const Frame &frame, const Statement &loop, const Values &values) {
+        if (loop.act == Act::while_)
+            return shortened(replaced(frame, loop.expressions[0], values));
+        const Expression start = replaced(frame, loop.expressions[0], values),
+                         stop = replaced(frame, loop.expressions[1], values), step = replaced(frame, loop.expressions[2], values);
+        const auto compared = [&](Op op, const Expression &a, const Expression &b) {
+            return build::of(op, scalar_type(dtypes::boolean), loop.at, {a, b});
+        };
+        const Expression upwards = compared(Op::less, start, stop), downwards = compared(Op::greater, start, stop);
+        if (const auto by = build::constant_of(step))
+            return shortened(*by > 0 ? upwards : downwards);
+        if (step.op == Op::index && step.text.ends_with("size"))
+            return shortened(upwards);
+        const Expression none = build::converted(build::integer(0, loop.at), step.type.dtype);
+        return shortened(
+            either(both(compared(Op::greater, step, none), upwards), both(compared(Op::less, step, none), downwards)));
+    }
+
+    // True if only some work-items may reach a return, or a break of the loop itself.
+    static bool is_left_apart(const Frame &frame, const std::vector<Statement> &statements, bool by_break) {
+        return std::ranges::any_of(statements, [&](const Statement &each) {
+            const bool leaves = each.act == Act::return_ || (each.act == Act::break_ && by_break);
+            const bool breaks_inside = by_break && !ir::is_loop(each);
+            return (leaves && frame.parting.contains(&each)) || is_left_apart(frame, each.body, breaks_inside) ||
+                   is_left_apart(frame, each.otherwise, breaks_inside);
+        });
+    }
+
+    static void forget_assigned(const Statement &loop, Values &values) {
+        for (const ir::VariableId id : ir::assigned_by(loop))
+            values.erase(id);
+        ir::for_each_statement(loop.body, [&](const Statement &each) {
+            for (const ir::VariableId id : ir::assigned_by(each))
+                values.erase(id);
+        });
+    }
+
+    void follow_call(const Frame &frame, const Expression &call, const Values &values, bool in_loop) {
         const ir::Function &callee = module_.functions[call.id];
         if (std::ranges::none_of(callee.roots, [&](const ir::Root &root) { return root.written && root.type.space == space_; }))
             return;
@@ -166,17 +396,118 @@ private:
             if (callee.variables[id].parameter)
                 places[*callee.variables[id].parameter] = id;
         Uniformity::Variables parameters(callee.variables.size());
+        Values given;
         std::size_t next = 0;
-        for (const auto &[place, id] : places)
-            parameters[id] = uniformity.differs(call.operands.at(next++));
-        if (const std::optional<CompileError> inside = first(callee, std::move(parameters)); inside && function.source)
-            found.emplace(*inside, *function.source, call.at);
+        for (const auto &[place, id] : places) {
+            Expression operand = replaced(frame, call.operands.at(next++), values);
+            parameters[id] = frame.uniformity.differs(operand);
+            if (is_known(operand) && nodes_of(operand) <= most_nodes)
+                given[id] = std::make_shared<const Expression>(std::move(operand));
+        }
+        run(callee, std::move(parameters), std::move(given), &frame, call.at, in_loop);
     }
 
-    std::string message(const std::string &name, std::string_view atomic) const {
+    // The expression by what a launch knows: arguments, extents, ids. An extent's id is the argument's place.
+    static Expression replaced(const Frame &frame, const Expression &expression, const Values &values) {
+        if (expression.op == Op::variable)
+            if (const auto known = values.find(expression.id); known != values.end())
+                return *known->second;
+        Expression made = expression;
+        if (made.op == Op::extent)
+            made.id = frame.function.roots[made.id].parameter.value_or(made.id);
+        for (Expression &operand : made.operands)
+            operand = replaced(frame, operand, values);
+        return made;
+    }
+
+    static Expression unknown(Position at) {
+        return build::of(Op::atomic, scalar_type(dtypes::boolean), at, {});  // what differs, and no launch knows
+    }
+
+    static Expression shortened(Expression condition) {
+        return nodes_of(condition) <= most_nodes ? std::move(condition) : unknown(condition.at);
+    }
+
+    void add(const Frame &frame, Expression condition, bool in_loop) {
+        if (condition.op == Op::logic_and) {
+            for (const Expression &operand : condition.operands)
+                add(frame, operand, in_loop);
+            return;
+        }
+        // A value of the first round says nothing about one that is unknown: it may hold in another round.
+        const bool is_same = !frame.uniformity.differs(condition) && !(in_loop && round_ == Round::first);
+        if (is_same && !may_be_decided(condition))
+            return;
+        guards_.push_back({std::move(condition), is_same});
+    }
+
+    // Drops the guards of a block that ends, all but the first `outer`.
+    void leave(std::size_t outer) { guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(outer), guards_.end()); }
+
+    void look(const Frame &frame, const Statement &store, const Values &values, bool in_loop) {
+        const ir::Root &root = frame.function.roots[store.id];
+        if (root.type.space != space_ || (round_ == Round::first && !in_loop) || select_one())
+            return;
+        Expression offset = replaced(frame, store.expressions[0], values);
+        if (frame.uniformity.differs(offset))
+            return;
+        const Update update(module_, frame.function, frame.uniformity, store, std::move(offset),
+                            replaced(frame, store.expressions[1], values));
+        if (!update.is_lost() || (!found_.empty() && is_like(found_.back())))
+            return;
+        CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at},
+                           message(root.name, update.atomic(), std::ranges::all_of(guards_, &LostUpdate::Guard::if_unknown)));
+        for (const Frame *each = &frame; each->caller; each = each->caller)
+            if (each->caller->function.source)
+                error = CompileError(error, *each->caller->function.source, each->called_at);
+        found_.push_back({error.what(), space_ == Space::local, guards_});
+    }
+
+    bool is_like(const LostUpdate &other) const {
+        return other.in_group == (space_ == Space::local) &&
+               std::ranges::equal(other.guards, guards_, [](const LostUpdate::Guard &a, const LostUpdate::Guard &b) {
+                   return a.if_unknown == b.if_unknown && build::same(a.condition, b.condition);
+               });
+    }
+
+    // True if no launch finds several work-items on the path: a condition differs and is unknown, or chooses each id.
+    bool select_one() const {
+        std::uint32_t chosen = 0;
+        for (const LostUpdate::Guard &guard : guards_) {
+            if (!guard.if_unknown && !may_be_decided(guard.condition))
+                return true;
+            if (guard.condition.op != Op::equal)
+                continue;
+            const Expression &a = guard.condition.operands[0], &b = guard.condition.operands[1];
+            for (std::uint32_t axis = 0; axis < dimensions_; ++axis)
+                if ((is_id(a, axis) && !has_ids(b)) || (is_id(b, axis) && !has_ids(a)))
+                    chosen |= 1U << axis;
+        }
+        return chosen == (1U << dimensions_) - 1;
+    }
+
+    bool is_id(const Expression &expression, std::uint32_t axis) const {
+        return expression.op == Op::index && expression.number == axis &&
+               (expression.text == "global_id" || (space_ == Space::local && expression.text == "local_id"));
+    }
+
+    static bool has_ids(const Expression &expression) {
+        bool found = !is_known(expression);
+        ir::for_each_within(expression,
+                            [&](const Expression &each) { found |= each.op == Op::index && each.text.ends_with("_id"); });
+        return found;
+    }
+
+    // What no condition guards is refused in every launch of several work-items: no other update matters.
+    bool is_done() const {
+        return found_.size() >= most_updates ||
+               (!found_.empty() && found_.back().guards.empty() && found_.back().in_group == (space_ == Space::local));
+    }
+
+    std::string message(const std::string &name, std::string_view atomic, bool by_all) const {
         const bool is_local = space_ == Space::local;
-        std::string text = sentence_of("every work-item of the ", is_local ? "group" : "launch", " changes this element of `",
-                                       name, "` at the same time, and changes are lost; ");
+        std::string text = sentence_of(by_all ? "every" : "more than one", " work-item of the ", is_local ? "group" : "launch",
+                                       " changes this element of `", name, "` at the same time, and changes are lost; ");
         if (!atomic.empty())
             text += sentence_of("write `atomic.", atomic, "(", name, ", index, value)`, or ");
         const bool reduces = atomic == "add" || atomic == "min" || atomic == "max";
@@ -190,15 +521,25 @@ private:
     const ir::Module &module_;
     const Space space_;
     const Among among_;
+    const Round round_;
+    const std::uint32_t dimensions_;
+    std::vector<LostUpdate::Guard> guards_;  // on the path to what is being followed
+    std::vector<LostUpdate> &found_;
 };
 
 }  // namespace
 
-void find_lost_updates(ir::Module &module) {
-    if (const auto found = LostUpdates(module, Space::global).first())
-        module.lost_in_launch = found->what();
-    if (const auto found = LostUpdates(module, Space::local).first())
-        module.lost_in_group = found->what();
+std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions) {
+    using Round = LostUpdates::Round;
+    const ir::Function &kernel = module.kernel();
+    std::vector<LostUpdate> found;
+    for (const Space space : {Space::global, Space::local}) {
+        const auto may_be_updated = [&](const ir::Root &root) { return root.type.space == space && root.read && root.written; };
+        if (std::ranges::any_of(kernel.roots, may_be_updated))
+            for (const Round round : {Round::any, Round::first})
+                LostUpdates(module, space, round, dimensions, found).run();
+    }
+    return found;
 }
 
 }  // namespace entrepot::kernel

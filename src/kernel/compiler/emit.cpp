@@ -141,8 +141,6 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     compiled.parameters = std::move(parameters_);
     compiled.read.assign(arguments.size(), false);
     compiled.written.assign(arguments.size(), false);
-    compiled.lost_in_launch = module_.lost_in_launch;
-    compiled.lost_in_group = module_.lost_in_group;
     for (const ir::Root &root : module_.kernel().roots) {
         if (root.parameter && *root.parameter < arguments.size()) {
             compiled.read[*root.parameter] = root.read;

@@ -345,7 +345,6 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const st
     module.checks_bounds = target.debug;
     check_local_memory(module, target);
     check_uniform(module);
-    find_lost_updates(module);
     ir::verify(module);
     return module;
 }

@@ -1,13 +1,12 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
+#include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -79,19 +78,7 @@ std::string source_line(const syntax::Function &function, std::int32_t line, std
     return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
 }
 
-// ------------------------------------------------------- what is refused, and what debug builds report
-
-std::uint64_t items_of(const ep_range &range) noexcept {
-    return std::accumulate(range.global, range.global + range.ndim, std::uint64_t{1}, std::multiplies<>());
-}
-
-// Work-items that change an element at once are an error where there is more than one.
-void refuse_lost_updates(const Compiled &compiled, const ep_range &asked, std::uint64_t group) {
-    if (!compiled.lost_in_launch.empty() && items_of(asked) > 1)
-        throw Error(ErrorKind::kernel, compiled.lost_in_launch);
-    if (!compiled.lost_in_group.empty() && group > 1)
-        throw Error(ErrorKind::kernel, compiled.lost_in_group);
-}
+// ------------------------------------------------------- what debug builds report
 
 // A block of report_words int64 that device and host see.
 class Report {
@@ -204,7 +191,8 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
     check_reach(made, function, range, arguments);
-    refuse_lost_updates(made.compiled, range, group);
+    if (!made.compiled.lost_updates.empty()) [[unlikely]]
+        refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
         const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());

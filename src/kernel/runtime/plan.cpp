@@ -1,6 +1,7 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
 #include <kernel/runtime/bytes.hpp>
+#include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
 
 #include <algorithm>
@@ -13,13 +14,14 @@ using What = CompiledParameter::What;
 using Kind = Argument::Kind;
 
 // Whether launches like it can be told by their arguments alone: arrays of the queue's context, no two of which have an element
-// in common, and work-items to do. A debug build's launches each have a report of their own.
+// in common, and work-items to do. Scalars may differ, so the launch must not depend on them. A debug build's launches each have
+// a report of their own.
 bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
         return each.kind != Kind::array || (each.apart && each.array->context() == queue.context());
     };
-    return !made.reports && std::ranges::all_of(arguments, is_plain) &&
+    return !made.reports && !depends_on_scalars(made.compiled.lost_updates) && std::ranges::all_of(arguments, is_plain) &&
            std::find(range.global, range.global + range.ndim, 0u) == range.global + range.ndim;
 }
 

@@ -291,6 +291,401 @@ def test_update_of_local_memory_by_groups_of_one_is_allowed(backend):
     backend.launch(local_own, 4, 2, *_arrays(backend))
 
 
+@dppy.kernel
+def below_the_size(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def below_an_extent(s, a, n):
+    i = dppy.get_global_id(0)
+    if i <= a.shape[0] - 1:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def above_by_the_length(s, a, n):
+    i = dppy.get_global_id(0)
+    if len(a) > i:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def below_the_global_size(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < dppy.get_global_size(0):
+        s[0] += a[i]
+
+
+@dppy.kernel
+def below_a_constant(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < 3:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def all_but_one(s, a, n):
+    i = dppy.get_global_id(0)
+    if i != 0:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def some_in_the_middle(s, a, n):
+    i = dppy.get_global_id(0)
+    if 1 <= i < 3:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def every_other(s, a, n):
+    i = dppy.get_global_id(0)
+    if i % 2 == 0:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def below_an_argument(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < n:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def after_a_return_beyond_the_size(s, a, n):
+    i = dppy.get_global_id(0)
+    if i >= a.size:
+        return
+    s[0] += a[i]
+
+
+@dppy.kernel
+def after_a_nested_return(s, a, n):
+    i = dppy.get_global_id(0)
+    if len(a) > 2:
+        if i >= a.size:
+            return
+    s[0] += a[i]
+
+
+@dppy.kernel
+def in_the_other_branch(s, a, n):
+    i = dppy.get_global_id(0)
+    if i >= a.size:
+        s[1] = 0
+    else:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def under_nested_guards(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        if i > 0:
+            s[0] += a[i]
+
+
+@dppy.kernel
+def under_both(s, a, n):
+    i = dppy.get_global_id(0)
+    if i >= 0 and i < a.size:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def under_either(s, a, n):
+    i = dppy.get_global_id(0)
+    if i == 0 or i == 3:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def under_not(s, a, n):
+    i = dppy.get_global_id(0)
+    if not (i >= a.size or i < 0):
+        s[0] += a[i]
+
+
+@dppy.kernel
+def with_a_loop_inside(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        for k in range(len(s)):
+            s[k] += a[i]
+
+
+@dppy.kernel
+def inside_a_loop(s, a, n):
+    i = dppy.get_global_id(0)
+    for k in range(3):
+        if i < a.size:
+            s[0] += a[i] + k
+
+
+@dppy.kernel
+def in_a_grid_stride_loop(s, a, n):
+    for k in range(dppy.get_global_id(0), a.size, dppy.get_global_size(0)):
+        s[0] += a[k]
+
+
+@dppy.kernel
+def in_a_while_loop(s, a, n):
+    i = dppy.get_global_id(0)
+    while i < a.size:
+        s[0] += a[i]
+        i += dppy.get_global_size(0)
+
+
+@dppy.kernel
+def after_continue(s, a, n):
+    i = dppy.get_global_id(0)
+    for k in range(3):
+        if i >= a.size:
+            continue
+        s[0] += a[i] + k
+
+
+@dppy.kernel
+def guarded_variables(s, a, n):
+    i = dppy.get_global_id(0)
+    inside = i < a.size
+    if inside:
+        k = len(s) - 1
+        s[k] += a[i]
+
+
+@dppy.kernel
+def in_a_guarded_function(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        add_to(s, 0, a[i])
+
+
+@dppy.func
+def add_below(s, i, size, value):
+    if i >= size:
+        return
+    s[0] += value
+
+
+@dppy.kernel
+def in_a_function_with_a_guard(s, a, n):
+    i = dppy.get_global_id(0)
+    add_below(s, i, a.size, a[i])
+
+
+@dppy.kernel
+def by_the_first_of_each_group(s, a, n):
+    if dppy.get_local_id(0) == 0:
+        s[0] += a[0]
+
+
+GUARDED = [
+    below_the_size,
+    below_an_extent,
+    above_by_the_length,
+    below_the_global_size,
+    below_a_constant,
+    all_but_one,
+    some_in_the_middle,
+    every_other,
+    below_an_argument,
+    after_a_return_beyond_the_size,
+    after_a_nested_return,
+    in_the_other_branch,
+    under_nested_guards,
+    under_both,
+    under_either,
+    under_not,
+    with_a_loop_inside,
+    inside_a_loop,
+    in_a_grid_stride_loop,
+    in_a_while_loop,
+    after_continue,
+    guarded_variables,
+    in_a_guarded_function,
+    in_a_function_with_a_guard,
+    by_the_first_of_each_group,
+]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", GUARDED, ids=lambda kernel: kernel.__name__)
+def test_guard_that_several_items_pass_is_refused(backend, kernel):
+    s, a = _arrays(backend)
+    with pytest.raises(ep.KernelError, match=r"more than one work-item of the launch changes this element of `s`.*atomic\.add"):
+        backend.launch(kernel, 4, 2, s, a, 4)
+    backend.launch(kernel, 1, 1, s, a, 4)
+
+
+@every_compiler
+def test_guard_by_a_scalar_is_decided_at_each_launch(backend):
+    s, a = _arrays(backend)
+    for n in [1, 1, 1, 0, -1]:
+        backend.launch(below_an_argument, 4, None, s, a, n)
+    with pytest.raises(ep.KernelError, match=r"atomic\.add"):
+        backend.launch(below_an_argument, 4, None, s, a, 2)
+    assert s.copy_to_host().numpy().tolist() == [4, 1]
+
+
+@every_compiler
+def test_guard_by_an_extent_of_one_is_allowed(backend):
+    s, one = backend.array(np.ones(2, "i8")), backend.array(np.ones(1, "i8"))
+    for kernel in [below_the_size, after_a_return_beyond_the_size, in_a_grid_stride_loop]:
+        backend.launch(kernel, 64, None, s, one, 1)
+    assert s.copy_to_host().numpy().tolist() == [4, 1]
+
+
+@dppy.kernel
+def first_in_one_dimension(s, a, n):
+    if dppy.get_global_id(0) == 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def first_in_two_dimensions(s, a, n):
+    if dppy.get_global_id(0) == 0 and dppy.get_global_id(1) < 1:
+        s[0] += 1
+
+
+@every_compiler
+def test_guard_of_one_dimension_of_two_is_refused(backend):
+    s, a = _arrays(backend)
+    with pytest.raises(ep.KernelError, match=r"atomic\.add"):
+        backend.launch(first_in_one_dimension, (2, 2), None, s, a, 4)
+    backend.launch(first_in_one_dimension, (2, 1), None, s, a, 4)
+    backend.launch(first_in_two_dimensions, (2, 2), None, s, a, 4)
+    assert s.copy_to_host().numpy().tolist() == [3, 1]
+
+
+@dppy.kernel
+def below_one(s, a, n):
+    if dppy.get_global_id(0) < 1:
+        s[0] += 1
+
+
+@dppy.kernel
+def at_most_zero(s, a, n):
+    if dppy.get_global_id(0) <= 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def the_last(s, a, n):
+    i = dppy.get_global_id(0)
+    if i >= dppy.get_global_size(0) - 1:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def after_returns_of_all_but_one(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < 2:
+        return
+    if i != 2:
+        return
+    s[0] += a[i]
+
+
+@dppy.kernel
+def by_data_within_the_size(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size and a[i] > 1:
+        s[0] += 1
+
+
+@dppy.kernel
+def in_turns(s, a, n):
+    i = dppy.get_global_id(0)
+    for k in range(4):
+        if i == k:
+            s[0] += a[i]
+        dppy.barrier()
+
+
+@dppy.kernel
+def in_the_round_of_one(s, a, n):
+    i = dppy.get_global_id(0)
+    for k in range(2):
+        if k == 1:
+            if i + k < 2:
+                s[0] += a[i]
+
+
+@dppy.kernel
+def of_those_that_have_not_left(s, a, n):
+    i = dppy.get_global_id(0)
+    for k in range(3):
+        if k == 2:
+            s[0] += a[i]
+        if i > 0:
+            break
+
+
+@dppy.kernel
+def guarded_flag(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        one = 1
+        s[0] |= one
+
+
+@dppy.kernel
+def guarded_own(s, a, n):
+    i = dppy.get_global_id(0)
+    if i < a.size:
+        s[i % 2] += 0 * a[i]
+
+
+@dppy.kernel
+def by_the_first_of_all_groups(s, a, n):
+    if dppy.get_group_id(0) == 0 and dppy.get_local_id(0) == 0:
+        s[0] += a[0]
+
+
+ONE_ITEM = [
+    below_one,
+    at_most_zero,
+    the_last,
+    after_returns_of_all_but_one,
+    by_data_within_the_size,
+    in_turns,
+    in_the_round_of_one,
+    of_those_that_have_not_left,
+    guarded_flag,
+    guarded_own,
+    by_the_first_of_all_groups,
+]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", ONE_ITEM, ids=lambda kernel: kernel.__name__)
+def test_guard_that_one_item_passes_is_allowed(backend, kernel):
+    local = 4 if kernel is in_turns else 2
+    backend.launch(kernel, 4, local, *_arrays(backend), 4)
+
+
+@dppy.kernel
+def guarded_local_total(s, a, n):
+    i, own = dppy.get_global_id(0), dppy.get_local_id(0)
+    total = dppy.local.array(1, dppy.int64)
+    total[0] = 0
+    if own < n:
+        total[0] += a[i]
+    s[i % 2] = total[0]
+
+
+@every_compiler
+def test_guarded_update_of_local_memory_is_refused(backend):
+    with pytest.raises(ep.KernelError, match=r"the group changes .*`total`.*group\.reduce"):
+        backend.launch(guarded_local_total, 4, 2, *_arrays(backend), 2)
+    backend.launch(guarded_local_total, 4, 2, *_arrays(backend), 1)
+    backend.launch(guarded_local_total, 4, 1, *_arrays(backend), 2)
+
+
 @pytest.mark.host
 @pytest.mark.parametrize("kernel", [augmented, counted, subtracted], ids=lambda kernel: kernel.__name__)
 def test_simulator_names_the_atomic_function(kernel):

@@ -61,6 +61,21 @@ struct Reach {
     std::vector<Axis> axes;
 };
 
+// A store that loses updates where several work-items of a launch, or of a group, do it.
+struct LostUpdate {
+    // A condition on the path to the store, of constants, sizes, ids, extents (`id` is the argument's place) and scalar arguments
+    // (Op::index with the text `argument`; `number` is the place). Anything else in it is unknown.
+    struct Guard {
+        ir::Expression condition;
+        bool if_unknown = false;  // whether it counts as true where it is unknown: it is the same for all work-items
+    };
+    static constexpr std::string_view argument = "argument";
+
+    std::string message;
+    bool in_group = false;  // among the work-items of one group
+    std::vector<Guard> guards;
+};
+
 // Words of a report: whether there is one (0 or 1), line, column, index, extent, global id of three dimensions.
 inline constexpr std::size_t report_words = 8;
 
@@ -73,8 +88,7 @@ struct Compiled {
     std::uint64_t local_bytes = 0;  // of local.array; that sized at launch comes on top
     std::string options;            // for the dialect's compiler
     std::vector<Reach> reach;       // empty in debug builds, which check every index
-    // Errors of launches with more than one work-item, and of those with more than one in a group; empty: none.
-    std::string lost_in_launch, lost_in_group;
+    std::vector<LostUpdate> lost_updates;
 };
 
 // Syntax to the typed form. Throws CompileError for what has no types.

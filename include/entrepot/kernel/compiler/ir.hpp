@@ -195,8 +195,6 @@ struct Module {
     bool has_barriers = false;
     bool prints = false;
     bool checks_bounds = false;
-    // Errors of launches with more than one work-item, and of those with more than one in a group; empty: none.
-    std::string lost_in_launch, lost_in_group;
     std::uint32_t dimensions = 1;  // the fewest that a launch has whose ids and sizes the source asks about by constants
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
