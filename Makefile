@@ -50,7 +50,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -136,10 +136,14 @@ docs: install $(call group,docs)
 
 cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
 
-lint: install bindgen $(call group,build lint test bindings)
+# What needs no build: formatting, ruff's rules, and the English of comments and pages.
+lint-source: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format --dry-run --Werror
 	ruff check
 	ruff format --check
+	$(PY) tools/check_prose.py
+
+lint: lint-source install bindgen $(call group,build lint test bindings)
 	mypy
 	tools/stubs.sh build/_core.pyi
 	diff -u python/entrepot/_core.pyi build/_core.pyi

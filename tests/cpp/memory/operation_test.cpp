@@ -669,14 +669,14 @@ TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
 TEST_CASE("operation: on a stream that an object names it is kept by event") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
+    const fake::Stream theirs(streaming());
     {
-        const fake::Stream theirs(streaming());
         const Borrowed x;
         x.memory.set_owner_queue(theirs.queue());
         operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, memory}});
-        theirs.finish();
-        theirs.destroy();
     }
+    theirs.finish();
+    theirs.destroy();
     const int uses = fake::streams().uses_of_destroyed;
     write(ours.queue, memory);
     CHECK(fake::streams().uses_of_destroyed == uses);
@@ -967,15 +967,15 @@ TEST_CASE("capture: a consumer's stream in the same graph is ordered") {
 TEST_CASE("capture: an access on a destroyed stream is not asked about") {
     const Queue ours = Queue::create(streaming());
     const Borrowed x(peer());
+    const fake::Stream theirs(streaming());
     {
-        const fake::Stream theirs(streaming());
         const Peer::On scope(peer(), theirs);
         const std::uint64_t number = theirs.begin_capture();
         write(theirs.queue(), x.memory);
         fake::drop(fake::end_capture(number));
-        theirs.finish();
-        theirs.destroy();
     }
+    theirs.finish();
+    theirs.destroy();
     const fake::Stream later(streaming());
     const Peer::On scope(peer(), later);
     const int uses = fake::streams().uses_of_destroyed;

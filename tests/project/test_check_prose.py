@@ -1,0 +1,69 @@
+"""tools/check_prose.py: what it reads as prose, what it flags, and that the list of allowed findings only shrinks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_prose  # noqa: E402
+
+
+def found_in(tmp_path: Path, name: str, text: str) -> list[str]:
+    path = tmp_path / name
+    path.write_text(text)
+    return [f"{finding.line}: {finding.what}" for finding in check_prose.findings_of(path)[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.cpp", "int x;  // Nobody reads it.\n", ["1: 'Nobody'"]),
+        ("a.cpp", "// It waits\n// for ever.\n", ["2: 'for ever'"]),
+        ("a.cpp", 'throw Error("the queue lets go of it");\n', ["1: 'lets go'"]),
+        ("a.hpp", "// Whether it is done.\n", ["1: begins with 'Whether'"]),
+        ("a.hpp", "/* One. The same for two. */\n", ["1: begins with 'The'"]),
+        ("a.py", '"""Of a queue."""\n', ["1: begins with 'Of'"]),
+        ("a.py", "x = 1  # a thread, who waits\n", ["1: 'who'"]),
+        ("a.py", f"def test_{'a' * 60}():\n    pass\n", ["1: test_"]),
+        ("a.md", "It is none.\n", ["1: 'is none'"]),
+        ("a.md", " ".join(["word"] * 26) + ".\n", ["1: a sentence of 26 words"]),
+        ("a.cmake", "# Somebody sets it.\n", ["1: 'Somebody'"]),
+    ],
+)
+def test_finding_is_reported_with_its_line(tmp_path: Path, name: str, text: str, expected: list[str]) -> None:
+    found = found_in(tmp_path, name, text)
+    assert len(found) == len(expected)
+    assert all(one.startswith(start) for one, start in zip(found, expected, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.cpp", 'const char *url = "https://example.org/who";  // Locks the mutex.\n'),
+        ("a.py", 'x = "nobody"\n'),  # one word is a name or a value
+        ("a.md", "```python\nnobody = 1\n```\n"),
+        ("a.md", "What does it cost?\n"),
+        ("a.md", "Call `nobody()`.\n"),
+    ],
+)
+def test_code_and_questions_are_not_flagged(tmp_path: Path, name: str, text: str) -> None:
+    assert found_in(tmp_path, name, text) == []
+
+
+def test_update_lowers_numbers_and_never_raises_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    better, worse = tmp_path / "better.md", tmp_path / "worse.md"
+    better.write_text("Nobody.\n")
+    worse.write_text("Nobody. Somebody.\n")
+    allowed = tmp_path / "allowed.txt"
+    allowed.write_text("2 better.md\n1 worse.md\n")
+    monkeypatch.setattr(check_prose, "ROOT", tmp_path)
+    monkeypatch.setattr(check_prose, "ALLOWED", allowed)
+    monkeypatch.setattr(check_prose, "tracked", lambda: [better, worse])
+    assert check_prose.check_all(update=False) == 1
+    assert check_prose.check_all(update=True) == 1
+    assert check_prose.read_allowed() == {"better.md": 1, "worse.md": 1}

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Checks the English of comments, docstrings, messages, test names and Markdown.
+
+    tools/check_prose.py              all tracked files, against tools/prose_allowed.txt
+    tools/check_prose.py FILE...      these files, with each finding
+    tools/check_prose.py --update     lower the numbers of tools/prose_allowed.txt
+
+Findings are words that are not the field's standard terms, sentences that begin as fragments,
+sentences of more than 25 words, and names of tests that are too long. The list of allowed findings
+has a number for each file. It only shrinks: a file with more findings than its number is an error,
+and one with fewer asks for ``--update``, which never raises a number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ALLOWED = ROOT / "tools/prose_allowed.txt"
+
+LONGEST_SENTENCE = 25  # words
+LONGEST_TEST_NAME = 60  # characters
+
+# What is flagged, and what to write instead.
+WORDS = [
+    (r"\b(?:nobody|somebody|anybody|everybody|whoever)\b", "name the program or the object"),
+    (r"\b(?:he|she|his|him|himself|whom)\b", "a program is 'it'"),
+    (r"(?<=[a-z,;] )who\b", "a program is 'it': that"),
+    (r"\bof (?:ours|theirs)\b", "say which"),
+    (r"\b(?:lets?|letting) (?:\w+ )?go\b", "releases"),
+    (r"\bgives? (?:it |them |the \w+ )?(?:back|up)\b", "releases"),
+    (r"\b(?:comes?|came|coming) behind\b", "waits for, is ordered after"),
+    (r"\b(?:has|have|takes?) (?:its|their) turn\b", "is ordered after"),
+    (r"\b(?:takes?|taken|took) in(?=[ ,.;]|$)", "imports"),
+    (r"\bis none(?=[ ,.;:]|$)", "is no ..., is not a ..."),
+    (r"\bfor ever\b", "hangs, deadlocks, forever"),
+    (r"\bthe short way\b", "the fast path"),
+    (r"\b(?:stranger|lender|borrower)s?\b", "the other process, library or program"),
+]
+FLAGGED = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in WORDS]
+FRAGMENT = re.compile(r"(?:Of|The same|What|Whoever|Whether|Who|Where|As)\b")
+
+GENERATED = re.compile(
+    r"python/entrepot/(_core\.pyi|hip\b.*|hipr.*|hips.*)|examples/bindings/.*_bindings\..*|tests/python/kernel/refused/.*"
+    r"|docs/cuda_matrix\.md|tools/check_prose\.py|tests/project/test_check_prose\.py"
+)
+COMMENTED = {
+    ".cpp": "//",
+    ".hpp": "//",
+    ".h": "//",
+    ".c": "//",
+    ".cu": "//",
+    ".cmake": "#",
+    ".sh": "#",
+    ".txt": "#",
+    ".yaml": "#",
+    ".toml": "#",
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Prose of a file: text without markup, its first line, and whether it is made of sentences."""
+
+    line: int
+    text: str
+    is_sentences: bool = True
+
+
+@dataclass(frozen=True)
+class Finding:
+    line: int
+    what: str
+    is_word: bool = False
+
+
+# ------------------------------------------------------------------ what is prose
+
+CPP = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def joined(lines: list[tuple[int, str]]) -> Iterator[Text]:
+    """Comments of adjacent lines as one text."""
+    block: list[str] = []
+    first = last = 0
+    for line, text in lines:
+        if block and line != last + 1:
+            yield Text(first, "\n".join(block))
+            block = []
+        if not block:
+            first = line
+        block.append(text)
+        last = line + text.count("\n")
+    if block:
+        yield Text(first, "\n".join(block))
+
+
+def texts_of_cpp(source: str) -> Iterator[Text]:
+    comments: list[tuple[int, str]] = []
+    for match in CPP.finditer(source):
+        line, found = source.count("\n", 0, match.start()) + 1, match[0]
+        if found.startswith("//"):
+            comments.append((line, found.lstrip("/").strip()))
+        elif found.startswith("/*"):
+            comments.append((line, "\n".join(each.strip(" */") for each in found.split("\n"))))
+        elif " " in found:  # words of a message
+            yield Text(line, found[1:-1], is_sentences=False)
+    yield from joined(comments)
+
+
+def texts_of_python(source: str) -> Iterator[Text]:
+    comments = [
+        (token.start[0], token.string.lstrip("#: "))
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    yield from joined(comments)
+    tree = ast.parse(source)
+    docstrings = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                docstrings.add(first.value)
+                yield Text(first.value.lineno, first.value.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            if " " in node.value and "\n" not in node.value:
+                yield Text(node.lineno, node.value, is_sentences=False)
+
+
+def texts_of_comments(source: str, sign: str) -> Iterator[Text]:
+    yield from joined(
+        [
+            (number, line.strip().lstrip(sign).strip())
+            for number, line in enumerate(source.split("\n"), 1)
+            if line.strip().startswith(sign) and not line.startswith("#!")
+        ]
+    )
+
+
+def texts_of_markdown(source: str) -> Iterator[Text]:
+    inside = False
+    lines: list[str] = []
+    for line in source.split("\n"):
+        if line.lstrip().startswith("```"):
+            inside = not inside
+            line = ""
+        lines.append("" if inside or line.startswith(("    ", "|")) else line)
+    yield Text(1, "\n".join(lines))
+
+
+def texts_of(path: Path, source: str) -> Iterator[Text]:
+    if path.suffix in (".py", ".pyi"):
+        return texts_of_python(source)
+    if path.suffix == ".md":
+        return texts_of_markdown(source)
+    sign = COMMENTED.get(path.suffix)
+    return texts_of_cpp(source) if sign == "//" else texts_of_comments(source, sign) if sign else iter(())
+
+
+# ------------------------------------------------------------------ what is flagged
+
+CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\S+\(\)|\S*[_/\\]\S*|-{3,}|={3,}")
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
+
+
+def findings_in(text: Text) -> Iterator[Finding]:
+    plain = CODE.sub("x", text.text)
+    for pattern, instead in FLAGGED:
+        for match in pattern.finditer(plain):
+            yield Finding(text.line + plain.count("\n", 0, match.start()), f"{match[0]!r}: {instead}", is_word=True)
+    if not text.is_sentences:
+        return
+    start = 0
+    for sentence in SENTENCE.split(plain):
+        at = plain.find(sentence, start)
+        start = at + len(sentence)
+        line = text.line + plain.count("\n", 0, at)
+        words = sentence.split()
+        if FRAGMENT.match(sentence.strip()) and not sentence.rstrip().endswith("?"):
+            yield Finding(line, f"begins with {words[0]!r}: say what the subject is or does")
+        if len(words) > LONGEST_SENTENCE and "|" not in sentence:
+            yield Finding(line, f"a sentence of {len(words)} words: at most {LONGEST_SENTENCE}")
+
+
+TEST = re.compile(r"^\s*def (test_\w+)", re.MULTILINE)
+
+
+def findings_of(path: Path) -> tuple[list[Finding], int]:
+    """The findings, and how many words were read."""
+    source = path.read_text(encoding="utf-8", errors="replace")
+    found: list[Finding] = []
+    words = 0
+    for text in texts_of(path, source):
+        words += len(text.text.split())
+        found += findings_in(text)
+    if path.suffix == ".py":
+        for match in TEST.finditer(source):
+            if len(match[1]) > LONGEST_TEST_NAME:
+                found.append(
+                    Finding(source.count("\n", 0, match.start(1)) + 1, f"{match[1]}: more than {LONGEST_TEST_NAME} characters")
+                )
+    return sorted(found, key=lambda each: each.line), words
+
+
+# ------------------------------------------------------------------ the list of allowed findings
+
+
+def tracked() -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    return [ROOT / name for name in names if name and not GENERATED.fullmatch(name) and (ROOT / name).is_file()]
+
+
+def read_allowed() -> dict[str, int]:
+    if not ALLOWED.exists():
+        return {}
+    lines = (line.split() for line in ALLOWED.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: int(number) for number, name in lines}
+
+
+def write_allowed(allowed: dict[str, int]) -> None:
+    head = "# Findings of tools/check_prose.py that each file may still have. The numbers only shrink.\n"
+    ALLOWED.write_text(head + "".join(f"{number} {name}\n" for name, number in sorted(allowed.items()) if number))
+
+
+def check_all(update: bool) -> int:
+    allowed = read_allowed()
+    is_first = not ALLOWED.exists()
+    total = flagged = words = 0
+    wrong: list[str] = []
+    now: dict[str, int] = {}
+    for path in tracked():
+        name = path.relative_to(ROOT).as_posix()
+        found, read = findings_of(path)
+        words += read
+        total += len(found)
+        flagged += sum(each.is_word for each in found)
+        now[name] = len(found) if is_first else min(len(found), allowed.get(name, 0))
+        if len(found) > allowed.get(name, 0) and not (is_first and update):
+            wrong.append(f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: tools/check_prose.py {name}")
+        elif len(found) < allowed.get(name, 0) and not update:
+            wrong.append(f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: tools/check_prose.py --update")
+    if update:
+        write_allowed(now)
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    print(f"{total} findings in {words} words; {flagged / max(words, 1) * 10_000:.1f} flagged words in 10,000")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    assert __doc__
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--update", action="store_true", help="lower the allowed numbers to what was found")
+    given = parser.parse_args()
+    if not given.files:
+        return check_all(given.update)
+    count = 0
+    for path in given.files:
+        for finding in findings_of(path)[0]:
+            print(f"{path}:{finding.line}: {finding.what}")
+            count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
