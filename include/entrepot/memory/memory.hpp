@@ -177,8 +177,8 @@ public:
     bool has_owner_stream() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
-    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch and CuPy do. The program waits for
-    // that library's stream before the host reads managed memory of it.
+    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch and CuPy do. The program waits
+    // for that library's stream before the host reads managed memory of it.
     bool is_used_in_stream_order() const noexcept;
     // Returns: the queue that the owner of borrowed memory works on now: its library's current stream on this thread, or the
     //          queue that it names. No queue if it has neither.
