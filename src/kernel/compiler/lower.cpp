@@ -12,8 +12,8 @@ namespace {
 
 // Types only become wider from walk to walk, so a handful is enough; a function that needs more goes round in a circle.
 constexpr int most_walks = 40;
-// From here on a lower bound that falls, or whose order grows, is none: a variable that is counted down, or doubled, would have
-// another one in every walk.
+// From here on a lower bound that changes is dropped. A variable that is counted down, or doubled, has
+// another one in every walk; so has a sum that starts from a bound of a walk with narrower types.
 constexpr int walks_before_widening = 4;
 
 void meet(std::map<ir::VariableId, Proved> &bounds, const std::map<ir::VariableId, Proved> &others) {
@@ -23,8 +23,7 @@ void meet(std::map<ir::VariableId, Proved> &bounds, const std::map<ir::VariableI
 }
 
 void widen(Slot &slot, const Slot &before) {
-    const std::optional<Assumed> &now = slot.at_least, &then = before.at_least;
-    if (now && (!then || now->least < then->least || now->order > then->order))
+    if (slot.at_least != before.at_least)
         slot.at_least.reset();
     for (std::size_t i = 0; i < std::min(slot.items.size(), before.items.size()); ++i)
         widen(slot.items[i], before.items[i]);

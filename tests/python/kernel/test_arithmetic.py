@@ -866,6 +866,94 @@ def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
     assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
 
 
+@dppy.func
+def increased(value):
+    value += dppy.int16(1)
+    return value
+
+
+@dppy.kernel
+def sums_of_variables_of_literals(out):
+    n = 300
+    signed = n
+    signed += dppy.int16(1)
+    out[0] = signed
+    natural = n
+    natural += dppy.uint8(1)
+    out[1] = natural
+    middle = n
+    last = middle
+    last += dppy.int16(1)
+    last += dppy.uint8(1)
+    out[2] = last
+    pair = (n, 0)
+    pair = (pair[0] + dppy.int16(1), pair[1] + dppy.int16(1))
+    out[3] = pair[0] + pair[1] * 1000
+    first = n
+    second = 3
+    for _ in range(3):
+        first, second = second, first + dppy.int16(1)
+    out[4] = first + second * 1000
+    out[5] = increased(n)
+    half = n / 600
+    half += dppy.float32(1)
+    out[6] = half
+    out[dppy.int64(signed) - 294] = 7
+
+
+@every_dialect
+def test_sums_of_literal_variables_are_int64(backend):
+    """Python's number in a variable has the type of the whole variable, as a counter has."""
+    (out,) = backend.run(sums_of_variables_of_literals, 1, None, np.zeros(8))
+    first, second = 300, 3
+    for _ in range(3):
+        first, second = second, first + 1
+    assert out.tolist() == [301, 301, 302, 301 + 1000, first + second * 1000, 301, 1.5, 7]
+
+
+@dppy.kernel
+def sums_of_converted_integers(out):
+    start = dppy.int16(2)
+    index = dppy.int64(start + dppy.int16(1))
+    index += 1
+    out[index] = 5
+    limit = 300
+    wide = dppy.int64(limit + dppy.uint8(1))
+    wide += 1
+    out[0] = wide
+    total = 0
+    for _ in range(3):
+        part = total + dppy.int16(1)
+        total = part + dppy.int64(1)
+    out[1] = total
+    down = dppy.int64(start - dppy.int16(1))
+    while down > -2:
+        down -= 1
+    out[2] = down
+    out[down] = 9
+
+
+@every_dialect
+def test_sums_of_converted_integers_are_compiled(backend):
+    (out,) = backend.run(sums_of_converted_integers, 1, None, np.zeros(6, "i8"))
+    assert out.tolist() == [302, 6, -2, 0, 9, 0]
+
+
+@dppy.kernel
+def types_in_a_circle(out):
+    last = 0
+    for _ in range(2):
+        value = dppy.int16(1) if last.dtype == dppy.float32 else dppy.float32(1)
+        last = value
+    out[0] = last
+
+
+def test_types_that_exclude_each_other_are_refused():
+    message = "the types of the variables of `types_in_a_circle` depend on each other in a circle"
+    with pytest.raises(ep.KernelError, match=message):
+        types_in_a_circle.source("c++", signature="void(int64[::1])")
+
+
 @dppy.kernel
 def choices_of_types(out, u8, i8, f32):
     n = 300

@@ -47,6 +47,31 @@ TEST_CASE("a variable of literals is stored wide, and stays weak where it is use
           "  a[0] = float32(alpha) * a[0]\n");
 }
 
+TEST_CASE("a sum that starts with a variable of literals is int64") {
+    const Tree one = call_of(dtype(i16), {1});
+    CHECK(lowered({"a"}, {array(i64)}, {assign("w", 8), assign("x", "w"), augment("x", "+", one), assign(at("a", 0), "x")}) ==
+          "kernel k(a: int64[::1])\n"
+          "  w: int64\n"
+          "  x: int64\n"
+          "  w = 8\n"
+          "  x = w\n"
+          "  x = x + int64(1:int16)\n"
+          "  a[0] = x\n");
+}
+
+TEST_CASE("a sum that starts with a converted sum of a narrow type is compiled") {
+    const Tree one = call_of(dtype(i16), {1});
+    CHECK(lowered({"a"}, {array(i64)},
+                  {assign("t", call_of(dtype(i16), {100})), assign("x", call_of(dtype(i64), {binary("t", "+", one)})),
+                   augment("x", "+", 1), assign(at("a", 0), "x")}) == "kernel k(a: int64[::1])\n"
+                                                                      "  t: int16\n"
+                                                                      "  x: int64\n"
+                                                                      "  t = 100:int16\n"
+                                                                      "  x = int64(t + 1:int16)\n"
+                                                                      "  x = x + 1\n"
+                                                                      "  a[0] = x\n");
+}
+
 TEST_CASE("a loop's variable is the loop's own, unless it is assigned or read behind the loop") {
     CHECK(lowered({"a"}, {array(i64)},
                   {for_range("i", {3}, {assign(at("a", "i"), 1)}), for_range("i", {5}, {assign(at("a", "i"), 2)})}) ==

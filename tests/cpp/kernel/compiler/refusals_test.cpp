@@ -221,6 +221,13 @@ TEST_CASE("device functions: ways without a value, things for kernels only, circ
     ping->body.clear();  // the circle owns itself
 }
 
+TEST_CASE("variables whose types exclude each other") {
+    const Tree chosen =
+        choose(compare(attribute("y", "dtype"), "==", dtype(f32)), call_of(dtype(i32), {1}), call_of(dtype(f32), {1}));
+    check_all({{"the types of the variables of `k` depend on each other in a circle; give them by casts such as float32(...)",
+                {assign("y", 0), for_range("i", {2}, {assign("x", chosen), assign("y", "x")}), put("y")}}});
+}
+
 TEST_CASE("atomics and group functions") {
     check_all({
         {"`atomic.and` is for int32, int64, uint32 and uint64, but the elements are float32",
