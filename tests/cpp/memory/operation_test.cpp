@@ -669,12 +669,10 @@ TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
 TEST_CASE("operation: on a stream that an object names it is kept by event") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
+    const Borrowed x;  // its release would record an event of the stream
     const fake::Stream theirs(streaming());
-    {
-        const Borrowed x;
-        x.memory.set_owner_queue(theirs.queue());
-        operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, memory}});
-    }
+    x.memory.set_owner_queue(theirs.queue());
+    operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, memory}});
     theirs.finish();
     theirs.destroy();
     const int uses = fake::streams().uses_of_destroyed;
