@@ -113,9 +113,22 @@ std::string names_of_protocols() {
     return std::move(out).str();
 }
 
+// True for Python's own sequences and numbers, of which NumPy makes arrays.
+bool is_plain_value(PyObject *object) {
+    return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) || PyLong_Check(object) ||
+           PyFloat_Check(object) || PyComplex_Check(object);
+}
+
 [[noreturn]] void refuse(PyObject *object) {
-    throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name, " holds no memory that can be viewed: it speaks none of ",
-                names_of_protocols(), "; make an array of it with the library that should own it");
+    const std::string_view name = Py_TYPE(object)->tp_name;
+    const char *const article = std::string_view("aeiouAEIOU").find(name.front()) == std::string_view::npos ? "a " : "an ";
+    if (object == Py_None)
+        throw Error(ErrorKind::type, "None holds no memory that can be viewed; pass an array");
+    if (is_plain_value(object))
+        throw Error(ErrorKind::type, article, name, " holds no memory that can be viewed; make an array of it, as in ",
+                    "numpy.asarray(x)");
+    throw Error(ErrorKind::type, article, name, " holds no memory that can be viewed: it speaks none of ", names_of_protocols(),
+                "; make an array of it with the library that should own it");
 }
 
 // By all but the first that the type speaks.
