@@ -22,7 +22,7 @@ entrepot._core.EntrepotError$:
 
 entrepot._core.EntrepotWarning$:
     class EntrepotWarning(UserWarning):
-        """Something works, and not as well as it could: the message says why and what to do."""
+        """An operation succeeded in a degraded way: the message says why and what to do."""
 
 entrepot._core.ExchangeError$:
     class ExchangeError(EntrepotError, BufferError):
