@@ -1,4 +1,4 @@
-"""What asarray() says of objects that are no arrays."""
+"""The messages of asarray() for objects that are not arrays."""
 
 from __future__ import annotations
 

@@ -457,7 +457,7 @@ class TestOpening:
         os.close(writing)
 
     @pytest.mark.parametrize(
-        ("text", "message"), [(b"", "closed the connection"), (b"\0", "has let go"), (b"\1", "cannot receive it")]
+        ("text", "message"), [(b"", "closed the connection"), (b"\0", "has released the memory"), (b"\1", "cannot receive it")]
     )
     def test_answer_without_a_file_is_refused(self, text: bytes, message: str) -> None:
         with Server(text) as server, pytest.raises(ep.ExchangeError, match=message):
