@@ -195,16 +195,15 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
         streams.add(memory);
         // The owner's stream is the first, unless the owner's library has no stream.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
-        const bool is_captured = has_owner && !is_in_capture(streams[0].queue, 0);
+        const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;
         for (std::size_t i = 1; has_owner && i < streams.size(); ++i) {
             const Queue &consumer = streams[i].queue;
-            if (!is_in_capture(consumer, 0))  // its capture would take the owner's stream
-                continue;
             try {
-                if (is_captured)  // and would wait on the host
-                    pending.push_back({Queue::past(consumer.context(), consumer.device(), consumer.record()), 1});
-                else
+                if (is_in_capture(consumer, capture))  // both run, or both are in one graph
                     streams[0].queue.wait_for(consumer);
+                else if (is_in_capture(consumer, 0))  // a captured stream would make the host wait for one that runs
+                    pending.push_back({Queue::past(consumer.context(), consumer.device(), consumer.record()), 1});
+                // A captured consumer would take the owner's stream into its graph.
             } catch (...) {  // the driver refuses for this stream: the release can be ordered no better with it
             }
         }

@@ -873,6 +873,34 @@ TEST_CASE("release: owner's stream stays out of a consumer's capture") {
 
 // ------------------------------------------------------------------- graph capture
 
+TEST_CASE("release: in one graph the owner's stream waits for a consumer's") {
+    const fake::Stream theirs(streaming()), consumers(streaming());
+    const Peer::On scope(peer(), theirs), other_scope(other_peer(), consumers);
+    Borrowed x(peer());
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    const std::uint64_t number = theirs.begin_capture();
+    consumers.queue().wait_for(theirs.queue().record());
+    const int waits = fake::world().calls.event_wait_in_queue;
+    CHECK(x.is_released_now());
+    CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
+    fake::drop(fake::end_capture(number));
+}
+
+TEST_CASE("release: a captured owner's memory is kept for consumers that run") {
+    const fake::Stream theirs(streaming()), consumers(streaming());
+    const Peer::On scope(peer(), theirs), other_scope(other_peer(), consumers);
+    Borrowed x(peer());
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    consumers.submit();
+    const std::uint64_t number = theirs.begin_capture();
+    CHECK_FALSE(x.is_released_now());
+    CHECK_FALSE(consumers.is_captured());
+    fake::drop(fake::end_capture(number));
+    consumers.finish();
+    release_finished();
+    CHECK(*x.is_released);
+}
+
 TEST_CASE("capture: a captured stream takes the operation's queue") {
     const fake::Stream theirs(streaming());
     const Queue ours = Queue::create(streaming());
