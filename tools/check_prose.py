@@ -5,10 +5,11 @@
     tools/check_prose.py FILE...      these files, with each finding
     tools/check_prose.py --update     lower the numbers of tools/prose_allowed.txt
 
-Findings are words that are not the field's standard terms, sentences that begin as fragments,
-sentences of more than 25 words, and names of tests that are too long. The list of allowed findings
-has a number for each file. It only shrinks: a file with more findings than its number is an error,
-and one with fewer asks for ``--update``, which never raises a number.
+It flags words that are not the field's standard terms, fragments, sentences of more than 25 words,
+and long names of tests.
+
+The list of allowed findings has a number for each file, which only shrinks. More findings are an
+error. Fewer ask for ``--update``, which never raises a number.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ALLOWED = ROOT / "tools/prose_allowed.txt"
 LONGEST_SENTENCE = 25  # words
 LONGEST_TEST_NAME = 60  # characters
 
-# What is flagged, and what to write instead.
+# Flagged words, each with its replacement.
 WORDS = [
     (r"\b(?:nobody|somebody|anybody|everybody|whoever)\b", "name the program or the object"),
     (r"\b(?:he|she|his|him|himself|whom)\b", "a program is 'it'"),
@@ -108,7 +109,10 @@ def texts_of_cpp(source: str) -> Iterator[Text]:
     comments: list[tuple[int, str]] = []
     for match in CPP.finditer(source):
         line, found = source.count("\n", 0, match.start()) + 1, match[0]
-        if found.startswith("//"):
+        is_alone = not source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        if found.startswith("//") and not is_alone:  # behind code, a note of its own
+            yield Text(line, found.lstrip("/").strip(), is_sentences=False)
+        elif found.startswith("//"):
             comments.append((line, found.lstrip("/").strip()))
         elif found.startswith("/*"):
             comments.append((line, "\n".join(each.strip(" */") for each in found.split("\n"))))
@@ -118,11 +122,12 @@ def texts_of_cpp(source: str) -> Iterator[Text]:
 
 
 def texts_of_python(source: str) -> Iterator[Text]:
-    comments = [
-        (token.start[0], token.string.lstrip("#: "))
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    ]
+    comments = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+            comments.append((token.start[0], token.string.lstrip("#: ")))
+        elif token.type == tokenize.COMMENT:
+            yield Text(token.start[0], token.string.lstrip("#: "), is_sentences=False)
     yield from joined(comments)
     tree = ast.parse(source)
     docstrings = set()
@@ -171,7 +176,8 @@ def texts_of(path: Path, source: str) -> Iterator[Text]:
 # ------------------------------------------------------------------ what is flagged
 
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\S+\(\)|\S*[_/\\]\S*|-{3,}|={3,}")
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
+# Blank lines, list items and the labels of contracts (Returns:, Thread safety:) end a sentence as well.
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s|\n(?=\s*[A-Z][a-z]+(?: [a-z]+)?: )|\n(?=GIL: )")
 
 
 def findings_in(text: Text) -> Iterator[Finding]:

@@ -93,8 +93,8 @@ Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &
                           std::move(owner));
 }
 
-// Sets the owner of the memory: the object's library, else the stream that it names, which lives as long as the object does
-// ("Lifetime", version 3), else the legacy default stream.
+// Sets the owner of the memory: the object's library, else the stream that it names, else the legacy default stream. A named
+// stream lives as long as the object does ("Lifetime", version 3).
 void set_owner(const Memory &memory, const Descriptor &descriptor) {
     if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
         return memory.set_owner_library(descriptor.library.value_or(legacy_library));

@@ -49,7 +49,7 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
     return static_cast<LibrarySet>(consumer_libraries() & (may_be_on_legacy ? ~0u : ~unsigned{legacy_library_set}));
 }
 
-// What the consumer will submit is not known yet; where its queue stays, it can be asked for later.
+// The consumer's later work is not known yet. A queue that stays can be asked for it later.
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder, LibrarySet libraries) {
     const Memory &memory = array.memory();
     memory.mark_escaped();

@@ -137,8 +137,7 @@ bool PeerStreams::has_stream_of(unsigned library) const noexcept {
 
 namespace {
 
-// A queue that a library named may be destroyed with the library's object, which is not the memory that the operation is logged
-// in.
+// A queue that an object names lasts as long as the object. The log of other memory may outlast both.
 bool outlives_call(const Queue &named) noexcept { return named.backend().is_sycl() || named.is_default_stream(); }
 
 }  // namespace
@@ -264,7 +263,7 @@ Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams:
     return own.outlives_call ? Logged::by_position : Logged::by_event;
 }
 
-// The operation runs and is in no log: the host waits for it, so that no later work has to.
+// The operation runs and is in no log, so the host waits for it in place of later work.
 void Operation::wait_unlogged(std::uint64_t capture) const noexcept {
     try {
         order_peers(capture);
@@ -274,8 +273,8 @@ void Operation::wait_unlogged(std::uint64_t capture) const noexcept {
     }
 }
 
-// Drops the consumers that hold a reference to the memory, if nothing but one Memory of ours refers to it: they have released it,
-// and this write waits for what they had submitted. An export that came meanwhile has changed the word, and nothing is dropped.
+// Drops the consumers that hold a reference to the memory, if only one reference is left. They have released theirs, and this
+// write waits for what they had submitted. A later export has changed Record::peers, and then nothing is dropped.
 void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     const auto found = std::ranges::find(exported_, memory.record(), &Exported::record);
     if (found == exported_.end() || memory.is_shared())

@@ -49,6 +49,9 @@ def test_finding_is_reported_with_its_line(tmp_path: Path, name: str, text: str,
         ("a.md", "```python\nnobody = 1\n```\n"),
         ("a.md", "What does it cost?\n"),
         ("a.md", "Call `nobody()`.\n"),
+        ("a.cpp", "".join(f"int x{i};  // one of the eight fields\n" for i in range(8))),
+        ("a.py", "".join(f"x{i} = 1  # one of the eight values\n" for i in range(8))),
+        ("a.hpp", "// " + "word " * 20 + "\n// Returns: " + "word " * 20 + "\n"),
     ],
 )
 def test_code_and_questions_are_not_flagged(tmp_path: Path, name: str, text: str) -> None:

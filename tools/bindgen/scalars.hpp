@@ -8,7 +8,7 @@ namespace bindgen {
 struct ScalarRow {
     const char *name;
     std::int64_t bytes;
-    const char *list;  // the adapter for many; Pointer where there is none
+    const char *list;  // the adapter for many, or Pointer
     const char *stub;  // the type of its values
 };
 

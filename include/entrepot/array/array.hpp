@@ -68,7 +68,7 @@ public:
     Array viewed_as(Dtype dtype) const;
     Array as_read_only() const;
     Array on(Queue queue) const;  // the same memory with another default queue
-    // The same memory seen as the host's. Work that devices still do on it is waited for where the view is used.
+    // A view of the memory for the host. Each use of it waits for pending work of devices.
     // Throws ValueError for memory that the host cannot reach.
     Array host() const;
 

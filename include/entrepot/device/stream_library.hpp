@@ -1,7 +1,7 @@
-// Stream libraries: libraries in this process that have a current stream for each thread, as PyTorch and CuPy do.
+// Stream libraries: libraries with a current stream for each thread, such as PyTorch and CuPy.
 //
-// Memory names the library that it belongs to by a small number, so that an operation can ask for the library's current stream
-// when it is submitted. See entrepot/memory/operation.hpp for the rule that uses it.
+// Memory names the library that it belongs to by a small number, by which an operation asks for the library's current stream.
+// See entrepot/memory/operation.hpp for the rule that uses it.
 #pragma once
 #include <entrepot/device/queue.hpp>
 
@@ -13,8 +13,9 @@ namespace entrepot {
 struct StreamLibrary {
     const char *name = "";
 
-    // Sets `stream` to the raw stream that the library works on in this thread: a CUstream or hipStream_t, where 0 is the legacy
-    // default stream, or the address of a sycl::queue, where 0 is none.
+    // Sets `stream` to the native stream that the library works on in this thread. It is a CUstream or hipStream_t, where 0 is
+    // the legacy default stream, or the address of a sycl::queue, where 0 is no queue.
+    //
     // Returns: true if the library has a current stream for the device.
     // Throws: nothing.
     // Thread safety: thread-safe.
@@ -24,11 +25,11 @@ struct StreamLibrary {
     // False if the library reads memory that it imports through the CUDA Array Interface without waiting for `stream`.
     bool waits_for_cai_stream = true;
 
-    // True if memory that the library allocated may be released to it while work on its current stream is pending, because its
-    // allocator reuses memory in stream order.
+    // True if the library's allocator reuses memory in stream order. Its memory may then be released while work on its current
+    // stream is pending.
     bool frees_in_stream_order = false;
 
-    // True if the library may take in what we export. An export does not say who its consumer is, so each operation on exported
+    // True if the library may import what Entrepot exports. An export does not name its consumer, so each operation on exported
     // memory is ordered with the current streams of all such libraries.
     bool takes_exports = false;
 };
@@ -53,13 +54,13 @@ LibrarySet consumer_libraries() noexcept;
 // The queue of a library's current stream.
 struct CurrentStream {
     Queue queue;
-    // False if the library may destroy the stream after the call that asked for it: then later work must wait for an event that
+    // False if the library may destroy the stream after the call that asked for it. Later work must then wait for an event that
     // is recorded during the call, never for the stream.
     bool outlives_call = false;
 };
 
-// Returns: the library's current stream for the device on this thread, which may be one of another device that the library works
-//          on; nullopt if the library has none, or has destroyed it.
+// Returns: the library's current stream for the device on this thread; nullopt if the library has none, or has destroyed it. The
+//          stream may be one of another device, if the library works on that.
 // Thread safety: thread-safe.
 // GIL: as StreamLibrary::current_stream.
 std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device);

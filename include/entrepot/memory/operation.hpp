@@ -1,33 +1,32 @@
-// Operation: one piece of our work, ordered with all other work on the memory that it uses.
+// Operation: one kernel launch, copy or fill, ordered with all other work on the memory that it uses.
 //
 // Overview
-//   Two kinds of order meet here. The access log of each Memory orders operations of ours among themselves (Memory::before and
-//   Memory::After). The peers of a Memory are other libraries that work on it without telling us; an operation is ordered with
-//   the streams that they work on when it is submitted:
+//   Two kinds of order meet here. The access log of each Memory orders Entrepot's operations among themselves (Memory::before
+//   and Memory::After). The peers of a Memory are other libraries that work on it without telling Entrepot. An operation is
+//   ordered with the streams that they work on at its submission:
 //
 //       library's current stream:   work ──┐                        ┌── later work
-//       queue of the operation:            └──► our operation ──────┘
+//       queue of the operation:            └──► the operation ──────┘
 //
-//   So the operation runs after everything that the library has submitted to its current stream on this thread, and before
-//   everything that it submits to that stream afterwards, as an operation of the library's own would. Where the operation is
-//   submitted to that very stream, the stream itself is the order, and neither events nor log entries are needed.
+//   The operation runs after everything that the library has submitted to its current stream on this thread. It runs before
+//   everything that the library submits to that stream afterwards. If the operation is submitted to that very stream, the stream
+//   itself is the order, and neither events nor log entries are needed.
 //
 // States
 //   before() with all uses, then the submission to the queue, then submitted() with the same uses. If the submission throws,
-//   nothing is left to be undone: waiting too much is harmless.
+//   nothing has to be undone, because waiting too much is harmless.
 //
 // Lock order
-//   The caller holds no mutex. Both calls may block inside the driver, which is called without the GIL and without the lock of
-//   an access log. The library is asked for its stream before that, and may acquire the GIL.
+//   The caller holds no mutex. Both calls may block inside the driver, which is called without the GIL and without the mutex of
+//   an access log. Before that, the library is asked for its stream, which may acquire the GIL.
 //
 // Graph capture
-//   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. If the
-//   queue is captured and the stream is not, the operation runs when the graph does, and the launch of the graph is ordered by
-//   its stream. Then the host waits once for what the owner of borrowed memory has pending, as it does for pending accesses of
-//   ours.
+//   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. If only the
+//   queue is captured, the operation runs when the graph does, and the stream of the graph's launch orders it. Then the host
+//   waits once for the pending work of the memory's owner, as for pending accesses of Entrepot.
 //
-// Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization", order one hand-over. The rule
-// above extends that order to all operations on the memory afterwards.
+// Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization", order one exchange. The rule
+// above extends that order to all later operations on the memory.
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
@@ -39,7 +38,7 @@
 
 namespace entrepot {
 
-// The streams that peers of some memory work on now, each once.
+// The current streams of the peers of some memory, each once.
 //
 // Thread safety: not thread-safe.
 class PeerStreams {
@@ -58,8 +57,8 @@ public:
     enum class Which { owner, all };
     void add(const Memory &memory, Which which = Which::all);
 
-    // True if add() has nothing to add for memory of the device with these Memory::Record::peers: its one peer is a library that
-    // has been asked for its stream as an owner already.
+    // True if add() has nothing to add for memory of the device with these Memory::Record::peers. Its one peer is then a library
+    // that has been asked for its stream as an owner already.
     bool covers(std::uint32_t peers, const Device &device) const noexcept {
         const unsigned owner = Memory::PeerBits::owner_of(peers);
         return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_owners_ << 1 >> owner & 1) != 0 &&
@@ -89,9 +88,11 @@ private:
     std::uint32_t asked_ = 0, asked_owners_ = 0;
 };
 
-// Orders an export: makes `consumer` wait for the pending accesses of ours that an access to the memory conflicts with, and for
-// the current stream of the memory's owner. Other consumers are not waited for unless they named a queue: two consumers order
-// their work between themselves, as with memory of any other library. Throws, blocks: as Operation::before.
+// Makes `consumer` wait for Entrepot's conflicting accesses and for the owner's current stream. Other consumers are not waited
+// for, unless they named a queue: two consumers order their work between themselves.
+//
+// Throws: as Operation::before.
+// Blocks: as Operation::before.
 void order_export(Access access, const Memory &memory, const Queue &consumer);
 
 class Operation {
@@ -101,8 +102,9 @@ public:
     Operation(const Operation &) = delete;
     Operation &operator=(const Operation &) = delete;
 
-    // Makes the queue wait for what the uses must see: the accesses of ours that they conflict with, and the current streams of
-    // the memories' peers.
+    // Makes the queue wait for Entrepot's accesses that the uses conflict with, and for the current streams of the memories'
+    // peers.
+    //
     // `for_each_use(add)` calls add(access, memory) for each use. It may be called twice.
     // Throws: DeviceError if the driver refuses; if the queue or a stream is captured in a way that no graph can express.
     // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or is captured alone.
@@ -129,8 +131,8 @@ public:
     // Adds the streams of the memory's peers for submitted(), if another Operation ran before().
     void resume(const Memory &memory) { streams_.add(memory); }
 
-    // Records the accesses of the operation, which was submitted at `position` and captured into the graph `capture` (0: none),
-    // and makes the peers' streams wait for it.
+    // Records the accesses of the operation and makes the peers' streams wait for it. It was submitted at `position` and captured
+    // into the graph `capture` (0: none).
     // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
     // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation then.
     template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
@@ -185,7 +187,7 @@ private:
 
     const Queue &queue_;
     PeerStreams streams_;
-    // Memory of ours that has consumers, and its Record::peers when their streams were found.
+    // Memory that was exported, and its Record::peers when their streams were found.
     struct Exported {
         const Memory::Record *record;
         std::uint32_t peers;

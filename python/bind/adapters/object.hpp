@@ -141,7 +141,7 @@ void check_not_freed(PyObject *adapter);
 // The same of what it lists, where it, or the adapter whose memory it stands for, has been made from a list of addresses.
 void check_pins_not_freed(PyObject *adapter);
 void check_nothing_freed(PyObject *adapter);  // both
-// As check_not_freed, before an adapter's address is used; of a DeviceArray when work of ours on it is done.
+// Calls check_not_freed before an adapter's address is used. For a DeviceArray, it waits for Entrepot's pending work.
 void make_ready(PyObject *adapter);
 // Throws ValueError: whoever takes a pointer reads on from there, and elements elsewhere cannot be described to it.
 void check_contiguous(const Layout &layout, const char *remedy);

@@ -38,8 +38,8 @@ public:
         return found != classes_.end() && found->second == Class::group;
     }
     const char *what(const std::string &name) const;
-    const Method *method(const std::string &name, std::string_view method) const;  // nullptr: there is none
-    static const Method *group_method(std::string_view method);                    // nullptr: there is none
+    const Method *method(const std::string &name, std::string_view method) const;  // nullptr: unknown
+    static const Method *group_method(std::string_view method);                    // nullptr: unknown
     const Atomic *atomic(const std::string &name) const;                           // nullptr: it is another object
 
     // Whether the item's method of that name gives its group.

@@ -135,7 +135,7 @@ def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
 def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
     with pytest.raises(AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'") as refusal:
         hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
-    # What Python looks at to suggest a name, from 3.12 on; before, we do.
+    # Python suggests a name by these attributes from 3.12 on, and Entrepot before.
     assert refusal.value.obj is hip.hipMemcpyKind and refusal.value.name == "hipMemcpyHostToDevise"
     assert sys.version_info >= (3, 12) or str(refusal.value).endswith("did you mean 'hipMemcpyHostToDevice'?")
     assert hip.hipMemcpyKind.hipMemcpyHostToDevice.value == hip.hipMemcpyKind["hipMemcpyHostToDevice"] == 1
