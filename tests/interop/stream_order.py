@@ -255,7 +255,9 @@ class NumbaCuda(Named):
         self._multiply[SIZE // 256, 256, self.current](x, np.float32(value))
 
     def from_cai(self, array: ep.Array) -> Any:
-        return self.cuda.as_cuda_array(array)
+        taken = self.cuda.as_cuda_array(array)
+        taken.stream = self.current  # it names the stream of the export, and not the one that it is used on
+        return taken
 
     def wait(self) -> None:
         self.cuda.synchronize()

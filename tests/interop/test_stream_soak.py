@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.stream_order import OPERATIONS, SIZE, CupyCuda, TorchCuda
+from interop.stream_order import OPERATIONS, SIZE, CupyCuda, NumbaCuda, TorchCuda
 
-pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.cuda, pytest.mark.torch, pytest.mark.cupy, pytest.mark.alone]
+PEERS = [pytest.mark.numpy, pytest.mark.torch, pytest.mark.cupy, pytest.mark.numba_cuda]
+pytestmark = [pytest.mark.host, pytest.mark.cuda, *PEERS, pytest.mark.alone]
 
 SECONDS = float(os.environ.get("ENTREPOT_SOAK_SECONDS", "3"))
 THREADS = 8
@@ -36,7 +37,7 @@ class Chain:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.libraries = [TorchCuda(), CupyCuda()]
+        self.libraries = [TorchCuda(), CupyCuda(), NumbaCuda()]
         self.streams = {id(each): [None, each.stream(), each.stream()] for each in self.libraries}
         self.queues = [None, None, ep.Queue("cuda:0"), ep.Queue("cuda:0")]
 
@@ -46,7 +47,7 @@ class Chain:
         stream = self.random.choice(self.streams[id(library)])
         steps = [f"{library.name} on {name_of(stream)}"]
         with library.on(stream):
-            x, value = library.zeros(), 0.0
+            x, value = self.begin(library, steps), 0.0
         for _ in range(self.random.randrange(3, 9)):
             step = self.random.choice(["library", "library", "ours", "ours", "reduce", "hand over"])
             if step == "hand over":
@@ -68,6 +69,18 @@ class Chain:
             found = np.unique(library.values(x)).tolist()
         return None if found == [value] else f"{steps}: {found}, not {value}"
 
+    def begin(self, library: Any, steps: list[str]) -> Any:
+        """Zeros in the library's memory or in ours, which the pool has often just taken back."""
+        if self.random.random() < 0.7:
+            return library.zeros()
+        steps.append("memory of ours")
+        return library.exported(ep.zeros(SIZE, "float32", device="cuda:0"), self.protocol(library))
+
+    def protocol(self, *libraries: Any) -> str:
+        """One that all of them speak."""
+        both = all(each.crosses("exported", "dlpack") for each in libraries)
+        return self.random.choice(["dlpack", "cai"]) if both else "cai"
+
     def operate(self, x: Any, value: float, steps: list[str]) -> float:
         op = self.random.choice(ADDING + SETTING)
         given: Any = x
@@ -80,12 +93,12 @@ class Chain:
     def hand_over(self, library: Any, stream: Any, x: Any) -> tuple[Any, Any, Any, str]:
         other = self.random.choice(self.libraries)
         its_stream = self.random.choice(self.streams[id(other)])
-        by_cai = self.random.random() < 0.5
+        protocol = self.protocol(library, other)
         with library.on(stream):
-            array = ep.asarray(library.as_cai(x) if by_cai and self.random.random() < 0.5 else x)
+            array = ep.asarray(library.given(x, self.protocol(library)))
             with other.on(its_stream):
-                taken = other.from_cai(array) if by_cai else other.from_dlpack(array)
-        word = f"to {other.name} on {name_of(its_stream)} by {'CAI' if by_cai else 'DLPack'}"
+                taken = other.exported(array, protocol)
+        word = f"to {other.name} on {name_of(its_stream)} by {protocol}"
         return other, its_stream, taken, word
 
 
