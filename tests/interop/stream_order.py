@@ -1,9 +1,8 @@
-"""Libraries with a current stream, and operations of ours on their memory, for tests of order.
+"""Libraries with a current stream, and Entrepot operations on their memory, for tests of order.
 
-A library here makes arrays of float32 and works on them without waiting: ``spin`` keeps its current
-stream busy, ``add`` and ``multiply`` change all elements, ``on`` makes another stream the current
-one of the thread. An operation of ours takes an array and does not wait on the host, reductions
-aside.
+A library here makes arrays of float32 and works on them without waiting. ``spin`` keeps its current
+stream busy, ``add`` and ``multiply`` change all elements, and ``on`` makes another stream current.
+An operation takes an array and, unless it is a reduction, does not wait on the host.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from entrepot.kernel import get_global_id, kernel, reduce, vectorize
 
 SIZE = 1 << 16
 
-# How long a library keeps its stream busy: until our operation and the library's next change have
-# been submitted, and no longer, for every cell waits for it.
+# How long a library keeps its stream busy: until the operation and the library's next change have
+# been submitted. Every cell waits for this.
 SPIN_CYCLES = 400_000  # of PyTorch and CuPy: 0.24 ms of an H100
 NUMBA_TURNS = 15_000  # about as long
 DPNP_ITEMS, DPNP_PASSES = 1 << 19, 2
 DPCTL_TURNS = 2_000_000
 
-# Turns of the loop in our kernels: in an operation, and in what keeps a queue of ours busy for
-# longer than the library's stream (0.3 ms of an H100).
+# Turns of the loop in Entrepot's kernels: in an operation, and in the kernel that keeps an Entrepot
+# queue busy for longer than the library's stream (0.3 ms of an H100).
 TURNS = {"cuda:0": 3000, "opencl:cpu": 400}
 BUSY_TURNS = {"cuda:0": 120_000, "opencl:cpu": 300_000}
 
@@ -48,7 +47,7 @@ ADD_ONE = """
 
 
 class Library:
-    """What the tests do with a library; arrays are of its current stream."""
+    """A library as the tests use it; its arrays belong to its current stream."""
 
     name: str
     marks: tuple[str, ...]
@@ -59,7 +58,7 @@ class Library:
         return True
 
     def given(self, x: Any, protocol: str) -> Any:
-        """The library's array as an operand of ours."""
+        """The library's array as an operand of an Entrepot operation."""
         return self.as_cai(x) if protocol == "cai" else x
 
     def imported(self, x: Any, protocol: str) -> ep.Array:
@@ -432,15 +431,10 @@ def _add_one(x, turns):  # type: ignore[no-untyped-def]
         x[i] += 1
 
 
-@functools.cache
-def _scratch(queue: ep.Queue) -> ep.Array:
-    return ep.zeros(256, "float32", queue=queue)
-
-
 def keep_busy(queue: ep.Queue, device: str, libraries: int) -> None:
     """Delays the queue's next work for longer than that many libraries keep their streams busy."""
     turns = BUSY_TURNS[device] * libraries
-    _add_one[256, 256](_scratch(queue), turns, queue=queue, wait=False)
+    _add_one[256, 256](ep.zeros(256, "float32", queue=queue), turns, queue=queue, wait=False)
 
 
 @vectorize
@@ -465,14 +459,14 @@ def _launch_program(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 
 def _copy(x: Any, queue: ep.Queue | None, device: str) -> None:
-    ep.copy(x, _source(device), queue=queue)
+    ep.copy(x, source(device), queue=queue)
 
 
 @functools.cache
-def _source(device: str) -> ep.Array:
-    source = ep.full(SIZE, 5, "float32", device=device)
-    source.queue.wait()
-    return source
+def source(device: str) -> ep.Array:
+    fives = ep.full(SIZE, 5, "float32", device=device)
+    fives.queue.wait()
+    return fives
 
 
 def _fill(x: Any, queue: ep.Queue | None, device: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 import entrepot as ep
 from interop.stream_order import (
     OPERATIONS,
+    TURNS,
     CupyCuda,
     Dpctl,
     DpctlOutOfOrder,
@@ -28,6 +29,7 @@ from interop.stream_order import (
     Op,
     TorchCuda,
     keep_busy,
+    source,
 )
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -47,6 +49,14 @@ def side_stream(library: type) -> Any:
 @functools.cache
 def our_queue(device: str) -> ep.Queue:
     return ep.Queue(device)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sources() -> None:
+    """Makes the cached sources of copies before a test starts to count the memory that it leaves."""
+    for device in TURNS:
+        with contextlib.suppress(ep.DeviceError):
+            source(device)
 
 
 def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late: bool) -> None:

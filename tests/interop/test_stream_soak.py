@@ -1,8 +1,8 @@
-"""Arrays go along random chains of libraries on random streams, in several threads, and their memory is reused at once.
+"""Arrays pass through random chains of libraries on random streams in several threads, and their memory is reused at once.
 
-Each chain keeps one number in all elements of an array. A step lets the library that has the array change it, passes it to an
-operation of ours, or hands the memory to another library and drops all that came before. ``ENTREPOT_SOAK_SECONDS=60`` goes on for
-so long.
+Each chain keeps one number in all elements of an array. A step is one of three: the library that has the array changes it, an
+Entrepot operation works on it, or another library takes the memory and all earlier references to it are dropped.
+``ENTREPOT_SOAK_SECONDS=60`` sets the duration.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.stream_order import OPERATIONS, SIZE, CupyCuda, NumbaCuda, TorchCuda
+from interop.stream_order import OPERATIONS, SIZE, CupyCuda, NumbaCuda, TorchCuda, source
 
 PEERS = [pytest.mark.numpy, pytest.mark.torch, pytest.mark.cupy, pytest.mark.numba_cuda]
 pytestmark = [pytest.mark.host, pytest.mark.cuda, *PEERS, pytest.mark.alone]
@@ -42,7 +42,7 @@ class Chain:
         self.queues = [None, None, ep.Queue("cuda:0"), ep.Queue("cuda:0")]
 
     def run(self) -> str | None:
-        """What went wrong, if anything did."""
+        """Returns a description of the first wrong value, or None."""
         library = self.random.choice(self.libraries)
         stream = self.random.choice(self.streams[id(library)])
         steps = [f"{library.name} on {name_of(stream)}"]
@@ -70,10 +70,10 @@ class Chain:
         return None if found == [value] else f"{steps}: {found}, not {value}"
 
     def begin(self, library: Any, steps: list[str]) -> Any:
-        """Zeros in the library's memory or in ours, which the pool has often just taken back."""
+        """Zeros in the library's memory or from our pool, which has often just taken it back."""
         if self.random.random() < 0.7:
             return library.zeros()
-        steps.append("memory of ours")
+        steps.append("our memory")
         return library.exported(ep.zeros(SIZE, "float32", device="cuda:0"), self.protocol(library))
 
     def protocol(self, *libraries: Any) -> str:
@@ -100,6 +100,12 @@ class Chain:
                 taken = other.exported(array, protocol)
         word = f"to {other.name} on {name_of(its_stream)} by {protocol}"
         return other, its_stream, taken, word
+
+
+@pytest.fixture(scope="module", autouse=True)
+def copied() -> None:
+    """Makes the cached source of copies before the test starts to count the memory that it leaves."""
+    source("cuda:0")
 
 
 def test_chains_of_libraries_keep_values() -> None:

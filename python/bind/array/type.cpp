@@ -131,7 +131,8 @@ template <auto write> PyObject *interface(PyObject *self, void *) { return write
     if (other == Py_None)
         throw Error(ErrorKind::type, "Array", sign, "None: an Array is not compared with None; write `array is ",
                     is_equal ? "None`" : "not None`");
-    throw Error(ErrorKind::type, "Array", sign, Py_TYPE(other)->tp_name,
+    const std::string_view type = Py_TYPE(other)->tp_name; // has a module's name from CPython 3.12 on
+    throw Error(ErrorKind::type, "Array", sign, type.substr(type.rfind('.') + 1),
                 ": an Array does not compare its elements; convert it, as in numpy.asarray(array)", sign,
                 "value or torch.asarray(array)", sign, "value, or compare in a kernel");
 }
