@@ -11,7 +11,7 @@
 namespace entrepot {
 namespace {
 
-bool legacy_current_stream(const StreamLibrary &, const Device &device, std::uintptr_t &stream) {
+bool legacy_current_stream(const StreamLibrary &, const Device &device, std::uintptr_t &stream) noexcept {
     stream = legacy_stream;
     return !device.backend().is_host() && !device.backend().is_sycl();
 }
@@ -71,7 +71,11 @@ CurrentStream wrap_current(const Device &device, std::uintptr_t stream) {
         return CurrentStream{legacy_stream_of(device), true};
     try {
         return wrap_current(device, stream);
-    } catch (const Error &) {  // it was destroyed while it was current, so that nothing can be submitted to it
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::device)
+            throw;
+        // The stream was destroyed while it was current, so that nothing can be submitted to it. A sticky error of the driver
+        // looks the same: the operation that asks meets it again when it submits its own work.
         return std::nullopt;
     }
 }

@@ -22,6 +22,7 @@ struct Streams {
     int wrapped = 0;                                                      // how often a handle was looked at
     std::set<ep_queue> destroyed;                                         // by the library that made them
     int uses_of_destroyed = 0;
+    bool wrapping_lacks_memory = false;
     // True while a stream is captured that the legacy default stream waits for: the backend refuses
     // every question about the latter, and work for it.
     bool legacy_is_refused = false;
@@ -83,6 +84,8 @@ inline ep_backend stream_table(const char *name, const char *word) {
     entries.queue_from_native = [](ep_context context, void *native, ep_queue *queue) {
         return guarded([&](World &w) {
             ++streams().wrapped;
+            if (streams().wrapping_lacks_memory)
+                refuse(EP_OUT_OF_MEMORY, "no memory for a queue");
             *queue = stream_at(*static_cast<const std::uintptr_t *>(native), context ? context : w.default_contexts.front());
             if (streams().destroyed.contains(*queue))
                 refuse(EP_DEVICE_ERROR, "the stream is destroyed");

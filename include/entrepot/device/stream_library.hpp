@@ -17,10 +17,9 @@ struct StreamLibrary {
     // the legacy default stream, or the address of a sycl::queue, where 0 is no queue.
     //
     // Returns: true if the library has a current stream for the device.
-    // Throws: nothing.
     // Thread safety: thread-safe.
     // GIL: callable with or without it. It may acquire the GIL, so the caller holds no mutex.
-    bool (*current_stream)(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) = nullptr;
+    bool (*current_stream)(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept = nullptr;
 
     // False if the library reads memory that it imports through the CUDA Array Interface without waiting for `stream`.
     bool waits_for_cai_stream = true;
@@ -61,6 +60,7 @@ struct CurrentStream {
 
 // Returns: the library's current stream for the device on this thread; nullopt if the library has none, or has destroyed it. The
 //          stream may be one of another device, if the library works on that.
+// Throws: Error if the driver cannot be asked, except that any ErrorKind::device counts as a destroyed stream.
 // Thread safety: thread-safe.
 // GIL: as StreamLibrary::current_stream.
 std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device);

@@ -128,7 +128,7 @@ std::optional<DLDevice> name_of(const Device &device) {
     }
 }
 
-bool current_stream_of_producer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+bool current_stream_of_producer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
     const auto &library = static_cast<const ProducerLibrary &>(self);
     const std::optional<DLDevice> named = name_of(device);
     if (!named)

@@ -66,7 +66,7 @@ struct CupyLibrary : StreamLibrary {
     StreamFunction function = nullptr;
 };
 
-bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
     if (device.backend().is_host() || device.backend().is_sycl())
         return false;
     const StreamFunction function = static_cast<const CupyLibrary &>(self).function;

@@ -15,7 +15,7 @@ namespace {
 
 // dpctl as a stream library. What dpnp makes of an export by DLPack works on dpctl's cached queue of the device; arrays that come
 // from dpctl or dpnp name their queue.
-bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::uintptr_t &stream) {
+bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::uintptr_t &stream) noexcept {
     if (!device.backend().is_sycl())
         return false;
     return with_gil_if(true, [&] {

@@ -200,7 +200,8 @@ Expression negated(const Expression &condition) {
 
 using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 
-// Collects the updates of arrays in `space` that several work-items may do at once, each with the conditions on the path to it.
+// Collects the updates of arrays in `space` that several work-items of a group, or of the launch, may do at once, each with the
+// conditions on the path to it.
 //
 // A loop is followed in one of two ways: `Round::first` knows the values of variables in the first round, `Round::any` knows
 // only what no round changes.
@@ -208,9 +209,9 @@ class LostUpdates {
 public:
     enum class Round : std::uint8_t { first, any };
 
-    LostUpdates(const ir::Module &module, Space space, Round round, std::uint32_t dimensions, std::vector<LostUpdate> &found)
-        : module_(module), space_(space), among_(space == Space::local ? Among::group : Among::launch), round_(round),
-          dimensions_(dimensions), found_(found) {}
+    LostUpdates(const ir::Module &module, Space space, Among among, Round round, std::uint32_t dimensions,
+                std::vector<LostUpdate> &found)
+        : module_(module), space_(space), among_(among), round_(round), dimensions_(dimensions), found_(found) {}
 
     void run() {
         const ir::Function &kernel = module_.kernel();
@@ -460,11 +461,11 @@ private:
         for (const Frame *each = &frame; each->caller; each = each->caller)
             if (each->caller->function.source)
                 error = CompileError(error, *each->caller->function.source, each->called_at);
-        found_.push_back({error.what(), space_ == Space::local, guards_});
+        found_.push_back({error.what(), in_group(), guards_});
     }
 
     bool is_like(const LostUpdate &other) const {
-        return other.in_group == (space_ == Space::local) &&
+        return other.in_group == in_group() &&
                std::ranges::equal(other.guards, guards_, [](const LostUpdate::Guard &a, const LostUpdate::Guard &b) {
                    return a.if_unknown == b.if_unknown && build::same(a.condition, b.condition);
                });
@@ -488,7 +489,7 @@ private:
 
     bool is_id(const Expression &expression, std::uint32_t axis) const {
         return expression.op == Op::index && expression.number == axis &&
-               (expression.text == "global_id" || (space_ == Space::local && expression.text == "local_id"));
+               (expression.text == "global_id" || (in_group() && expression.text == "local_id"));
     }
 
     static bool has_ids(const Expression &expression) {
@@ -501,21 +502,22 @@ private:
     // What no condition guards is refused in every launch of several work-items: no other update matters.
     bool is_done() const {
         return found_.size() >= most_updates ||
-               (!found_.empty() && found_.back().guards.empty() && found_.back().in_group == (space_ == Space::local));
+               (!found_.empty() && found_.back().guards.empty() && found_.back().in_group == in_group());
     }
 
+    bool in_group() const { return among_ == Among::group; }
+
     std::string message(const std::string &name, std::string_view atomic, bool by_all) const {
-        const bool is_local = space_ == Space::local;
-        std::string text = sentence_of(by_all ? "every" : "more than one", " work-item of the ", is_local ? "group" : "launch",
+        std::string text = sentence_of(by_all ? "every" : "more than one", " work-item of the ", in_group() ? "group" : "launch",
                                        " changes this element of `", name, "` at the same time, and changes are lost; ");
         if (!atomic.empty())
             text += sentence_of("write `atomic.", atomic, "(", name, ", index, value)`, or ");
         const bool reduces = atomic == "add" || atomic == "min" || atomic == "max";
         if (reduces)
             text +=
-                is_local ? "combine the values with `group.reduce`, or " : "reduce an array with `entrepot.kernel.reduce`, or ";
+                in_group() ? "combine the values with `group.reduce`, or " : "reduce an array with `entrepot.kernel.reduce`, or ";
         return text +
-               sentence_of("let one work-item do it, as in `if ", is_local ? "get_local_id" : "get_global_id", "(0) == 0:`");
+               sentence_of("let one work-item do it, as in `if ", in_group() ? "get_local_id" : "get_global_id", "(0) == 0:`");
     }
 
     const ir::Module &module_;
@@ -533,11 +535,13 @@ std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t 
     using Round = LostUpdates::Round;
     const ir::Function &kernel = module.kernel();
     std::vector<LostUpdate> found;
-    for (const Space space : {Space::global, Space::local}) {
+    constexpr std::pair<Space, Among> shared[] = {
+        {Space::global, Among::launch}, {Space::global, Among::group}, {Space::local, Among::group}};
+    for (const auto &[space, among] : shared) {
         const auto may_be_updated = [&](const ir::Root &root) { return root.type.space == space && root.read && root.written; };
         if (std::ranges::any_of(kernel.roots, may_be_updated))
             for (const Round round : {Round::any, Round::first})
-                LostUpdates(module, space, round, dimensions, found).run();
+                LostUpdates(module, space, among, round, dimensions, found).run();
     }
     return found;
 }

@@ -122,9 +122,7 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
 ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count) {
     do {
         if (++walk_ > most_walks)
-            refuse({source_->first_line, 0, source_->first_line, 0},
-                   "the types of the variables of `" + source_->name +
-                       "` depend on each other in a circle; give them by casts such as float32(...)");
+            refuse_circle();
         walk_once(bind_parameters);
     } while (!settled());
     if (misfit_)
@@ -173,7 +171,15 @@ bool Lowering::settled() {
     return false;
 }
 
+void Lowering::refuse_circle() const {
+    refuse({source_->first_line, 0, source_->first_line, 0},
+           "the types of the variables of `" + source_->name +
+               "` depend on each other in a circle; give them by casts such as float32(...)");
+}
+
 void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {
+    if (slot.conflict && walk_ > walks_before_joining)
+        refuse_circle();
     if (slot.conflict) {
         const auto &[at, here, elsewhere] = *slot.conflict;
         const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";

@@ -134,6 +134,7 @@ private:
     ir::Function walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count);
     void walk_once(const std::function<void()> &bind_parameters);
     bool settled();
+    [[noreturn]] void refuse_circle() const;
     void refuse_conflicts(const std::string &name, const Slot &slot) const;
     void bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument);
     ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
@@ -350,6 +351,10 @@ private:
     Mark mark() const { return {block_, block_->size(), effects_}; }
     void keep_before(Value &earlier, const Mark &mark);  // evaluates it there if there have been effects since
     ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {}, std::uint32_t id = 0);
+
+    // A variable that is assigned two types has the first of them in the next walk. Variables that pass two types among
+    // each other may so exchange them for ever. From here on the variable has both types' common one, which only widens.
+    static constexpr int walks_before_joining = 20;
 
     Unit &unit_;
     const Target &target_;

@@ -240,6 +240,8 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
             found.conflict = {at, given, found.scalar};
         if (given.varies)  // with which what is calculated of it may be as wide in the next walk
             found.scalar = given;
+        else if (walk_ > walks_before_joining && found.scalar.weak == Weak::none && given.weak == Weak::none)
+            found.scalar = unified(found.scalar, given, target_);
     }
     found.at_least = weaker(found.at_least, bound);
 }

@@ -23,7 +23,7 @@ constexpr std::size_t count = consumer_count + max_stream_libraries - max_consum
 thread_local bool has_stream = true;
 thread_local std::uintptr_t current_number = 0;
 
-bool current_of_thread(const StreamLibrary &, const Device &, std::uintptr_t &stream) {
+bool current_of_thread(const StreamLibrary &, const Device &, std::uintptr_t &stream) noexcept {
     stream = current_number;
     return has_stream;
 }
@@ -171,6 +171,15 @@ TEST_CASE("stream library: a destroyed stream has no queue") {
     const Working scope(stream.number());
     stream.destroy();
     CHECK_FALSE(current_stream_of(some_library(), streaming()));
+}
+
+TEST_CASE("stream library: a lack of memory is an error and no missing stream") {
+    const fake::Stream stream(streaming());
+    const Working scope(stream.number());
+    fake::streams().wrapping_lacks_memory = true;
+    CHECK_THROWS_WITH_AS(current_stream_of(some_library(), streaming()), doctest::Contains("no memory"), Error);
+    fake::streams().wrapping_lacks_memory = false;
+    CHECK(current_stream_of(some_library(), streaming()));
 }
 
 TEST_CASE("stream library: each thread has its current stream") {

@@ -56,7 +56,7 @@ public:
     };
 
 private:
-    static bool answer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) {
+    static bool answer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
         const Peer &peer = static_cast<const Peer &>(self);
         ++peer.asked;
         if (peer.when_asked)
@@ -437,9 +437,9 @@ TEST_CASE("operation: an error of a library leaves memory usable") {
     const HeldQueue ours = held_queue();
     Borrowed x(peer());
     const Peer::On scope(peer(), theirs);
-    peer().when_asked = [] { throw Error(ErrorKind::device, "no stream today"); };
-    CHECK_REFUSED(ErrorKind::device, "no stream today", write(ours.queue, x.memory));
-    peer().when_asked = {};
+    fake::streams().wrapping_lacks_memory = true;
+    CHECK_REFUSED(ErrorKind::allocation, "no memory for a queue", write(ours.queue, x.memory));
+    fake::streams().wrapping_lacks_memory = false;
     CHECK(x.memory.is_quiet());
     Trace trace;
     theirs.submit(trace('l'));

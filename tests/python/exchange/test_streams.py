@@ -54,6 +54,12 @@ class Announced(Held):
         return self.capsule()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def runtime_is_initialized() -> None:
+    """The first question for PyTorch's current stream initializes CUDA's runtime, which makes a context current."""
+    zeros().__dlpack__()
+
+
 @pytest.fixture(autouse=True)
 def the_callers_context_stays() -> Iterator[None]:
     before = current_context()

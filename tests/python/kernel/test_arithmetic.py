@@ -940,6 +940,27 @@ def test_sums_of_converted_integers_are_compiled(backend):
 
 
 @dppy.kernel
+def types_passed_round(out):
+    first = 0
+    second = 8
+    third = first
+    first = second * dppy.uint32(3)
+    out[0] = first
+    first, second = second, third
+    out[1] = first
+    out[2] = second
+    second = dppy.int64(3) * 3
+    out[3] = second
+
+
+@every_dialect
+def test_types_passed_round_become_one(backend):
+    """Each variable is int64 together with the others, which single walks over the kernel do not find."""
+    (out,) = backend.run(types_passed_round, 1, None, np.zeros(4, "i8"))
+    assert out.tolist() == [24, 8, 0, 9]
+
+
+@dppy.kernel
 def types_in_a_circle(out):
     last = 0
     for _ in range(2):

@@ -695,3 +695,55 @@ def test_simulator_names_the_atomic_function(kernel):
         kernel.simulate[4](s, a)
     with pytest.raises(ep.KernelError, match=r"race for s\[0\].*entrepot\.kernel\.atomic\.add"):
         kernel.simulate[4, 4](s, a)
+
+
+@dppy.kernel
+def total_of_the_group(s, a):
+    s[dppy.get_group_id(0)] += a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def total_of_the_group_by_a_variable(s, a):
+    group = dppy.get_group_id(0) % 2
+    s[group] += a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def total_of_the_group_in_a_guard(s, a):
+    if dppy.get_local_id(0) < a.size:
+        s[dppy.get_group_id(0)] += 1
+
+
+@dppy.kernel
+def total_of_the_group_by_its_first(s, a):
+    if dppy.get_local_id(0) == 0:
+        s[dppy.get_group_id(0)] += a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def total_of_the_group_by_an_atomic(s, a):
+    dppy.atomic.add(s, dppy.get_group_id(0), a[dppy.get_global_id(0)])
+
+
+@every_compiler
+@pytest.mark.parametrize(
+    "kernel",
+    [total_of_the_group, total_of_the_group_by_a_variable, total_of_the_group_in_a_guard],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_update_of_global_memory_by_a_group_is_refused(backend, kernel):
+    with pytest.raises(ep.KernelError, match=r"work-item of the group changes .*`s`.*atomic\.add.*group\.reduce"):
+        backend.launch(kernel, 4, 2, *_arrays(backend))
+
+
+@every_compiler
+@pytest.mark.parametrize(
+    "kernel", [total_of_the_group_by_its_first, total_of_the_group_by_an_atomic], ids=lambda kernel: kernel.__name__
+)
+def test_update_of_global_memory_once_a_group_is_allowed(backend, kernel):
+    backend.launch(kernel, 4, 2, *_arrays(backend))
+
+
+@every_compiler
+def test_update_of_global_memory_by_groups_of_one_is_allowed(backend):
+    backend.launch(total_of_the_group_by_a_variable, 4, 1, *_arrays(backend))
