@@ -281,9 +281,11 @@ std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype
 
 // For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) makes an invalid instruction
 // of some `~x` whose value goes to an atomic of local memory, and wrong values of others near a barrier.
-// Both are right where the mask is not known to have all bits set.
+// Both are right if the compiler does not know that the mask has all bits set.
+bool DeviceEmitter::hides_inversions() const { return target_.vectorises_items && !is_cuda_like() && module_.uses_groups; }
+
 std::string DeviceEmitter::inverting(Dtype dtype) {
-    if (!target_.vectorises_items || is_cuda_like() || !module_.uses_groups)
+    if (!hides_inversions())
         return "";
     const std::string called = "invert_" + name_of(dtype), T = value_type(dtype), zero = unknown_zero();
     carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    return (" + T + ")(x ^ (" + T +
@@ -672,9 +674,14 @@ std::string DeviceEmitter::atomic(const ir::Expression &expression) {
     if (dtype.bits == 64 && !target_.atomic64)
         refuse_here(expression.at,
                     "the device has no atomics of 64 bits, and this one is of " + name_of(dtype) + "; use a type of 32 bits");
+    // The compiler also inverts for `-1 - x`, `-x - 1` and `-(x + 1)`.
+    const bool hides = is_integer(dtype) && hides_inversions() && function_->roots[expression.id].type.space == Space::local;
     std::vector<std::string> values;
-    for (std::size_t i = 1; i < expression.operands.size(); ++i)
-        values.push_back(text(expression.operands[i]));
+    for (std::size_t i = 1; i < expression.operands.size(); ++i) {
+        const std::string value = text(expression.operands[i]);
+        const bool is_plain = !hides || expression.operands[i].op == ir::Op::constant;
+        values.push_back(is_plain ? value : "(" + value + ") + (" + value_type(dtype) + ")" + unknown_zero());
+    }
     const std::string at = "&" + element(expression.id, expression.operands[0]);
     if (is(Dialect::opencl_c))
         return opencl_atomic(expression, at, values);

@@ -46,6 +46,7 @@ private:
 
     bool merges_places() const;
     std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
+    bool hides_inversions() const;
     std::string unknown_zero();
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;

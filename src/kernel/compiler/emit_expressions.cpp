@@ -16,6 +16,22 @@ std::string bracketed(const Spelled &spelled, int binding) {
     return spelled.binding < binding ? "(" + spelled.text + ")" : spelled.text;
 }
 
+// True if the expression is a constant integer in which all bits of its type are set.
+bool has_all_bits_set(const ir::Expression &expression) {
+    const Dtype dtype = expression.type.dtype;
+    if (!is_integer(dtype))
+        return false;
+    if (expression.op == ir::Op::convert)
+        return expression.operands[0].type.dtype.code == TypeCode::integer && has_all_bits_set(expression.operands[0]);
+    if (expression.op != ir::Op::constant)
+        return false;
+    const std::uint64_t all = ~std::uint64_t{0} >> (64 - dtype.bits);
+    if (const auto *const value = std::get_if<std::int64_t>(&expression.value))
+        return (static_cast<std::uint64_t>(*value) & all) == all;
+    const auto *const value = std::get_if<std::uint64_t>(&expression.value);
+    return value && (*value & all) == all;
+}
+
 }  // namespace
 
 std::string Emitter::text(const ir::Expression &expression, int binding) { return bracketed(spell(expression), binding); }
@@ -358,6 +374,10 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::bit_or:
         return spell_binary(expression, "|", binds_bit_or);
     case ir::Op::bit_xor:
+        for (const std::size_t side : {0, 1})
+            if (has_all_bits_set(operands[side]))
+                if (const std::string name = inverting(dtype); !name.empty())
+                    return {name + "(" + text(operands[1 - side]) + ")"};
         return spell_binary(expression, "^", binds_bit_xor);
     case ir::Op::bit_not:
         if (const std::string name = is_boolean(dtype) ? "" : inverting(dtype); !name.empty())

@@ -21,11 +21,20 @@ def lesser_byte(out, x):
     out[i] += dppy.uint8(byte)
 
 
+@dppy.kernel
+def lesser_byte_by_a_mask(out, x):
+    i = dppy.get_global_id(0)
+    byte = dppy.int8(min(x[i], x[i] ^ -1))
+    dppy.barrier()
+    out[i] += dppy.uint8(byte)
+
+
 @every_dialect
+@pytest.mark.parametrize("kernel", [lesser_byte, lesser_byte_by_a_mask], ids=lambda kernel: kernel.__name__)
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "int64", "uint64"])
-def test_inverted_integer_is_right_after_a_barrier(backend, dtype):
+def test_inverted_integer_is_right_after_a_barrier(backend, dtype, kernel):
     x = np.array([770840201, 2207253085, 745721654, 4294967295, 698327454, 0, 0, 1], "i8").astype(dtype)
-    (out, _) = backend.run(lesser_byte, 8, 8, np.zeros(8, "i8"), x)
+    (out, _) = backend.run(kernel, 8, 8, np.zeros(8, "i8"), x)
     assert out.tolist() == (np.minimum(x, ~x) & np.array(255, dtype)).astype("i8").tolist()
 
 
@@ -41,7 +50,7 @@ import entrepot.kernel as dppy
 def greatest(out, x):
     i = dppy.get_global_id(0)
     counts = dppy.local.array(8, dppy.uint32)
-    dppy.atomic.max(counts, 3, dppy.uint32(~x[i]))
+    dppy.atomic.max(counts, 3, dppy.uint32(VALUE))
     out[i] = i
 
 
@@ -54,9 +63,13 @@ assert out.copy_to_host().numpy().tolist() == list(range(8))
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("dialect", ["opencl-c", "sycl"])
-def test_inverted_operand_of_an_atomic_ends_no_process(tmp_path, dialect):
+@pytest.mark.parametrize(
+    "value",
+    ["~x[i]", "x[i] ^ -1", "dppy.uint32(0xFFFFFFFF) ^ dppy.uint32(x[i])", "-1 - x[i]", "-x[i] - 1", "-(x[i] + 1)"],
+)
+def test_inverted_operand_of_an_atomic_ends_no_process(tmp_path, value, dialect):
     script = tmp_path / "atomic.py"
-    script.write_text(f"DIALECT = {dialect!r}\n" + ATOMIC)
+    script.write_text(f"DIALECT = {dialect!r}\n" + ATOMIC.replace("VALUE", value))
     run_script(script, timeout=120)
 
 
