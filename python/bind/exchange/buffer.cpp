@@ -111,8 +111,8 @@ const char *format_for(Dtype dtype) {
     return format ? format->data() : nullptr;
 }
 
-// True if a few loads prove that the host may access the memory now: its kind is known, and no work
-// of Entrepot or another library can be pending.
+// True if a few loads prove that the host may access the memory now. Its kind must be known, and no
+// work of Entrepot or another library may be pending.
 bool is_at_hand(const Memory &memory) {
     return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet() && !memory.has_peers();
 }

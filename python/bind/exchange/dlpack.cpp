@@ -41,8 +41,9 @@ bool is_copied(const DLManagedTensorVersioned &managed) {
 }
 bool is_copied(const DLManagedTensor &) { return false; }  // has no such flag
 
-// Owner of the tensor after a refusal. give_back: the caller's capsule owns it again and may be
-// retried. free: the capsule was made for this import, stays used, and the tensor is freed at once.
+// Ownership of the tensor after a refusal:
+// - give_back: the caller's capsule owns it again and may be retried.
+// - free: the capsule was made for this import and stays used; the tensor is freed at once.
 enum class OnRefusal { give_back, free };
 
 [[noreturn]] void refuse_used(const char *name) {

@@ -139,8 +139,8 @@ struct Handover {
     DLDevice device;
 };
 
-// The queue for a copy if the consumer requests no device: the array's own, or, if DLPack cannot
-// name its device, that of the root device's default context.
+// The queue for a copy if the consumer requests no device: the array's own. If DLPack cannot name
+// its device, the default context of the root device is used.
 Queue queue_for_copy(const Array &array) {
     if (array.device() == registry::host())
         return registry::host().default_queue();

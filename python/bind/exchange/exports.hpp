@@ -16,8 +16,9 @@ PyObject *dlpack_device(PyObject *self, PyObject *);
 PyObject *c_exchange_api_capsule();
 
 // suai.cpp, cai.cpp, array_interface.cpp: attributes of the array interfaces.
-// Returns: a new reference. nullptr with AttributeError if the interface cannot describe the memory
-//          or the dtype; nullptr with the runtime's error if work on the memory failed.
+// Returns: a new reference, or nullptr with an exception set.
+// Throws: AttributeError if the interface cannot describe the memory or the dtype; the runtime's
+//         error if work on the memory failed.
 PyObject *suai_export(PyObject *self);
 // `queue_object` replaces the Python object of the array's queue; nullptr: a new Queue.
 PyObject *suai_export_of(const Array &array, PyObject *queue_object);

@@ -27,8 +27,8 @@ inline bool is_watched(const Array &imported) noexcept {
     return !imported.memory().is_used_in_stream_order() && imported.is_host_accessible();
 }
 
-// True if the type is known to be an array type of NumPy, CuPy or a library with DLPack's function
-// table, so that its objects are not numbers. False if no object of it was imported recently.
+// True if objects of the type are known to be arrays, not numbers: NumPy's, CuPy's, or those of a
+// library with DLPack's function table. False if no object of the type was imported recently.
 bool is_array_type(PyTypeObject *type) noexcept;
 
 // Imports by the named protocol only. Throws ValueError for an unknown name and ExchangeError if

@@ -15,9 +15,10 @@ struct SyclObject {
     void mark_used() const;
 };
 
-// Accepts a filter selector (for its device's default context), a queue or context (Entrepot's or
-// dpctl's), a capsule "SyclQueueRef" or "SyclContextRef", or an object whose _get_capsule() returns
-// one.
+// Accepts:
+// - a filter selector, for its device's default context;
+// - a queue or context, Entrepot's or dpctl's;
+// - a capsule "SyclQueueRef" or "SyclContextRef", or an object whose _get_capsule() returns one.
 // Throws: InterfaceError for any other object, DeviceError if there is no SYCL runtime.
 SyclObject sycl_object_from(PyObject *object);
 
