@@ -85,8 +85,8 @@ static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shap
                   offsetof(entrepot_view, read_only) == 48 && offsetof(entrepot_view, device) == 56,
               "version 1");
 
-// Runs the body of a table function. On a C++ exception, sets the Python exception and returns
-// `failed`.
+// Runs the body of a table function. On a C++ exception, sets the Python
+// exception and returns `failed`.
 template <class Result, class Body> Result guarded(Result failed, Body body) noexcept {
     try {
         return body();

@@ -6,8 +6,8 @@
 
 namespace entrepot::python {
 
-// Converts an int to an address. Throws OverflowError if it is out of range; `what` names the
-// argument.
+// Converts an int to an address. Throws OverflowError if it is out of range;
+// `what` names the argument.
 void *address_from(PyObject *integer, const char *what);
 
 // Owner of memory that is about to be imported. If it is not armed, destroying the owner does not

@@ -1,8 +1,8 @@
-// Devices in Python: Device, Context, Queue, Event, Program, Kernel, and the functions that find
-// devices.
+// Devices in Python: Device, Context, Queue, Event, Program, Kernel, and the
+// functions that find devices.
 //
-// Names follow dpctl where it has the same concept, so that code written for dpctl works with these
-// classes.
+// Names follow dpctl where it has the same concept, so that code written for
+// dpctl works with these classes.
 #include "device.hpp"
 
 #include "bound.hpp"
@@ -58,8 +58,8 @@ template <class T> void *sycl_native(const T &object, const char *what) {
     return object.native();
 }
 
-// A capsule that owns a copy of the Queue or Context, so its pointer is valid while the capsule
-// lives.
+// A capsule that owns a copy of the Queue or Context, so its pointer is valid
+// while the capsule lives.
 template <class T> nb::object make_capsule(const T &object, const char *what, const char *name) {
     void *const native = sycl_native(object, what);
     PyObject *const capsule =

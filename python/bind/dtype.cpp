@@ -55,8 +55,8 @@ std::optional<Dtype> dtype_from_builtin(PyObject *object) {
     return std::nullopt;
 }
 
-// The name of the library that defines the object's type, such as "torch"; empty for built-in
-// types.
+// The name of the library that defines the object's type, such as "torch";
+// empty for built-in types.
 std::string library_of(PyObject *object) {
     const nb::object module = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__module__"));
     clear_answer();

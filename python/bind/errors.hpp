@@ -17,8 +17,8 @@ struct PythonError {};
 // Throws: PythonError for MemoryError and for other exceptions (KeyboardInterrupt, SystemExit).
 void clear_answer(PyObject *answer = PyExc_Exception);
 
-// Inside `catch (...)`: sets the Python exception for the C++ one. Returns -1, for slots that
-// return int.
+// Inside `catch (...)`: sets the Python exception for the C++ one. Returns
+// -1, for slots that return int.
 int raise_current() noexcept;
 
 // Saves a pending Python exception while foreign code runs, and restores it afterwards. Needed in

@@ -1,5 +1,5 @@
-// Getter: reads an attribute that another extension's class computes in C, without repeating the
-// attribute lookup.
+// Getter: reads an attribute that another extension's class computes in C,
+// without repeating the attribute lookup.
 #pragma once
 #include <Python.h>
 
@@ -11,8 +11,8 @@ namespace entrepot::python {
 // Monomorphic inline cache with the key (type, tp_version_tag). Declare it ENTREPOT_GIL_GUARDED.
 class Getter {
 public:
-    // Same result and effects as PyObject_GetAttr: a new reference, or nullptr with an exception
-    // set.
+    // Same result and effects as PyObject_GetAttr: a new reference, or
+    // nullptr with an exception set.
     PyObject *operator()(PyObject *object, PyObject *name) {
         if (reinterpret_cast<PyObject *>(Py_TYPE(object)) == type_.get() && version_of(Py_TYPE(object)) == version_) [[likely]]
             return getter_->get(object, getter_->closure);

@@ -1,5 +1,5 @@
-// Interned: names of attributes and keywords as Python strings, created while the module is
-// imported.
+// Interned: names of attributes and keywords as Python strings, created while
+// the module is imported.
 #pragma once
 #include <Python.h>
 
@@ -8,10 +8,10 @@
 
 namespace entrepot::python {
 
-// Declare at namespace scope. A static object in a function does not work: threads that wait for
-// its initialization stay attached to the interpreter. In a free-threaded build, the thread that
-// interns the string may have to wait until all attached threads have stopped, which would
-// deadlock.
+// Declare at namespace scope. A static object in a function does not work:
+// threads that wait for its initialization stay attached to the interpreter.
+// In a free-threaded build, the thread that interns the string may have to
+// wait until all attached threads have stopped, which would deadlock.
 class Interned {
 public:
     Interned(const char *text) : text_(text), next_(first) {

@@ -91,8 +91,8 @@ public:
     // True if any argument is_watched().
     bool any_watched() const noexcept { return is_watched_; }
 
-    // Compute follows data: the queue of the first array on a device; empty if there is no such
-    // array.
+    // Compute follows data: the queue of the first array on a device; empty
+    // if there is no such array.
     Queue queue() const {
         for (const ArrayUse &use : all_.uses())
             if (!use.array->device().backend().is_host())
@@ -116,8 +116,8 @@ private:
 
     // True for ctypes instances, which are passed by value, as in C.
     static bool is_ctypes(PyObject *argument) {
-        // Not a static initializer: an import can release the GIL to a thread that waits for the
-        // static.
+        // Not a static initializer: an import can release the GIL to a thread
+        // that waits for the static.
         static std::atomic<PyObject *> base{nullptr};
         if (!base.load(std::memory_order_acquire)) [[unlikely]]
             base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();

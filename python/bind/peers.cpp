@@ -27,8 +27,8 @@ PeerClass memory_class{"dpctl.memory._memory", "_Memory", "Memory_GetUsmPointer"
 PeerClass memory_bytes{"dpctl.memory._memory", "_Memory", "Memory_GetNumBytes"};
 PeerClass memory_queue{"dpctl.memory._memory", "_Memory", "Memory_GetQueueRef"};
 
-// Loads the class if its module has been imported. Returns false otherwise. The type is never
-// released.
+// Loads the class if its module has been imported. Returns false otherwise.
+// The type is never released.
 bool find(PeerClass &peer) noexcept {
     if (peer.type.load(std::memory_order_acquire))
         return true;

@@ -122,8 +122,8 @@ inline Reference item_of(PyObject *dict, const char *name) noexcept {
 // The module with that name if it has been imported; empty otherwise.
 inline Reference imported_module(const char *name) noexcept { return item_of(PyImport_GetModuleDict(), name); }
 
-// The method resolution order of a type, with the type first; empty if its metaclass returns no
-// tuple.
+// The method resolution order of a type, with the type first; empty if its
+// metaclass returns no tuple.
 inline Reference mro_of(PyTypeObject *type) noexcept {
     if constexpr (has_gil)
         return Reference::borrow(type->tp_mro);

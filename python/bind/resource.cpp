@@ -1,5 +1,5 @@
-// Memory resources in Python: where allocations come from, which resource is current, and
-// statistics.
+// Memory resources in Python: where allocations come from, which resource is
+// current, and statistics.
 #include "convert.hpp"
 #include "errors.hpp"
 #include "exchange/foreign_error.hpp"
@@ -34,8 +34,8 @@ using namespace nb::literals;
 namespace entrepot::python {
 namespace {
 
-// Resources have their own reference count, because memory owns them too. A Python object holds one
-// reference.
+// Resources have their own reference count, because memory owns them too. A
+// Python object holds one reference.
 struct Handle {
     ResourceRef resource;
 };
@@ -116,8 +116,8 @@ std::string frame_text(PyFrameObject *frame) {
            std::to_string(PyFrame_GetLineNumber(frame)) + ", in " + nb::cast<std::string>(code.attr("co_name")) + "\n";
 }
 
-// The innermost frames of the calling thread in the order of a traceback: the most recent call
-// last.
+// The innermost frames of the calling thread in the order of a traceback: the
+// most recent call last.
 std::string python_stack(std::size_t frames) {
     if (!Py_IsInitialized())
         return {};
@@ -133,8 +133,8 @@ std::string python_stack(std::size_t frames) {
     return text;
 }
 
-// Runs last at process exit. Memory that is left then is not freed; the operating system reclaims
-// it.
+// Runs last at process exit. Memory that is left then is not freed; the
+// operating system reclaims it.
 void at_exit() {
     if (!fork_guard::is_child())
         for (const ResourceRef &tracker : live_trackers())

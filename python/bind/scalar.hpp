@@ -29,8 +29,8 @@ struct TypedScalar {
 // nullopt for objects without a dtype. Throws ExchangeError for NumPy scalars that are not numbers.
 std::optional<TypedScalar> typed_scalar_from(PyObject *value);
 
-// True for NumPy scalars, including those of ml_dtypes. False for arrays, which have a dtype as
-// well.
+// True for NumPy scalars, including those of ml_dtypes. False for arrays,
+// which have a dtype as well.
 bool is_numpy_scalar(PyObject *object);
 
 }  // namespace entrepot::python

@@ -18,8 +18,8 @@ Reference adapter_from(PyObject *object, PyTypeObject *type) {
     return result;
 }
 
-// A new adapter that depends on this one, so that neither `__init__` nor free() can release the
-// memory meanwhile.
+// A new adapter that depends on this one, so that neither `__init__` nor
+// free() can release the memory meanwhile.
 Reference pinned(PyObject *adapter) {
     Owner owner = depend_on(adapter);  // the address cannot change from here on
     Reference pin = blank(pointer_type);
@@ -88,8 +88,8 @@ Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *fun
     return with_subject(
         [&] {
             Argument result = argument_of(object, type, use);
-            // A function that writes overwrites the listed addresses, so only Use::read checks
-            // them.
+            // A function that writes overwrites the listed addresses, so only
+            // Use::read checks them.
             if (use == Use::read && result.held && is_adapter(object))
                 check_pins_not_freed(result.held.get());
             if (use == Use::write && is_read_only(result))

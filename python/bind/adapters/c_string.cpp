@@ -74,8 +74,8 @@ PyObject *to_bytes(PyObject *self, PyObject *) {
     throw PythonError{};
 }
 
-// Allocates room for a string that a C function writes, and one NUL, so that a full buffer still
-// ends.
+// Allocates room for a string that a C function writes, and one NUL, so that
+// a full buffer still ends.
 PyObject *allocate(PyObject *self, PyObject *object) {
     return guarded([&] {
         const Py_ssize_t length = PyNumber_AsSsize_t(object, PyExc_OverflowError);

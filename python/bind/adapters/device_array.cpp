@@ -134,8 +134,8 @@ std::optional<Array> elements_of_numpy(PyObject *source) {
     }
 }
 
-// The memory is host memory, so no driver is asked. Elements without a Dtype, such as records,
-// become bytes.
+// The memory is host memory, so no driver is asked. Elements without a Dtype,
+// such as records, become bytes.
 bool fill_from_buffer(PyObject *self, PyObject *source) {
     if (!has_buffer(source))
         return false;

@@ -1,5 +1,5 @@
-// ListOf… and PointerTo…: C arrays made from lists and tuples, and their elements as Python
-// numbers.
+// ListOf… and PointerTo…: C arrays made from lists and tuples, and their
+// elements as Python numbers.
 #include "object.hpp"
 
 #include "../array/array.hpp"
@@ -186,9 +186,9 @@ std::optional<Elements> elements_of_array(const Array &array, std::string *words
     return elements_of_type(array.dtype());
 }
 
-// Empty if the source does not describe elements, such as a plain address. Sources of other
-// protocols are checked after the import. The buffer is tried first: a failing attribute lookup is
-// slower.
+// Empty if the source does not describe elements, such as a plain address.
+// Sources of other protocols are checked after the import. The buffer is
+// tried first: a failing attribute lookup is slower.
 std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
     if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
         ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
@@ -200,9 +200,9 @@ std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
     return elements_of_cai(source, words);
 }
 
-// Refuses elements of another size and floating-point elements, which would be misread. Bytes are
-// accepted for any type. `said` returns the elements and fills in their description if it is given
-// a string.
+// Refuses elements of another size and floating-point elements, which would
+// be misread. Bytes are accepted for any type. `said` returns the elements
+// and fills in their description if it is given a string.
 template <class Said> void check_elements(const AdapterRow &row, PyObject *source, Said said) {
     const std::optional<Elements> elements = said(nullptr);
     const Py_ssize_t size = size_of_element(row);
@@ -242,8 +242,8 @@ Target target_with_elements(const AdapterRow &row, PyObject *source) {
     return target_of_import(array);
 }
 
-// Sets the length to the number of elements that the memory has, if known. Requires at least
-// `least`.
+// Sets the length to the number of elements that the memory has, if known.
+// Requires at least `least`.
 void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
     Target target = target_with_elements(row, source);
     const Py_ssize_t itemsize = size_of_element(row);

@@ -1,5 +1,5 @@
-// Objects of the adapter types: their owners, the blocks that they allocate, and the functions for
-// record types.
+// Objects of the adapter types: their owners, the blocks that they allocate,
+// and the functions for record types.
 #include "object.hpp"
 
 #include "../errors.hpp"

@@ -116,8 +116,8 @@ struct HexText {
 // Converts `object` by the documented rules of Pointer, in their order. The parts are separate
 // functions because DeviceArray also reads shape and type.
 Target target_of(PyObject *object);
-// Tries every conversion except asarray(). Returns false if only asarray() is left; the caller then
-// uses target_of_import(array_for(object)).
+// Tries every conversion except asarray(). Returns false if only asarray() is
+// left; the caller then uses target_of_import(array_for(object)).
 bool find_target(PyObject *object, Target &target);
 Target target_of_import(const Array &array);
 

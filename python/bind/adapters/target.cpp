@@ -264,8 +264,8 @@ Array array_for(PyObject *object, const char *expected) {
     }
 }
 
-// The address will be used by work that Entrepot does not track: wait for the accesses that it
-// does.
+// The address will be used by work that Entrepot does not track: wait for the
+// accesses that it does.
 Target target_of_array(const Array &array, Owner owner) {
     check_contiguous(array.layout(), ": array.to(array.device)");
     give_host_its_turn(array);

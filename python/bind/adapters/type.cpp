@@ -1,6 +1,6 @@
-// The adapter types: one row for each, made into a static type, so that creating an object touches
-// no reference count of its type. Also allocation from a free list, garbage collection,
-// constructors.
+// The adapter types: one row for each, made into a static type, so that
+// creating an object touches no reference count of its type. Also allocation
+// from a free list, garbage collection, constructors.
 #include "object.hpp"
 
 #include "../errors.hpp"

@@ -1,5 +1,5 @@
-// entrepot.Array as a C type with a free list and the C++ Array inside the object, for fast
-// exchange.
+// entrepot.Array as a C type with a free list and the C++ Array inside the
+// object, for fast exchange.
 #pragma once
 #include <Python.h>
 

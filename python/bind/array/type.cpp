@@ -96,8 +96,8 @@ Reference in_queue_of(const Array &array, Reference made) {
 }
 
 // dpnp's array of this memory, borrowed. It is cached, because dpnp copies unless the array's queue
-// is the very object that the attribute sycl_queue returned. Raises AttributeError if dpnp is not imported or
-// the memory is not SYCL memory, so that hasattr() is correct and imports nothing.
+// is the very object that the attribute sycl_queue returned. Raises AttributeError if dpnp is
+// not imported or the memory is not SYCL memory, so hasattr() is correct and imports nothing.
 PyObject *usm_ndarray_of(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     if (PyObject *const kept = object->usm_ndarray.get())
@@ -115,8 +115,8 @@ PyObject *usm_ndarray_of(PyObject *self) {
     return object->usm_ndarray.keep(in_queue_of(object->array(), std::move(made)));
 }
 
-// The first attribute that dpnp looks up. Returns a new view, because dpnp can change an array's
-// shape.
+// The first attribute that dpnp looks up. Returns a new view, because dpnp
+// can change an array's shape.
 PyObject *get_usm_ndarray(PyObject *self) {
     PyObject *kept = usm_ndarray_of(self);
     give_host_its_turn(array_of(self));  // dpnp's queue does not wait for later work
@@ -173,8 +173,8 @@ PyObject *get_kind(const Array &a) {
     return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
 }
 PyObject *get_read_only(const Array &a) { return PyBool_FromLong(a.read_only()); }
-// The address may be used by work that Entrepot does not track, such as a kernel that reads it from
-// a table.
+// The address may be used by work that Entrepot does not track, such as a
+// kernel that reads it from a table.
 PyObject *get_data_ptr(const Array &a) {
     a.memory().mark_escaped();
     return PyLong_FromVoidPtr(a.data());
@@ -283,8 +283,8 @@ bool init_array_type(PyObject *module) {
     PyObject *capsule = c_exchange_api_capsule();
     if (!capsule)
         return false;
-    // Consumers of the C exchange API read it from the type, so it is in the type's dict and not a
-    // getset attribute.
+    // Consumers of the C exchange API read it from the type, so it is in the
+    // type's dict and not a getset attribute.
     const int stored = PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
     Py_DECREF(capsule);
     PyType_Modified(array_type);

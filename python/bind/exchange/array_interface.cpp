@@ -27,8 +27,8 @@ const Interned dict_name = "__array_interface__", struct_name = "__array_struct_
 
 // ------------------------------------------------------------------ import
 
-// Reads the address of the elements and returns the owner: the object for a pointer, otherwise the
-// held buffer.
+// Reads the address of the elements and returns the owner: the object for a
+// pointer, otherwise the held buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor) {
     PyObject *const data = dict.find(Key::data);
     descriptor.offset = dict.offset();
@@ -74,8 +74,8 @@ std::optional<Array> read_struct(PyObject *object, const ImportRequest &request)
     const auto *const interface = static_cast<const PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
     char typestr[16];
     const Descriptor descriptor = array_interface::describe(*interface, typestr);
-    // The capsule may own memory that the object does not, because it was made for this call. Keep
-    // both.
+    // The capsule may own memory that the object does not, because it was
+    // made for this call. Keep both.
     const Reference both(PyTuple_Pack(2, object, capsule.get()));
     if (!both)
         throw PythonError{};

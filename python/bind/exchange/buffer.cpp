@@ -1,5 +1,5 @@
-// The buffer protocol: imports through a held Py_buffer, and exports that honour every request
-// flag.
+// The buffer protocol: imports through a held Py_buffer, and exports that
+// honour every request flag.
 #include <entrepot/exchange/buffer.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -41,8 +41,8 @@ buffer::Descriptor describe(const Py_buffer &view) {
     return descriptor;
 }
 
-// A bytes object never moves or changes, so a reference suffices, which takes half the time of a
-// buffer.
+// A bytes object never moves or changes, so a reference suffices, which takes
+// half the time of a buffer.
 Array read_bytes(PyObject *object, const ImportRequest &request) {
     const std::int64_t length = PyBytes_GET_SIZE(object);
     return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8, Layout(Extents(&length, 1)), true,
@@ -120,8 +120,8 @@ bool is_at_hand(const Memory &memory) {
 Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
 Py_ssize_t *lent(Extents numbers) { return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
 
-// The strides in bytes if they already exist in memory; otherwise nullptr. nullptr also without
-// axes.
+// The strides in bytes if they already exist in memory; otherwise nullptr.
+// nullptr also without axes.
 Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view) {
     if (array.ndim() == 1 && array.strides()[0] == 1) [[likely]]
         return &view.itemsize;
@@ -155,9 +155,9 @@ void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsi
     view.internal = nullptr;
 }
 
-// Fast path: a request for format and strides, which most consumers make, of an array that is
-// ready. Returns false if something must be refused, waited for or computed. Calls no other
-// functions.
+// Fast path: a request for format and strides, which most consumers make, of
+// an array that is ready. Returns false if something must be refused, waited
+// for or computed. Calls no other functions.
 bool give_at_once(PyObject *self, Py_buffer &view, int flags) noexcept {
     const Array &array = array_of(self);
     if ((flags & (PyBUF_STRIDES | PyBUF_FORMAT | contiguity)) != (PyBUF_STRIDES | PyBUF_FORMAT) ||

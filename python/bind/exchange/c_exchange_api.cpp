@@ -42,8 +42,8 @@ constexpr KnownProducer known_producers[] = {{"torch", "Tensor", true, require_p
 struct ProducerLibrary : StreamLibrary {
     const DLPackExchangeAPI *api = nullptr;
     bool needs_gil = true;  // for each call; otherwise only for the first call for a device
-    // Devices for which it has answered: the lower 32 bits are CUDA devices, the upper 32 bits
-    // ROCm.
+    // Devices for which it has answered: the lower 32 bits are CUDA devices,
+    // the upper 32 bits ROCm.
     mutable std::atomic<std::uint64_t> has_answered{0};
     mutable std::atomic<DLDevice> last_answered{DLDevice{}};
 
@@ -103,8 +103,8 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
-// Asks the table for its current stream. A table that fails sets a Python exception, which is
-// cleared.
+// Asks the table for its current stream. A table that fails sets a Python
+// exception, which is cleared.
 // Requires: the GIL, unless library.answers_without_gil(device).
 bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&stream) {
     const bool may_fail = !library.answers_without_gil(device);

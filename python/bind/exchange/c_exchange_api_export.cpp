@@ -1,5 +1,5 @@
-// Export by the C exchange API: the function table of entrepot.Array, in one static capsule of the
-// type.
+// Export by the C exchange API: the function table of entrepot.Array, in one
+// static capsule of the type.
 #include "exports.hpp"
 
 #include "../allocate.hpp"

@@ -1,11 +1,11 @@
 // Import of CuPy arrays without a protocol: reads the attributes that CuPy builds its interface
 // dict from, and its current stream.
 //
-// Creating the dict, or a capsule that waits for a stream, takes CuPy longer than the rest of the
-// import. Before the attributes are used in a process, those of one array are compared with its
-// `__cuda_array_interface__`, and its device with the driver's answer. If they differ, this route
-// stays disabled and DLPack is used. CuPy is neither linked nor imported: if an array exists, CuPy
-// has been.
+// Creating the dict, or a capsule that waits for a stream, takes CuPy longer than
+// the rest of the import. Before the attributes are used in a process, those of
+// one array are compared with its `__cuda_array_interface__`, and its device with
+// the driver's answer. If they differ, this route stays disabled and DLPack is
+// used. CuPy is neither linked nor imported: if an array exists, CuPy has been.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream.hpp>
 #include <entrepot/exchange/cai.hpp>
@@ -31,8 +31,8 @@ namespace {
 
 using cai::speaker;
 
-// CuPy returns shape and strides with an underscore as a new list, without one as a tuple of that
-// list.
+// CuPy returns shape and strides with an underscore as a new list, without
+// one as a tuple of that list.
 const Interned data_name = "data", ptr_name = "ptr", device_id_name = "device_id", shape_name = "_shape",
                strides_name = "_strides", dtype_name = "dtype", is_contiguous_name = "_c_contiguous",
                interface_name = "__cuda_array_interface__";

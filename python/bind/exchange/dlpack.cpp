@@ -171,8 +171,8 @@ std::vector<Reference> stream_forms(const Queue &queue) {
 
 // ---------------------------------------------------------------- calling __dlpack__
 
-// The keywords of a call. Old producers raise TypeError for the newer ones and are called with
-// fewer.
+// The keywords of a call. Old producers raise TypeError for the newer ones
+// and are called with fewer.
 struct Attempt {
     bool max_version, copy;
 };
@@ -206,8 +206,8 @@ private:
 
 const Interned stream_name = "stream", copy_name = "copy", version_name = "max_version";
 
-// The tuple (major, minor); borrowed and immortal. nullptr with an exception set if memory runs
-// out.
+// The tuple (major, minor); borrowed and immortal. nullptr with an exception
+// set if memory runs out.
 PyObject *newest_version() {
     static std::atomic<PyObject *> made{nullptr};
     if (PyObject *const known = made.load(std::memory_order_acquire)) [[likely]]
@@ -236,8 +236,8 @@ struct Answer {
     bool ordered = false;  // true if the producer has accepted the queue
 };
 
-// Throws the producer's message as an ExchangeError. Exceptions unrelated to the tensor pass
-// through.
+// Throws the producer's message as an ExchangeError. Exceptions unrelated to
+// the tensor pass through.
 [[noreturn]] void refuse_with_words(PyObject *object) {
     const std::string words = take_words_about_value();
     refuse(Py_TYPE(object)->tp_name, ".__dlpack__() refused: ", words);

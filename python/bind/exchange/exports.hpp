@@ -11,8 +11,8 @@ namespace entrepot::python {
 PyObject *dlpack_export(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *dlpack_device(PyObject *self, PyObject *);
 
-// c_exchange_api_export.cpp: a new reference to the capsule with the function table, for the type's
-// dict.
+// c_exchange_api_export.cpp: a new reference to the capsule with the function
+// table, for the type's dict.
 PyObject *c_exchange_api_capsule();
 
 // suai.cpp, cai.cpp, array_interface.cpp: attributes of the array interfaces.

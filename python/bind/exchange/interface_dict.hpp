@@ -1,5 +1,5 @@
-// Interface dicts: the entries that SUAI, the CUDA array interface and NumPy's array interface
-// share.
+// Interface dicts: the entries that SUAI, the CUDA array interface and
+// NumPy's array interface share.
 //
 // A dict is read in one pass that compares keys by identity, because string literals are interned.
 // A value that violates the protocol is refused with the protocol's error. Exceptions that are
@@ -83,8 +83,8 @@ Reference tuple_of(Extents numbers, std::int64_t factor = 1);
 // Sets an entry. Throws PythonError if `value` is empty or memory runs out.
 void set_entry(const Reference &dict, Key key, const Reference &value);
 
-// Throws PythonError: AttributeError with the refusal's message, so that the consumer tries another
-// protocol.
+// Throws PythonError: AttributeError with the refusal's message, so that the
+// consumer tries another protocol.
 [[noreturn]] void refuse_absent(const char *attribute, const Error &refusal);
 
 // Runs `hand_over`. If the protocol cannot describe the memory (InterfaceError), the attribute is

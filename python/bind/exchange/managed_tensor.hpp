@@ -1,5 +1,5 @@
-// Managed tensors of other libraries as owners. Their deleters run with the GIL, never on a driver
-// thread.
+// Managed tensors of other libraries as owners. Their deleters run with the
+// GIL, never on a driver thread.
 #pragma once
 #include "../errors.hpp"
 #include "../owner.hpp"

@@ -46,8 +46,8 @@ bool is_writable(int flags) { return (flags & (array_interface::writeable | warn
 
 const NumpyArray &fields_of(PyObject *object) { return *reinterpret_cast<const NumpyArray *>(object); }
 
-// NumPy's array type is static. A class made in Python can have any name and layout, but is never
-// static.
+// NumPy's array type is static. A class made in Python can have any name and
+// layout, but is never static.
 bool probe(PyTypeObject *type) {
     return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && std::string_view(type->tp_name) == "numpy.ndarray" &&
            type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(NumpyArray));
@@ -98,8 +98,8 @@ std::string text_attribute(PyObject *object, const char *name) {
     return text;
 }
 
-// By its name if that is known, as it is for ml_dtypes, whose typestr is a void's; otherwise by its
-// typestr.
+// By its name if that is known, as it is for ml_dtypes, whose typestr is a
+// void's; otherwise by its typestr.
 Dtype dtype_of_descr(PyObject *descr) {
     const std::string typestr = text_attribute(descr, "str");
     if (typestr[0] != '>')

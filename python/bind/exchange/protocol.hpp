@@ -21,9 +21,9 @@ struct ImportRequest {
 struct Protocol {
     const char *name;       // in `protocol=` and in messages
     const char *attribute;  // looked up on the type, then on the instance; nullptr: see `probe`
-    // Returns true if objects of the type support the protocol. Only for protocols that no
-    // attribute announces (the buffer protocol's slot). nullptr: `read` starts by looking the
-    // attribute up.
+    // Returns true if objects of the type support the protocol. Only for
+    // protocols that no attribute announces (the buffer protocol's slot).
+    // nullptr: `read` starts by looking the attribute up.
     bool (*probe)(PyTypeObject *type);
     // Imports the object.
     // Returns: nullopt if the object does not support the protocol after all (AttributeError,

@@ -35,8 +35,8 @@ inline constexpr OddProducer masking_producers[] = {
      "inherits every protocol of ndarray's, each with the numbers behind the mask and without the mask"},
 };
 
-// True if objects of the type belong to inverted_producers, immutable_producers or
-// masking_producers.
+// True if objects of the type belong to inverted_producers,
+// immutable_producers or masking_producers.
 bool inverted_read_only(PyTypeObject *type);
 bool is_immutable(PyTypeObject *type);
 bool may_be_masked(PyTypeObject *type);

@@ -1,5 +1,5 @@
-// Import of any object: which protocols its type supports, cached by type, and the order of
-// attempts.
+// Import of any object: which protocols its type supports, cached by type,
+// and the order of attempts.
 #pragma once
 #include "protocol.hpp"
 

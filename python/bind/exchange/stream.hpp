@@ -1,13 +1,13 @@
-// Streams of Python consumers and producers: DLPack's `stream`, and the queue of Entrepot's current
-// work.
+// Streams of Python consumers and producers: DLPack's `stream`, and the queue
+// of Entrepot's current work.
 //
 // For CUDA and HIP, `stream` is an int by the specification. SYCL is unspecified, so all forms in
 // use are accepted:
 // - a queue object: Entrepot's, dpctl's, or an object with _get_capsule();
 // - a SyclQueueRef capsule;
 // - an int that is a `sycl::queue *`.
-// Queue objects are accepted for CUDA and HIP as well. The protocol-independent part is in
-// exchange/stream.hpp.
+// Queue objects are accepted for CUDA and HIP as well. The
+// protocol-independent part is in exchange/stream.hpp.
 #pragma once
 #include <Python.h>
 

@@ -18,8 +18,8 @@ std::optional<unsigned> library_of(PyTypeObject *type);
 
 // c_exchange_api.cpp: same, for exactly the type that publishes a function table.
 std::optional<unsigned> library_of_producer(PyTypeObject *type);
-// cupy_array.cpp: CuPy's number; nullopt if CuPy is not imported or exports no function for its
-// stream.
+// cupy_array.cpp: CuPy's number; nullopt if CuPy is not imported or exports
+// no function for its stream.
 std::optional<unsigned> library_of_cupy();
 
 // Registers the stream libraries that have been imported meanwhile. Called before memory of the

@@ -25,8 +25,8 @@ const Interned attribute_name = attribute;
 
 // ------------------------------------------------------------------ import
 
-// Reads the address of the elements and returns the owner: the object for a pointer, otherwise the
-// held buffer.
+// Reads the address of the elements and returns the owner: the object for a
+// pointer, otherwise the held buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &descriptor) {
     if (PyObject *const data = dict.find(Key::data)) [[likely]] {
         const DataEntry entry = dict.data_entry(data);

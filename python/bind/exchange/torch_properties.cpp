@@ -1,5 +1,5 @@
-// Checks properties of a torch.Tensor through PyTorch's C++ functions if possible, otherwise in
-// Python.
+// Checks properties of a torch.Tensor through PyTorch's C++ functions if
+// possible, otherwise in Python.
 //
 // In Python, the two checks of a float tensor take longer than the whole import (75 ns). The C++
 // functions behind them are exported, take one pointer and return a bool. The pointer is stored in

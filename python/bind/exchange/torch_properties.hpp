@@ -1,5 +1,5 @@
-// Properties of a torch.Tensor that its bytes do not show: gradients, lazy negation and
-// conjugation.
+// Properties of a torch.Tensor that its bytes do not show: gradients, lazy
+// negation and conjugation.
 #pragma once
 #include <Python.h>
 

@@ -46,8 +46,8 @@ Reference result_of(const Target &target, void **arguments) {
     return checked(PyObject_CallObject(target.callable, values.get()));
 }
 
-// A returned address must stay valid after the call. The callable must ensure that; it cannot be
-// checked here.
+// A returned address must stay valid after the call. The callable must ensure
+// that; it cannot be checked here.
 void store_result(const Target &target, PyObject *value, void *result) {
     const FormObject &form = *target.form->result;
     if (form.how == How::none)

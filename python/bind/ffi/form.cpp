@@ -135,8 +135,8 @@ Reference load_number(ffi::Kind kind, const void *from) {
 const Interned enum_class_name("__members__");
 const Interned unknown_member("_unknown");
 
-// Accepts a member of the enum or an int. Members of other enums are refused, although C allows
-// them.
+// Accepts a member of the enum or an int. Members of other enums are refused,
+// although C allows them.
 void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != form.type && !PyLong_CheckExact(value)) {
         const char *const expected = reinterpret_cast<PyTypeObject *>(form.type)->tp_name;
@@ -205,8 +205,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         held = std::move(taken.held);
         return;
     }
-    // Record classes accept field values in their constructor, so arguments are converted by
-    // Pointer.
+    // Record classes accept field values in their constructor, so arguments
+    // are converted by Pointer.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
                               subject.owner, subject.name);
     if (layout_of(form.type) && !PyObject_TypeCheck(value, type))

@@ -1,5 +1,5 @@
-// Form: a C type together with the Python representation of its values; entrepot.ffi makes one per
-// type.
+// Form: a C type together with the Python representation of its values;
+// entrepot.ffi makes one per type.
 #pragma once
 #include <Python.h>
 
@@ -63,8 +63,8 @@ void check_no_handle(PyObject *object, const Subject &subject);
 // Throws ValueError if the object's memory is known to have fewer bytes.
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject);
 
-// `owner` owns the memory at `from` and is kept alive by views. If it is nullptr, records are
-// copied.
+// `owner` owns the memory at `from` and is kept alive by views. If it is
+// nullptr, records are copied.
 Reference load(const FormObject &form, const void *from, PyObject *owner);
 
 // An object of an adapter class for the address; None for NULL.

@@ -1,5 +1,5 @@
-// ForeignFunction: a C function that Python calls. The first call reads the declaration and opens
-// the library.
+// ForeignFunction: a C function that Python calls. The first call reads the
+// declaration and opens the library.
 #include "library.hpp"
 
 #include "declared.hpp"

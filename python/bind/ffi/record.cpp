@@ -84,8 +84,8 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     std::memcpy(place, written, ffi::size_of(field.form->kind));
 }
 
-// The name of the field that contains the byte; inside a nested record, that of the outermost
-// field.
+// The name of the field that contains the byte; inside a nested record, that
+// of the outermost field.
 const char *field_at(const RecordLayout &layout, std::size_t offset) {
     for (const FieldObject *field : layout.fields)
         if (offset - field->offset < size_of(*field->form))  // wraps around for bytes before the field
@@ -500,8 +500,8 @@ Py_ssize_t bytes_of(const Target &target, PyObject *object) {
     return of && length >= 0 ? length * static_cast<Py_ssize_t>(of->size) : -1;
 }
 
-// Points the new object to `object`'s memory, which must hold one record at least if its size is
-// known.
+// Points the new object to `object`'s memory, which must hold one record at
+// least if its size is known.
 void stand_for(PyObject *self, const RecordLayout &layout, PyObject *object) {
     Target target = target_of(object);
     const Py_ssize_t bytes = bytes_of(target, object);

@@ -73,8 +73,8 @@ UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, LazyReference
     return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
 }
 
-// A queue with the caller's object for it. Empty if the object is a device or selector, not a
-// queue.
+// A queue with the caller's object for it. Empty if the object is a device or
+// selector, not a queue.
 struct NamedQueue {
     Queue queue;
     Reference object;

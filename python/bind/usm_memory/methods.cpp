@@ -77,8 +77,8 @@ PyObject *get_reference(UsmMemory &memory) {
     return Py_NewRef(object ? object : Py_None);
 }
 
-// The consumer is ordered by the queue, which is in the memory's context and waits for all work on
-// it.
+// The consumer is ordered by the queue, which is in the memory's context and
+// waits for all work on it.
 PyObject *get_interface(UsmMemory &memory) { return suai_export_of(bytes_of(memory), queue_object_of(memory)); }
 
 // -------------------------------------------------------------------- kind
@@ -121,8 +121,8 @@ PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t na
 
 // ------------------------------------------------------------------ copies
 
-// A buffer that is held while a copy runs without the GIL, so that its owner cannot resize or free
-// it.
+// A buffer that is held while a copy runs without the GIL, so that its owner
+// cannot resize or free it.
 class HostBuffer {
 public:
     HostBuffer(PyObject *object, int flags) {
