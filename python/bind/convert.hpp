@@ -13,8 +13,8 @@ Device device_from(PyObject *object);
 
 // Accepts:
 // - a Queue or dpctl's SyclQueue;
-// - a capsule "SyclQueueRef", which is marked as used, or an object whose _get_capsule() returns
-// one;
+// - a capsule "SyclQueueRef", which is marked as used;
+// - an object whose _get_capsule() returns such a capsule;
 // - a CUDA stream, an object with __cuda_stream__, which the Queue keeps alive;
 // - a device, as device_from(), for its default queue.
 // Throws: TypeError for any other object, ValueError for a used capsule.
@@ -22,8 +22,8 @@ Queue queue_from(PyObject *object);
 
 // Accepts:
 // - a Context or dpctl's SyclContext;
-// - a capsule "SyclContextRef", which is marked as used, or an object whose _get_capsule() returns
-// one;
+// - a capsule "SyclContextRef", which is marked as used;
+// - an object whose _get_capsule() returns such a capsule;
 // - a queue or device as above, for its context.
 // Throws: TypeError for any other object, ValueError for a used capsule.
 Context context_from(PyObject *object);

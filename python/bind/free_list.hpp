@@ -1,4 +1,4 @@
-// FreeList: memory of destroyed objects of one type, for reuse. Creating and destroying an object
+// FreeList: memory of destroyed objects of one layout, for reuse. Creating and destroying an object
 // through it takes a third of the allocator's time.
 #pragma once
 #include <Python.h>

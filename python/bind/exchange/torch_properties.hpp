@@ -7,7 +7,8 @@
 
 namespace entrepot::python {
 
-// Refuses tensors whose bytes are not their values: PyTorch's exchange functions do not check this.
+// Refuses a tensor with such a property. PyTorch's exchange functions export its bytes without a
+// check, so that values would silently be wrong.
 // Requires: `tensor` is exactly a torch.Tensor.
 // Throws: ExchangeError naming the call that resolves it.
 void require_plain_tensor(PyObject *tensor, TypeCode code);

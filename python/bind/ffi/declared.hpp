@@ -71,9 +71,8 @@ Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *
 // ---------------------------------------------------------------- records
 
 bool is_record(PyObject *object) noexcept;
-// The object that was assigned to the record's field at `place`, if the field still has its
-// address.
-// Otherwise empty: the target of the field is unknown.
+// The object that was assigned to the record's field at `place`, if the field still has the
+// object's address. Otherwise empty: the target of the field is unknown.
 Reference kept_at(PyObject *record, const void *place, const void *address);
 // Throws ValueError if a field points to a freed DeviceArray, or to a list with an address in one.
 void check_fields_not_freed(PyObject *record, const Subject &subject);
