@@ -9,17 +9,17 @@
 namespace entrepot::python {
 namespace {
 
-// Above this the driver is likely to be asked, and takes its time.
+// Larger allocations probably go to the driver, which is slow.
 constexpr std::size_t quick_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
 Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
-    if (bytes <= quick_bytes && queue.capture() == 0) [[likely]] {  // for a graph it may have to wait
+    if (bytes <= quick_bytes && queue.capture() == 0) [[likely]] {  // inside a capture it may have to wait
         if (Memory memory = Memory::try_allocate(bytes, kind, queue, alignment)) [[likely]]
             return memory;
         without_gil(wait_and_release);
-        drain_released();  // owners that waited: only a thread with the GIL drops Python's
+        drain_released();  // releases Python owners, which needs the GIL
         return without_gil([&] {
             const StatisticsResource::SecondTry again;
             return Memory::allocate(bytes, kind, queue, alignment);

@@ -1,10 +1,10 @@
-// Allocation from Python: without giving the GIL up where the pool has the block, which is nearly always.
+// Allocation from Python. The GIL is kept if the pool has the block, which is the usual case.
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
 namespace entrepot::python {
 
-// As Memory::allocate. Waits, and asks the driver for much, with the GIL released.
+// Same as Memory::allocate. Releases the GIL to wait or to ask the driver for a large allocation.
 Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
 
 }  // namespace entrepot::python

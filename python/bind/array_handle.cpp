@@ -1,4 +1,4 @@
-// entrepot.ArrayHandle: picklable, and it keeps the memory in the process that shared it.
+// entrepot.ArrayHandle: picklable. In the process that shared the memory, it also owns the memory.
 #include "array_handle.hpp"
 
 #include "array/array.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 struct Shared {
     ArrayHandle handle;
-    Memory memory;  // in the process that shared it; none where the handle came as bytes
+    Memory memory;  // in the process that shared it; empty if the handle was made from bytes
 };
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -34,7 +34,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     if (!nb::inst_ready(self))
         return 0;
     const Memory &memory = nb::inst_ptr<Shared>(self)->memory;
-    // As of arrays: an owner that several share is visited by none.
+    // A shared Memory is not visited: each of its users would report its owner's one reference.
     if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
@@ -99,7 +99,7 @@ void init_array_handle(nb::module_ &m) {
              "was.\n\n"
              "May be called any number of times, in any process of the same user, while the process that shared it has the "
              "memory.\n\n"
-             "Raises ExchangeError where that process has ended or let go of the memory, ValueError for a handle that is not "
+             "Raises ExchangeError where that process has ended or released the memory, ValueError for a handle that is not "
              "true of it,\n"
              "DeviceError where its device is not there in this process.")
         .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "Extent of each axis, in elements.")

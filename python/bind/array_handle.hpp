@@ -1,4 +1,4 @@
-// entrepot.ArrayHandle: what Array.share and Memory.share give.
+// entrepot.ArrayHandle: the result of Array.share and Memory.share.
 #pragma once
 #include <entrepot/array/array.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace entrepot::python {
 
-// A new reference. Waits for the array's memory with the GIL released. Throws as ArrayHandle::of does.
+// A new reference. Waits for the array's memory with the GIL released. Throws as ArrayHandle::of().
 PyObject *share_array(const Array &array, bool fabric);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// Objects of the classes that nanobind binds, told by their type: where a cast would be paid for on a hot path.
+// Fast type checks for objects of the classes that nanobind binds; cheaper than nanobind::cast.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -16,7 +16,7 @@ template <class T> PyTypeObject *bound_type() {
     return type;
 }
 
-// What the object holds; nullptr where it is no T, or one whose __init__ never ran.
+// The C++ object inside; nullptr if the object is not a T or its __init__ has not run.
 template <class T> T *ours(PyObject *object) {
     PyTypeObject *const type = bound_type<T>();
     const bool is_one = Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type);

@@ -1,4 +1,4 @@
-// The function table that extensions of other people get in a capsule: include/entrepot/python/c_api.h.
+// The function table that other extensions get in a capsule: include/entrepot/python/c_api.h.
 #include <entrepot/python/c_api.h>
 
 #include "adapters/adapters.hpp"
@@ -19,7 +19,7 @@
 
 using entrepot::Array, entrepot::Queue;
 
-// A handle: the array, and what it is as plain C.
+// The handle: an array, and its description as plain C.
 struct entrepot_array {
     explicit entrepot_array(Array given) : array(std::move(given)) {
         view.data = array.data();
@@ -36,11 +36,11 @@ struct entrepot_array {
         view.device = array.device().selector().c_str();
     }
 
-    // One for as long as the handle is there: whoever submits to what native_queue has given out is in the order that before_use
-    // and after_use see to, though Array::queue may give another by now.
+    // The queue is chosen once for the life of the handle, although Array::queue may change. So
+    // before_use and after_use order the work that was submitted to the result of native_queue.
     const Queue &queue() {
         if (!is_chosen_.load(std::memory_order_acquire)) {
-            Queue asked = array.queue();  // not inside, where others wait with the GIL: making a queue gives it up
+            Queue asked = array.queue();  // outside call_once, because creating a queue releases the GIL
             std::call_once(choosing_, [&] {
                 queue_ = std::move(asked);
                 is_chosen_.store(true, std::memory_order_release);
@@ -66,7 +66,7 @@ static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) &&
               ENTREPOT_KIND_DEVICE == static_cast<int>(UsmKind::device) &&
               ENTREPOT_KIND_SHARED == static_cast<int>(UsmKind::shared));
 
-// What compiled extensions rely on: no version moves what an earlier one had.
+// ABI of compiled extensions: a new version must not move the members of an earlier one.
 constexpr std::size_t slot(std::size_t number) { return number * sizeof(void (*)()); }
 static_assert(offsetof(entrepot_c_api, version) == 0 && offsetof(entrepot_c_api, from_object) == slot(1) &&
                   offsetof(entrepot_c_api, to_object) == slot(2) && offsetof(entrepot_c_api, retain) == slot(3) &&
@@ -85,7 +85,8 @@ static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shap
                   offsetof(entrepot_view, read_only) == 48 && offsetof(entrepot_view, device) == 56,
               "version 1");
 
-// Runs the body of a table function; an exception becomes Python's, and `failed` the result.
+// Runs the body of a table function. On a C++ exception, sets the Python
+// exception and returns `failed`.
 template <class Result, class Body> Result guarded(Result failed, Body body) noexcept {
     try {
         return body();

@@ -1,4 +1,4 @@
-// Where compiled code is kept on disk, as the backends have it.
+// Functions that report where compiled code is cached on disk.
 #include "gil.hpp"
 #include "init.hpp"
 
@@ -21,7 +21,7 @@ void init_code_cache(nb::module_ &m) {
             return nb::bytes(place.data(), place.size());
         },
         nb::sig("def cache_directory() -> bytes"),
-        "The directory of compiled code, by the environment as it is now; empty where nothing is kept.");
+        "The directory of compiled code, by the current environment; empty if caching is off.");
     m.def(
         "cache_obstacle",
         [](const std::string &kind) {
@@ -29,7 +29,7 @@ void init_code_cache(nb::module_ &m) {
             return nb::bytes(words.data(), words.size());
         },
         nb::arg("kind"), nb::sig("def cache_obstacle(kind: str) -> bytes"),
-        "What keeps the folder of a kind of code from being written, and which folder; empty where nothing does.");
+        "The reason why the folder of a kind of code cannot be written, with the folder; empty if it can.");
 }
 
 }  // namespace entrepot::python

@@ -34,8 +34,8 @@ const Backend &sycl() {
 
 // ----------------------------------------------------------------- queues
 
-// The queues that were taken in last stay wrapped, so that one that comes again and again is not made anew; where it comes as the
-// same object, it is not even looked at.
+// The most recently imported queues stay wrapped, so that a queue that returns is not wrapped
+// again. If it returns as the same Python object, the object is not inspected either.
 class RecentQueues {
 public:
     static RecentQueues &only() {
@@ -43,7 +43,7 @@ public:
         return *made;
     }
 
-    // None unless the object is among them. It cannot have become another one: it is kept.
+    // Empty if unknown. The entry owns the object, so its address cannot have been reused.
     Queue find(PyObject *object) {
         const std::lock_guard locked(mutex_);
         for (const Entry &entry : entries_)
@@ -52,9 +52,9 @@ public:
         return {};
     }
 
-    // `object` may be nullptr: something else led to the queue.
+    // `object` may be nullptr if the queue was not reached through an object.
     void keep(PyObject *object, const Queue &queue) {
-        Entry displaced{Reference::borrow(object), queue};  // let go of without the lock
+        Entry displaced{Reference::borrow(object), queue};  // released after the lock
         const std::lock_guard locked(mutex_);
         for (const Entry &entry : entries_)
             if (entry.queue == queue && (!object || entry.object.get() == object))
@@ -83,7 +83,7 @@ private:
                 "' was expected, not '", capsule.name_text(), "'");
 }
 
-// Of a queue or a context; none where the object is no capsule and gives none.
+// A capsule with a queue or a context; empty if the object is not and has no capsule.
 SyclCapsule capsule_in(PyObject *object) {
     SyclCapsule capsule = find_sycl_capsule(object);
     if (capsule.object() && !capsule.is_queue() && !capsule.is_context())
@@ -95,7 +95,8 @@ SyclCapsule capsule_in(PyObject *object) {
 
 const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";  // the second: before PyTorch 2.10
 
-// Whose streams speak __cuda_stream__ here: CUDA's, and HIP's where CUDA is not, for HIP's libraries keep the name.
+// The backend of streams with __cuda_stream__: CUDA, or HIP if there is no CUDA backend, because
+// libraries for HIP keep CUDA's name.
 const Backend &stream_backend() {
     try {
         static const Backend &backend = registry::backend("cuda");
@@ -127,7 +128,7 @@ std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
     return handle;
 }
 
-// The stream's handle; none where the object is no stream.
+// The stream's handle; nullopt if the object is not a stream.
 std::optional<std::uintptr_t> stream_handle(PyObject *object) {
     if (const Reference method = find_attribute(object, stream_method)) {
         const Reference answer(PyCallable_Check(method.get()) ? PyObject_CallNoArgs(method.get()) : Py_NewRef(method.get()));
@@ -144,10 +145,11 @@ std::optional<std::uintptr_t> stream_handle(PyObject *object) {
     return handle == static_cast<std::size_t>(-1) ? std::nullopt : std::optional<std::uintptr_t>(handle);
 }
 
-// The device that the stream says it is of: the default streams' handles are the same for all. None: the current one.
+// The context of the device that the stream object names; empty, for the current one, if it names
+// no device. Needed for default streams, whose handles are the same on all devices.
 Context context_of_stream(PyObject *object) {
     const std::vector<Device> &devices = registry::devices(stream_backend());
-    for (const char *const name : {"device_index", "device_id"}) {  // PyTorch's and CuPy's words for it
+    for (const char *const name : {"device_index", "device_id"}) {  // in PyTorch and in CuPy
         const Reference number(PyObject_GetAttrString(object, name));
         const long index = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : -1;
         clear_answer();
@@ -157,7 +159,7 @@ Context context_of_stream(PyObject *object) {
     return {};
 }
 
-// None where the object is no stream.
+// Empty if the object is not a stream.
 Queue queue_of_cuda_stream(PyObject *object) {
     const std::optional<std::uintptr_t> handle = stream_handle(object);
     if (!handle)

@@ -1,4 +1,4 @@
-// Any Python object that stands for a device, context, queue or event → ours.
+// Conversion of Python objects that represent a device, context, queue or event.
 #pragma once
 #include <Python.h>
 
@@ -7,25 +7,34 @@
 
 namespace entrepot::python {
 
-// Of a Device, a selector, or dpctl's SyclDevice. Throws TypeError for anything else, and as registry::select does.
+// Accepts a Device, a selector string, or dpctl's SyclDevice.
+// Throws: TypeError for any other object; the errors of registry::select.
 Device device_from(PyObject *object);
 
-// Of a Queue; dpctl's SyclQueue; a capsule "SyclQueueRef", which is used up; an object whose _get_capsule() gives one; a CUDA
-// stream, which is an object with __cuda_stream__ and lives as long as the Queue; or a device as above: its default queue. Throws
-// TypeError for anything else, ValueError for a used capsule.
+// Accepts:
+// - a Queue or dpctl's SyclQueue;
+// - a capsule "SyclQueueRef", which is marked as used;
+// - an object whose _get_capsule() returns such a capsule;
+// - a CUDA stream, an object with __cuda_stream__, which the Queue keeps alive;
+// - a device, as device_from(), for its default queue.
+// Throws: TypeError for any other object, ValueError for a used capsule.
 Queue queue_from(PyObject *object);
 
-// Of a Context; dpctl's SyclContext; a capsule "SyclContextRef", which is used up; an object whose _get_capsule() gives one;
-// or a queue or device as above: its context. Throws TypeError for anything else, ValueError for a used capsule.
+// Accepts:
+// - a Context or dpctl's SyclContext;
+// - a capsule "SyclContextRef", which is marked as used;
+// - an object whose _get_capsule() returns such a capsule;
+// - a queue or device as above, for its context.
+// Throws: TypeError for any other object, ValueError for a used capsule.
 Context context_from(PyObject *object);
 
-// Of an Event or dpctl's SyclEvent. Throws TypeError for anything else, which says what was expected.
+// Accepts an Event or dpctl's SyclEvent. Throws TypeError for any other object, with `expected`.
 Event event_from(PyObject *object, const char *expected = "an event was expected (an Event, or dpctl's SyclEvent)");
 
-// Of a sycl::queue that somebody else owns.
+// Wraps a sycl::queue without taking ownership.
 Queue queue_from_sycl(void *native);
 
-// As above where `object` is ours or dpctl's, for comparisons; none where it is anything else.
+// For comparisons: convert Entrepot's and dpctl's objects only; empty for any other object.
 Device known_device(PyObject *object);
 Queue known_queue(PyObject *object);
 Context known_context(PyObject *object);

@@ -1,4 +1,4 @@
-// Deleters, called where the owner of memory is released.
+// Deleters, which run when the owner of memory is released.
 #include "deleter.hpp"
 
 #include "adapters/ctypes_data.hpp"
@@ -25,7 +25,7 @@ struct FunctionCall {
 void call_without_gil(Function function, void *argument) {
     if (is_finalizing() || !holds_gil())
         return function(argument);
-    const SetErrorAside aside;  // the function may come back to Python on this thread
+    const SetErrorAside aside;  // the function may call Python on this thread
     without_gil([&] { function(argument); });
 }
 
@@ -41,8 +41,8 @@ struct ObjectCall {
     bool is_armed = false;
     Reference object;
     void *address;
-    Function function = nullptr;  // of ctypes: what the object stands for
-    bool wants_gil = false;       // it is one of CPython's own
+    Function function = nullptr;  // a ctypes function's C function
+    bool wants_gil = false;       // it must be called with the GIL
 };
 
 void call_function_of_ctypes(const ObjectCall &call) {
@@ -60,7 +60,7 @@ void call_object(const ObjectCall &call) {
         PyErr_WriteUnraisable(call.object.get());
 }
 
-// With the GIL.
+// Runs with the GIL.
 void run_object(void *handle) {
     const std::unique_ptr<ObjectCall> call(static_cast<ObjectCall *>(handle));
     if (!call->is_armed)
@@ -80,11 +80,11 @@ bool is_function_of_ctypes(PyObject *object) {
 
 Function checked_function(void *address) {
     if (!address)
-        throw Error(ErrorKind::value, "from_address: the deleter is a C function at the address 0, where there is none");
+        throw Error(ErrorKind::value, "from_address: the deleter is a C function at the address 0, where there is no function");
     return reinterpret_cast<Function>(address);
 }
 
-// Functions of ctypes.PyDLL and PYFUNCTYPE are marked as such.
+// True for functions of ctypes.PyDLL and PYFUNCTYPE.
 bool wants_gil(PyObject *function) {
     constexpr long of_python = 4;  // FUNCFLAG_PYTHONAPI
     const Reference flags = checked(PyObject_GetAttrString(function, "_flags_"));

@@ -1,4 +1,4 @@
-// Deleters: what gives memory back that was named by its address; a C function, or an object of Python's.
+// Deleters: a C function or Python object that frees memory which was given by its address.
 #pragma once
 #include <Python.h>
 
@@ -6,24 +6,28 @@
 
 namespace entrepot::python {
 
-// An address that somebody wrote as an int: `what` it is of. Throws OverflowError for what is no address.
+// Converts an int to an address. Throws OverflowError if it is out of range;
+// `what` names the argument.
 void *address_from(PyObject *integer, const char *what);
 
-// The owner of memory that does not exist yet. Unless it is armed, the owner goes without the deleter being called: then the
-// memory was refused, and is still the caller's.
+// Owner of memory that is about to be imported. If it is not armed, destroying the owner does not
+// call the deleter: the import failed and the memory still belongs to the caller.
 class Deleter {
 public:
-    // The object alone: whatever it does when the last reference to it goes.
+    // Owns a reference to the object and calls nothing.
     static Deleter of_owner(PyObject *object);
 
-    // Calls `function(argument)` once, on any thread, never with the GIL: it may block, and take what others hold while they wait
-    // for the GIL. Throws MemoryError.
+    // Calls `function(argument)` once, on any thread, without the GIL, because it may block. It may
+    // also take locks that other threads hold while they wait for the GIL. Throws MemoryError.
     static Deleter of_function(void (*function)(void *), void *argument);
 
-    // Of a capsule, which is an owner; of the address of a C function, an int, which is called with `address` as above; of a
-    // function of ctypes, which is called so too, though on a thread that may have the GIL, as it may come back to Python; of a
-    // callable, which is called with `address`, an int. What it raises is reported as unraisable. Throws TypeError for anything
-    // else, ValueError for an address that is none.
+    // Accepts one of:
+    // - a capsule, as of_owner();
+    // - an int, the address of a C function that is called with `address` as of_function();
+    // - a ctypes function, likewise, but on a thread that may take the GIL, as it may call Python;
+    // - a callable, which is called with `address` as an int.
+    // An exception of the deleter is reported as unraisable.
+    // Throws: TypeError for any other object, ValueError for a null function.
     static Deleter of_object(PyObject *object, void *address);
 
     Deleter() noexcept = default;
@@ -37,7 +41,7 @@ public:
 private:
     Deleter(Owner given, bool *is_armed) noexcept : owner(std::move(given)), is_armed_(is_armed) {}
 
-    bool *is_armed_ = nullptr;  // lasts as long as the owner
+    bool *is_armed_ = nullptr;  // lives as long as the owner
 };
 
 }  // namespace entrepot::python

@@ -1,6 +1,8 @@
-// The device room in Python: Device, Context, Queue, Event, Program, Kernel, and the functions that find devices.
+// Devices in Python: Device, Context, Queue, Event, Program, Kernel, and the
+// functions that find devices.
 //
-// Names that dpctl has for the same thing are dpctl's, so that code written for its objects takes ours.
+// Names follow dpctl where it has the same concept, so that code written for
+// dpctl works with these classes.
 #include "device.hpp"
 
 #include "bound.hpp"
@@ -31,7 +33,7 @@ using namespace nb::literals;
 namespace entrepot::python {
 namespace {
 
-// Owners of memory that the work used are let go here, where a caller who has waited expects it.
+// Also releases the owners of memory that finished work used: after waiting, a caller expects that.
 void wait(const Queue &queue) {
     queue.wait();
     release_finished();
@@ -49,14 +51,15 @@ const Backend &backend_of(const Device &device) { return device.backend(); }
 const Backend &backend_of(const Context &context) { return context.backend(); }
 const Backend &backend_of(const Queue &queue) { return queue.backend(); }
 
-// Only SYCL's objects are passed by address and by capsule.
+// Only SYCL objects are passed by address and by capsule.
 template <class T> void *sycl_native(const T &object, const char *what) {
     if (!backend_of(object).is_sycl())
         throw Error(ErrorKind::device, what, " is not a SYCL object: it belongs to the ", backend_of(object).name(), " backend");
     return object.native();
 }
 
-// A capsule whose pointer is valid while the capsule lives, used or not: it holds a Queue or Context of ours.
+// A capsule that owns a copy of the Queue or Context, so its pointer is valid
+// while the capsule lives.
 template <class T> nb::object make_capsule(const T &object, const char *what, const char *name) {
     void *const native = sycl_native(object, what);
     PyObject *const capsule =
@@ -311,7 +314,7 @@ void wait_for(const Queue &queue, PyObject *other) {
     queue.wait_for(event_from(other, "an event or a queue was expected (an Event, dpctl's SyclEvent, or a Queue)"));
 }
 
-// A plain method of CPython's: nanobind's way to one takes a tenth of what the driver takes for the hand-over.
+// A method of the C API: a call through nanobind costs a tenth of the driver's own time for this.
 PyObject *queue_wait_for(PyObject *self, PyObject *other) {
     try {
         if (!nb::inst_ready(self))
@@ -346,7 +349,7 @@ std::pair<int, std::uintptr_t> cuda_stream(const Queue &queue) {
     return {0, exchange::stream_of(queue)};
 }
 
-// A queue of dpctl in device_context: `with` yields the caller's object.
+// A dpctl queue in device_context: `with` returns the caller's object.
 struct DpctlQueue : Queue {
     nb::object given;
 };
@@ -442,7 +445,7 @@ void bind_queue(nb::module_ &m) {
 
 // --------------------------------------------------------------- programs
 
-// SPIR-V and binaries come as bytes, sources as either.
+// SPIR-V and binaries are passed as bytes; source text as str or bytes.
 std::string_view source_from(nb::handle source) {
     char *bytes = nullptr;
     Py_ssize_t length = 0;
@@ -462,7 +465,7 @@ Program make_program(nb::handle source, nb::handle device, const std::optional<s
     const Context in = context.is_none() ? Context() : context_from(context.ptr());
     const std::string_view text = source_from(source);
     const std::optional<ep_dialect> spoken = dialect ? std::optional(dialect_from(*dialect)) : std::nullopt;
-    return Program(text, where, spoken, options, in);  // which gives the GIL up
+    return Program(text, where, spoken, options, in);  // releases the GIL
 }
 
 nb::object argument_count(const Kernel &kernel) {
@@ -490,7 +493,7 @@ void bind_program(nb::module_ &m) {
              })
         .def(
             "kernel", [](const Program &self, const std::string &name) { return without_gil([&] { return self.kernel(name); }); },
-            "name"_a, "The kernel of that name. Raises KernelError where there is none.")
+            "name"_a, "The kernel of that name. Raises KernelError if the program has no such kernel.")
         .def_prop_ro("log", &Program::log, "What the compiler said.")
         .def_prop_ro(
             "device", [](const Program &self) { return self.device(); }, "The device that it was built for.")

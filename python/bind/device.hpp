@@ -1,4 +1,4 @@
-// The device room's objects for the raw types: new references to their Python wrappers.
+// New Python wrappers of devices, contexts and queues; each function returns a new reference.
 #pragma once
 #include <entrepot/device/program.hpp>
 

@@ -17,7 +17,8 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-// The rows' objects, made once and never destroyed; the types outside the table get an object each time.
+// The Dtype objects of the table's rows, created once and never destroyed. Types outside the table
+// get a new object each time.
 std::array<PyObject *, dtype_table.size()> dtype_objects{};
 
 std::string_view text_of(PyObject *object) {
@@ -28,7 +29,7 @@ std::string_view text_of(PyObject *object) {
     return {text, static_cast<std::size_t>(length)};
 }
 
-// "<f4" and "|u1" are typestrs, "f4" and "u1" NumPy's short names, everything else is a name.
+// "<f4" and "|u1" are typestrs, "f4" and "u1" NumPy's short names; anything else is a name.
 Dtype dtype_from_text(std::string_view text) {
     if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
         return dtype_from_typestr(text);
@@ -54,7 +55,8 @@ std::optional<Dtype> dtype_from_builtin(PyObject *object) {
     return std::nullopt;
 }
 
-// "torch" of an object of type torch.dtype; empty of Python's own types.
+// The name of the library that defines the object's type, such as "torch";
+// empty for built-in types.
 std::string library_of(PyObject *object) {
     const nb::object module = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__module__"));
     clear_answer();
@@ -69,7 +71,7 @@ std::string library_of(PyObject *object) {
     return is_of_python ? std::string() : library;
 }
 
-// "torch.float32", or "float32", is how a library's dtype shows itself; another object of its shows what is in it.
+// A library's dtype prints as "torch.float32" or "float32". Other objects of a library print more.
 std::optional<Dtype> dtype_shown(PyObject *object, const std::string &library) {
     const nb::object text = nb::steal(PyObject_Str(object));
     if (!text.is_valid())
@@ -81,8 +83,8 @@ std::optional<Dtype> dtype_shown(PyObject *object, const std::string &library) {
     return dtype_from_name(words.substr(dot + 1));
 }
 
-// The name that a foreign dtype has for itself: `name` of numpy.dtype, `__name__` of scalar types, or what it shows. Python's own
-// objects have names too, paths and files among them.
+// Reads the name of a foreign dtype: `name` of numpy.dtype, `__name__` of scalar types, or str().
+// Built-in objects such as files also have names, so they are excluded.
 std::optional<Dtype> dtype_from_foreign(PyObject *object) {
     const bool is_class = PyType_Check(object);
     const std::string library = is_class ? std::string() : library_of(object);
@@ -101,7 +103,7 @@ std::optional<Dtype> dtype_from_foreign(PyObject *object) {
     return is_class ? std::nullopt : dtype_shown(object, library);
 }
 
-// Byte order is not in a numpy.dtype's name: a swapped one is refused by its typestr.
+// The name of a numpy.dtype does not include the byte order, so big-endian dtypes are refused here.
 void refuse_swapped(PyObject *object) {
     const nb::object order = nb::steal(PyObject_GetAttrString(object, "byteorder"));
     if (!order.is_valid())
@@ -122,7 +124,7 @@ bool is_equal(Dtype self, nb::handle other) {
     }
 }
 
-// What NumPy and ml_dtypes have under the type's name, as a numpy.dtype. Imported where NumPy asks, which then is there.
+// The numpy.dtype of that name in NumPy or ml_dtypes. NumPy calls this, so importing it is free.
 nb::object numpy_dtype_of(Dtype self) {
     const std::string name = name_of(self);
     const char *const library = typestr_of(self) ? "numpy" : "ml_dtypes";
@@ -146,7 +148,7 @@ PyObject *wrap_dtype(Dtype dtype) {
 
 Dtype dtype_from(PyObject *object) {
     Dtype dtype;
-    if (PyUnicode_CheckExact(object))  // the shortest way for what is given most
+    if (PyUnicode_CheckExact(object))  // fast path for the most common argument
         return dtype_from_text(text_of(object));
     if (nb::try_cast(nb::handle(object), dtype))
         return dtype;
@@ -167,7 +169,7 @@ void init_dtype(nb::module_ &m) {
         .def(
             "__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
             nb::arg("spelling").none(), nb::sig("def __init__(self, spelling: object) -> None"),
-            "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.")
+            "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for any other object.")
         .def_prop_ro(
             "name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
         .def_prop_ro("itemsize", &Dtype::itemsize, "Bytes of an element; types of 4 and 6 bits take a whole byte.")

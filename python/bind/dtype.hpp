@@ -1,4 +1,4 @@
-// entrepot.Dtype, and every spelling of an element type that Python programs use.
+// entrepot.Dtype, and the conversion of every spelling of an element type that Python programs use.
 #pragma once
 #include <Python.h>
 
@@ -6,11 +6,12 @@
 
 namespace entrepot::python {
 
-// A new reference to the one object of that type.
+// A new reference to the only Dtype object of that type.
 PyObject *wrap_dtype(Dtype dtype);
 
-// A Dtype of ours; a name ("float32") or typestr ("<f4"); numpy.dtype, numpy's and ml_dtypes' scalar types; torch.dtype; Python's
-// bool, int, float and complex (int64, float64, complex128). Throws TypeError naming what was given.
+// Accepts a Dtype, a name ("float32") or typestr ("<f4"), numpy.dtype, scalar types of NumPy and
+// ml_dtypes, and torch.dtype. Also Python's bool, int, float, complex (int64, float64, complex128).
+// Throws: TypeError naming the object that was given.
 Dtype dtype_from(PyObject *object);
 
 }  // namespace entrepot::python

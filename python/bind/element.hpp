@@ -1,4 +1,4 @@
-// Elements: their bytes as C++'s numbers.
+// Loads the bytes of an element as a C++ number.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ template <class T> T load(const std::byte *item) noexcept {
     return value;
 }
 
-// An integer of 8, 16, 32 or 64 bits, whichever of the four types those are.
+// An integer of 8, 16, 32 or 64 bits, widened to the largest type.
 template <class Of8, class Of16, class Of32, class Of64> Of64 load_integer(const std::byte *item, int bits) noexcept {
     switch (bits) {
     case 8:

@@ -33,7 +33,7 @@ nb::object make_class(const nb::module_ &m, const ErrorRow &row) {
     return nb::steal(PyErr_NewExceptionWithDoc(name.c_str(), row.doc, nb::tuple(bases).ptr(), nullptr));
 }
 
-// Words of drivers and of foreign objects are in them, and those may be in any encoding.
+// The message may contain text of drivers and foreign objects in any encoding.
 void set_exception(PyObject *type, const char *words) {
     PyObject *const text = PyUnicode_DecodeUTF8(words, static_cast<Py_ssize_t>(std::strlen(words)), "backslashreplace");
     if (text)
@@ -41,8 +41,9 @@ void set_exception(PyObject *type, const char *words) {
     Py_XDECREF(text);
 }
 
-// What a signal's handler has raised on this thread while C++ ran: it comes instead of the error that told C++ to end. A type
-// without a destructor, and kept without an allocation: the thread may be short of memory, or outlive the interpreter.
+// The exception that a signal handler raised on this thread while C++ code ran. It replaces the
+// error that ended the C++ code. No destructor and no allocation: the thread may be out of memory,
+// or outlive the interpreter.
 struct Raised {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
 };
@@ -50,7 +51,7 @@ thread_local Raised raised_by_signal;
 
 // Requires: an exception is set, and the GIL is held.
 void set_raised_aside() noexcept {
-    const Raised earlier = raised_by_signal;  // of an Interrupted that never came to Python
+    const Raised earlier = raised_by_signal;  // from an Interrupted that never reached Python
     PyErr_Fetch(&raised_by_signal.type, &raised_by_signal.value, &raised_by_signal.traceback);
     Py_XDECREF(earlier.type);
     Py_XDECREF(earlier.value);
@@ -92,7 +93,7 @@ void translate(const std::exception_ptr &error, void *) {
     } catch (const Error &known) {
         set_exception(known);
     } catch (const PythonError &) {
-        // The exception is set already.
+        // The exception is already set.
     }
 }
 
@@ -106,7 +107,7 @@ void clear_answer(PyObject *answer) {
     PyErr_Clear();
 }
 
-// A thread that is unwound by force throws no object that the reference could be bound to, and UBSan says so.
+// Forced unwinding of a thread throws no object to bind the reference to, which UBSan would report.
 __attribute__((no_sanitize("null"))) int raise_current() noexcept {
     try {
         throw;

@@ -1,5 +1,5 @@
-// Errors in Python: classes made from the core's table, the one way in which a C++ exception becomes a Python one, and how a
-// Python one is kept while other code runs.
+// Errors in Python: the exception classes, the conversion of C++ exceptions into Python ones, and
+// saving a pending Python exception while other code runs.
 #pragma once
 #include <Python.h>
 
@@ -7,21 +7,22 @@
 
 namespace entrepot::python {
 
-// The class of that kind; borrowed, immortal. Python's own for the kinds that are Python's own.
+// The exception class of an error kind: a built-in one or Entrepot's. Borrowed and immortal.
 PyObject *class_of(ErrorKind kind) noexcept;
 
-// A Python exception is set; carries it through C++ frames.
+// Thrown while a Python exception is set, to carry it through C++ frames.
 struct PythonError {};
 
-// After a question to an object, which may answer by raising: forgets that answer, if there is one. Whatever else was raised
-// (KeyboardInterrupt, SystemExit), and MemoryError, is the caller's to see: throws PythonError.
+// Clears the exception that a query of an object raised, if it is an instance of `answer`.
+// Throws: PythonError for MemoryError and for other exceptions (KeyboardInterrupt, SystemExit).
 void clear_answer(PyObject *answer = PyExc_Exception);
 
-// Inside `catch (...)`: sets the Python exception that the C++ one stands for. Always returns -1, for slots that return int.
+// Inside `catch (...)`: sets the Python exception for the C++ one. Returns
+// -1, for slots that return int.
 int raise_current() noexcept;
 
-// Around foreign code that is run where an exception may be on its way already, as in destructors: such code has to begin without
-// one. The exception is set again afterwards.
+// Saves a pending Python exception while foreign code runs, and restores it afterwards. Needed in
+// destructors: foreign code must start without a pending exception.
 class SetErrorAside {
 public:
     SetErrorAside() noexcept {

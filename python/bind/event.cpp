@@ -49,7 +49,7 @@ PyObject *repr(PyObject *self) {
     });
 }
 
-// Owners of memory that the work used are let go here, where a caller who has waited expects it.
+// Also releases the owners of memory that finished work used: after waiting, a caller expects that.
 PyObject *wait(PyObject *self, PyObject *) {
     return guarded([&] {
         held(self).wait();
@@ -74,7 +74,7 @@ PyObject *seconds_until(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
 PyMethodDef methods[] = {
     {"wait", wait, METH_NOARGS,
      "wait($self, /)\n--\n\n"
-     "Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph."},
+     "Block until it is done. Raises DeviceError for an error of the work before it, or if that is captured into a graph."},
     {"seconds_until", with_keywords(seconds_until), METH_FASTCALL | METH_KEYWORDS,
      "seconds_until($self, later)\n--\n\n"
      "Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one backend."},

@@ -1,4 +1,4 @@
-// entrepot.Event: each launch, copy and fill makes one, so it is a plain type of CPython's whose objects come from a free list.
+// entrepot.Event: a C type with a free list, because each launch, copy and fill creates one.
 #pragma once
 #include <Python.h>
 
@@ -6,7 +6,7 @@
 
 namespace entrepot::python {
 
-// What an Event holds; nullptr for any other object.
+// The C++ event; nullptr if the object is not an Event.
 const Event *event_of(PyObject *object) noexcept;
 
 // A new Event. Throws PythonError.

@@ -1,5 +1,5 @@
-// FreeList: objects of a dead type's instances, kept for the next ones: creating and destroying an object through it costs a
-// third of what the allocator asks.
+// FreeList: memory of destroyed objects of one layout, for reuse. Creating and destroying an object
+// through it takes a third of the allocator's time.
 #pragma once
 #include <Python.h>
 
@@ -10,12 +10,12 @@
 
 namespace entrepot::python {
 
-// Guarded by the GIL. Where there is none it keeps nothing: the allocator of such an interpreter has lists for each thread
-// itself, and a list of ours could not be emptied when its thread ends.
+// Protected by the GIL. Without a GIL it is always empty. Such an interpreter's allocator has free
+// lists for each thread, and a thread-local list could not be emptied when its thread ends.
 class FreeList {
 public:
     PyObject *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
-    // Whether the list kept it.
+    // Returns true if the list took the object; otherwise the caller frees it.
     bool give(PyObject *object) noexcept {
         if (count_ == capacity)
             return false;

@@ -1,4 +1,5 @@
-// Getter: an attribute that a class of another extension computes in C, without the look-up that finds the C function anew.
+// Getter: reads an attribute that another extension's class computes in C,
+// without repeating the attribute lookup.
 #pragma once
 #include <Python.h>
 
@@ -7,11 +8,11 @@
 
 namespace entrepot::python {
 
-// Of the class that it was asked for last, for as long as nobody changes that: what CPython's own caches go by, the version of
-// the class, is looked at each time. To be declared ENTREPOT_GIL_GUARDED.
+// Monomorphic inline cache with the key (type, tp_version_tag). Declare it ENTREPOT_GIL_GUARDED.
 class Getter {
 public:
-    // A new reference; nullptr with an exception set. As PyObject_GetAttr, in all that it gives and does.
+    // Same result and effects as PyObject_GetAttr: a new reference, or
+    // nullptr with an exception set.
     PyObject *operator()(PyObject *object, PyObject *name) {
         if (reinterpret_cast<PyObject *>(Py_TYPE(object)) == type_.get() && version_of(Py_TYPE(object)) == version_) [[likely]]
             return getter_->get(object, getter_->closure);
@@ -20,14 +21,15 @@ public:
 
 private:
     PyObject *look_up(PyObject *object, PyObject *name) {
-        const Reference value(PyObject_GetAttr(object, name));  // which gives the class a version, if it had none
+        const Reference value(PyObject_GetAttr(object, name));  // assigns the type a version tag
         if (value)
             remember(Py_TYPE(object), name);
         return Py_XNewRef(value.get());
     }
 
-    // A property made in C comes before whatever the object itself has of that name, which therefore need not be looked at.
-    // Letting go of the old class may run Python code, which may come here for another one: the version fits that, or none.
+    // A getset descriptor is a data descriptor: it precedes the instance dict, so that is not
+    // checked. Releasing the old type may run Python code that calls this cache for another type.
+    // Hence the version is invalid while the members change.
     void remember(PyTypeObject *type, PyObject *name) {
         const unsigned version = version_of(type);
         const Reference found(PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name));
@@ -46,8 +48,8 @@ private:
     }
 
     CachedReference type_, descriptor_;
-    const PyGetSetDef *getter_ = nullptr;  // of the descriptor
-    static constexpr unsigned none = ~0u;  // which version_of never gives
+    const PyGetSetDef *getter_ = nullptr;  // part of the descriptor
+    static constexpr unsigned none = ~0u;  // never returned by version_of
     unsigned version_ = none;
 };
 

@@ -1,4 +1,4 @@
-// guarded: the body of a method, whose C++ exceptions become Python's.
+// guarded: runs the body of a method and converts C++ exceptions into Python ones.
 #pragma once
 #include "errors.hpp"
 

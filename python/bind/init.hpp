@@ -1,4 +1,4 @@
-// One init function per file that has classes or functions to show; module.cpp calls them all.
+// One init function for each file with Python classes or functions; module.cpp calls all of them.
 #pragma once
 #include <nanobind/nanobind.h>
 

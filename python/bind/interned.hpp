@@ -1,4 +1,5 @@
-// Interned: names of attributes and keywords as Python strings, all made while the module is imported.
+// Interned: names of attributes and keywords as Python strings, created while
+// the module is imported.
 #pragma once
 #include <Python.h>
 
@@ -7,9 +8,10 @@
 
 namespace entrepot::python {
 
-// Declared at namespace scope. Not made by the initialisation of a function's static object, as that is: threads that wait for
-// one go on counting as threads that run Python, and where there is no GIL, the one that makes a string may have to wait until
-// all of those have stopped.
+// Declare at namespace scope. A static object in a function does not work:
+// threads that wait for its initialization stay attached to the interpreter.
+// In a free-threaded build, the thread that interns the string may have to
+// wait until all attached threads have stopped, which would deadlock.
 class Interned {
 public:
     Interned(const char *text) : text_(text), next_(first) {
@@ -21,9 +23,9 @@ public:
     Interned &operator=(const Interned &) = delete;
 
     const char *text() const noexcept { return text_; }
-    operator PyObject *() const noexcept { return object_; }  // borrowed, and never let go of
+    operator PyObject *() const noexcept { return object_; }  // borrowed, immortal
 
-    // False with an exception set where that fails.
+    // Returns false with an exception set on failure.
     static bool make_all() noexcept {
         for (Interned *each = first; each; each = each->next_)
             if (!each->object_ && !(each->object_ = PyUnicode_InternFromString(each->text_)))

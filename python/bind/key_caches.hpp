@@ -17,9 +17,8 @@ inline std::size_t slot_of(const void *key, std::size_t slots) noexcept {
     return (reinterpret_cast<std::uintptr_t>(key) >> 4) % slots;
 }
 
-// Answers about types as they are. A type's version is unique in the process and changes with the
-// type, so an entry answers for no other type, and for none that was changed since. A type without
-// a version is looked up each time.
+// Answers that hold for a type until it changes. The key is the type and its version, which is
+// unique in the process and changes with the type. A type without a version is looked up each time.
 template <class Answer, std::size_t slots> class VersionCache {
 public:
     template <class LookUp> Answer find(PyTypeObject *type, LookUp &&look_up) {
@@ -41,8 +40,8 @@ private:
     std::array<Entry, slots> entries_;
 };
 
-// Answers that stay true of an object. An entry owns its object, so that no new one at the same
-// address is taken for it.
+// Answers that never change for an object. An entry owns its object, so that a new object at the
+// same address is not mistaken for it.
 template <class Answer, std::size_t slots> class ObjectCache {
 public:
     template <class LookUp> Answer find(PyObject *object, LookUp &&look_up) {
@@ -58,7 +57,7 @@ private:
         Answer answer{};
     };
 
-    // The release of the old object may run Python code that finds another one in this slot.
+    // Releasing the old object may run Python code that looks up another object in this slot.
     template <class LookUp> [[gnu::noinline]] static Answer replace(Entry &entry, PyObject *object, LookUp &look_up) {
         const Answer answer = look_up();
         entry.answer = answer;

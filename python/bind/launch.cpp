@@ -55,7 +55,8 @@ ep_range range_from(nb::handle global, nb::handle local) {
     return range;
 }
 
-// kernel[global] with an int, or kernel[global, local], each an int or a tuple; to Python kernel[(2, 3)] is kernel[2, 3].
+// kernel[global] with an int, or kernel[global, local], each an int or a tuple. Python passes
+// kernel[(2, 3)] as kernel[2, 3].
 ep_range range_of_index(nb::handle index) {
     if (!PyTuple_Check(index.ptr()))
         return range_from(index, nb::none());
@@ -71,7 +72,7 @@ ep_range range_of_index(nb::handle index) {
                 " was called without a range, which says how many work-items there are: kernel[global, local](arguments…)");
 }
 
-// The arguments of one launch, and what keeps them alive until it is submitted. Usually they are few, and take no memory.
+// The arguments of one launch, and their owners until it is submitted. A few need no allocation.
 class Arguments {
 public:
     explicit Arguments(std::span<PyObject *const> objects) : all_(objects.size()) {
@@ -90,7 +91,8 @@ public:
     // True if any argument is_watched().
     bool any_watched() const noexcept { return is_watched_; }
 
-    // Compute follows data: the queue of the first array that is on a device; none where no array is.
+    // Compute follows data: the queue of the first array on a device; empty
+    // if there is no such array.
     Queue queue() const {
         for (const ArrayUse &use : all_.uses())
             if (!use.array->device().backend().is_host())
@@ -112,9 +114,10 @@ private:
             add_imported(argument);
     }
 
-    // ctypes instances are sent by value, as C passes them.
+    // True for ctypes instances, which are passed by value, as in C.
     static bool is_ctypes(PyObject *argument) {
-        // Not by the initialiser: an import may lose the GIL to a thread that would wait here for its end.
+        // Not a static initializer: an import can release the GIL to a thread
+        // that waits for the static.
         static std::atomic<PyObject *> base{nullptr};
         if (!base.load(std::memory_order_acquire)) [[unlikely]]
             base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
@@ -153,7 +156,7 @@ Queue launch_queue(const Kernel &kernel, const Arguments &arguments, PyObject *q
     return current.device() == kernel.program().device() ? current : kernel.program().device().default_queue();
 }
 
-// None where the groups know nothing of each other.
+// nullopt for an ordinary launch, whose groups do not cooperate.
 std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative, PyObject *cluster) {
     if (!cooperative && !cluster)
         return std::nullopt;
@@ -177,7 +180,7 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
     const Queue where = launch_queue(kernel, arguments, unless_none(queue));
     const std::optional<ep_cooperation> cooperation =
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
-    const ReleaseGil released;  // on the host, the kernel may run at once
+    const ReleaseGil released;  // on the host, the kernel may run synchronously
     launch(kernel, where, launcher.range, arguments.all(), cooperation ? &*cooperation : nullptr);
     Event event = where.promise();
     if (arguments.any_watched() && where.capture() == 0) [[unlikely]]

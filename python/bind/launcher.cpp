@@ -10,12 +10,12 @@
 namespace entrepot::python {
 namespace {
 
-FreeList free_list;  // of all types: their objects are alike
+FreeList free_list;  // for all launcher types, whose objects have the same layout
 
 Launcher &mutable_launcher_of(PyObject *self) noexcept { return *reinterpret_cast<Launcher *>(self); }
 
-// There is no tp_clear, as tuples have none: a cycle through a launcher goes through its kernel, which has one, and who calls a
-// launcher that is garbage finds it whole.
+// No tp_clear, as for tuples: every cycle through a launcher passes through its kernel, which has
+// one. So a launcher stays usable while the collector clears its cycle.
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(launcher_of(self).kernel);

@@ -1,5 +1,5 @@
-// Launchers: a kernel with its range, to be called with the kernel's arguments; the objects behind kernel[global, local], of
-// programs' kernels and of those written in Python.
+// Launchers: the objects behind kernel[global, local]. A launcher is a kernel with a range and is
+// called with the kernel's arguments. Used for program kernels and for kernels written in Python.
 #pragma once
 #include <Python.h>
 
@@ -15,9 +15,10 @@ struct Launcher {
 
 inline const Launcher &launcher_of(PyObject *self) noexcept { return *reinterpret_cast<Launcher *>(self); }
 
-// A type of them, in the module; nullptr with an exception set. `name` is the full one and, as `doc`, is never freed.
+// Adds a launcher type to the module. Returns nullptr with an exception set on failure. `name` is
+// the fully qualified name. `name` and `doc` must never be freed.
 PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *doc);
-// A new reference; throws PythonError. `called` is what a call of it does.
+// A new reference. Throws PythonError. `called` implements the call.
 PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel, const ep_range &range);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// The extension entrepot._core: each room shows itself through one init function.
+// The extension entrepot._core. Each part of the library has an init function.
 #include "array/methods.hpp"
 #include "errors.hpp"
 #include "exchange/routes.hpp"
@@ -38,7 +38,7 @@ void init_array(nb::module_ &m) {
         {"from_address", with_keywords(from_address), METH_FASTCALL | METH_KEYWORDS,
          "from_address($module, address, shape, dtype, *, strides=None, device=None, queue=None, read_only=False, owner=None,\n"
          "             deleter=None)\n--\n\n"
-         "An Array of memory that somebody else allocated, known by its address; nothing is copied.\n\n"
+         "An Array of memory that another library allocated, given by its address; nothing is copied.\n\n"
          "``address`` is the first element, an int; ``shape`` an int or a sequence of ints, ``strides`` as many, in elements, "
          "none\n"
          "of which leads below the address. The drivers are asked which device and kind of memory it is; what none of them "
@@ -48,11 +48,12 @@ void init_array(nb::module_ &m) {
          "takes whatever the host reaches. What the queue holds now counts as work on the memory, and it becomes the array's "
          "default\n"
          "queue.\n\n"
-         "``owner`` is any object: it is kept until the memory is let go. ``deleter`` is called then, once, with the address: a\n"
-         "callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or "
+         "``owner`` is any object: it is kept until the memory is released. ``deleter`` is called then, once, with the address:\n"
+         "a callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; "
+         "or "
          "a\n"
-         "PyCapsule, which is kept like an owner, as its destructor is the deleter. Memory is let go when the last array, view "
-         "and\n"
+         "PyCapsule, which is kept like an owner, as its destructor is the deleter. The memory is released when its last array,\n"
+         "view and export is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to\n"
          "export of it is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to\n"
          "``sys.unraisablehook``. Without either, the memory must outlive the array.\n\n"
          "Raises TypeError for addresses that are no ints and deleters that are none of these; ValueError for a null or "

@@ -1,5 +1,5 @@
-// Parameters: the names of a function's arguments, by which the values of a call are told apart. For the functions that are
-// called too often for CPython's own parser, which makes a tuple and a dict first.
+// Parameters: assigns the positional and keyword arguments of a call to a function's parameters.
+// Used where CPython's parser is too slow because it creates a tuple and a dict first.
 #pragma once
 #include <Python.h>
 
@@ -13,18 +13,19 @@
 
 namespace entrepot::python {
 
-// Declared at namespace scope, as what is Interned is.
+// Declare at namespace scope, because it contains Interned objects.
 template <std::size_t Count> class Parameters {
 public:
-    using Values = std::array<PyObject *, Count>;  // borrowed; nullptr where nothing was said
+    using Values = std::array<PyObject *, Count>;  // borrowed; nullptr if not given
 
-    // The first `positional` may be given by position, the first `required` must be given, the first `unnamed` are not given by
-    // name.
+    // The first `positional` parameters accept positional arguments, the first `required` have no
+    // default, and the first `unnamed` are positional-only.
     Parameters(const char *function, std::size_t positional, std::size_t required, const char *const (&names)[Count],
                std::size_t unnamed = 0)
         : Parameters(function, positional, required, unnamed, names, std::make_index_sequence<Count>()) {}
 
-    // Of a METH_FASTCALL | METH_KEYWORDS function. Throws TypeError: too many, unknown, given twice, or missing.
+    // Reads the arguments of a METH_FASTCALL | METH_KEYWORDS function.
+    // Throws: TypeError for too many, unknown, duplicate or missing arguments.
     Values read(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) const {
         Values values = read_positional(args, static_cast<std::size_t>(nargs));
         const Py_ssize_t count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
@@ -34,7 +35,7 @@ public:
         return values;
     }
 
-    // The same of a tuple and a dict, which may be nullptr: of tp_new.
+    // Reads a tuple and a dict, as tp_new and tp_init get them. `kwargs` may be nullptr.
     Values read(PyObject *args, PyObject *kwargs) const {
         Values values = read_positional(&PyTuple_GET_ITEM(args, 0), static_cast<std::size_t>(PyTuple_GET_SIZE(args)));
         add_named(values, kwargs);
@@ -70,7 +71,7 @@ private:
         values[found] = value;
     }
 
-    // The names of a call usually are interned: telling them apart is then a matter of identity.
+    // Keyword names are usually interned, so comparing addresses is the fast path.
     std::size_t find(PyObject *name) const {
         for (std::size_t i = unnamed_; i < Count; ++i)
             if (names_[i] == name) [[likely]]
@@ -79,7 +80,7 @@ private:
     }
 
     [[gnu::noinline]] std::size_t find_by_value(PyObject *name) const {
-        if (!PyUnicode_Check(name))  // of f(**{1: 2}), which calls of slots let through
+        if (!PyUnicode_Check(name))  // f(**{1: 2}), which slots do not reject themselves
             throw Error(ErrorKind::type, function_, "(): keywords must be strings, not ", Py_TYPE(name)->tp_name);
         for (std::size_t i = unnamed_; i < Count; ++i)
             if (PyUnicode_Compare(names_[i], name) == 0)
@@ -119,15 +120,15 @@ private:
 template <std::size_t Count>
 Parameters(const char *, std::size_t, std::size_t, const char *const (&)[Count]) -> Parameters<Count>;
 
-// As a table of methods has it.
+// Casts a METH_FASTCALL | METH_KEYWORDS function to the type that PyMethodDef requires.
 inline PyCFunction with_keywords(PyObject *(*function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *)) noexcept {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-// What was said, where None says nothing.
+// Maps None to nullptr, so that None means "not given".
 inline PyObject *unless_none(PyObject *value) noexcept { return value == Py_None ? nullptr : value; }
 
-// Whether the caller said so; nothing said is no. Throws what the object's own answer raises.
+// True if the object is given and true. Throws PythonError if its __bool__ raises.
 inline bool is_true(PyObject *object) {
     const int truth = object ? PyObject_IsTrue(object) : 0;
     if (truth < 0)

@@ -27,7 +27,8 @@ PeerClass memory_class{"dpctl.memory._memory", "_Memory", "Memory_GetUsmPointer"
 PeerClass memory_bytes{"dpctl.memory._memory", "_Memory", "Memory_GetNumBytes"};
 PeerClass memory_queue{"dpctl.memory._memory", "_Memory", "Memory_GetQueueRef"};
 
-// Whether the class is there: only once its module has been imported by somebody. The type is kept for ever.
+// Loads the class if its module has been imported. Returns false otherwise.
+// The type is never released.
 bool find(PeerClass &peer) noexcept {
     if (peer.type.load(std::memory_order_acquire))
         return true;
@@ -56,10 +57,11 @@ void *native_of(PeerClass &peer, PyObject *object) noexcept {
 
 const Interned interface_name = "__sycl_usm_array_interface__";
 
-// Whether the type's SUAI is the one that dpctl's base class of memory has, for ever: it is a class of C.
+// True if the type inherits its SUAI from dpctl's base class of memory. That class is a static C
+// type, so the descriptor is the same for the life of the process.
 bool has_interface_of_memory(PyTypeObject *type) noexcept {
     static std::atomic<PyObject *> found{nullptr};
-    PyObject *own = found.load(std::memory_order_relaxed);  // compared, and not looked into
+    PyObject *own = found.load(std::memory_order_relaxed);  // only compared, never dereferenced
     if (!own) [[unlikely]] {
         own = _PyType_Lookup(memory_class.type.load(std::memory_order_relaxed), interface_name);
         found.store(own, std::memory_order_relaxed);
@@ -77,7 +79,7 @@ void *dpctl_event(PyObject *object) noexcept { return native_of(event_class, obj
 std::optional<DpctlMemory> dpctl_memory(PyObject *object) noexcept {
     if (!find(memory_class) || !find(memory_bytes) || !find(memory_queue) || !has_interface_of_memory(Py_TYPE(object)))
         return std::nullopt;
-    // By way of void (*)(), which compilers take as the word of somebody who knows what is really there.
+    // The intermediate cast to void (*)() silences the compiler's warning about function types.
     const auto count = reinterpret_cast<Counter>(reinterpret_cast<void (*)()>(memory_bytes.get.load(std::memory_order_relaxed)));
     return DpctlMemory{memory_class.get.load(std::memory_order_relaxed)(object), count(object),
                        memory_queue.get.load(std::memory_order_relaxed)(object)};

@@ -1,4 +1,4 @@
-// Where new memory goes: the device, kind and queue that a caller named, or their defaults.
+// Placement of new memory: the device, kind and queue from the caller's arguments or the defaults.
 #pragma once
 #include <Python.h>
 
@@ -6,10 +6,11 @@
 
 namespace entrepot::python {
 
-// 'host', 'device' or 'shared'. Throws ValueError for anything else, 'unknown' included; TypeError for what is no string.
+// Converts 'host', 'device' or 'shared'. Throws ValueError for any other string, including
+// 'unknown', and TypeError for any other object.
 UsmKind kind_from(PyObject *object);
 
-// On the host there is one kind; elsewhere memory is the device's unless another kind is named.
+// Host memory on the host, device memory on any other device.
 UsmKind default_kind(const Device &device);
 
 struct Placement {
@@ -17,8 +18,8 @@ struct Placement {
     UsmKind kind;
 };
 
-// Each may be nullptr or None. Without a device or a queue: the current queue. Throws ValueError where the queue is of
-// another device than the one named.
+// Each argument may be nullptr or None. Without a device and a queue, uses the current queue.
+// Throws: ValueError if the queue belongs to another device than `device`.
 Placement placement_from(PyObject *device, PyObject *kind, PyObject *queue);
 
 }  // namespace entrepot::python

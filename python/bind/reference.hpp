@@ -1,5 +1,5 @@
-// Reference: a counted reference to a Python object that goes with its scope; its siblings in objects and in caches; and borrowed
-// references of CPython's made counted ones, because another thread may take away what they were borrowed from.
+// Reference and its siblings: owned references to Python objects. Also turns borrowed references of
+// the C API into owned ones, because another thread may release the object meanwhile.
 #pragma once
 #include <Python.h>
 
@@ -35,19 +35,20 @@ private:
     PyObject *object_ = nullptr;
 };
 
-// What CPython made. Throws PythonError where it made nothing.
+// Takes a new reference from the C API. Throws PythonError if it is nullptr.
 inline Reference checked(PyObject *created) {
     if (!created)
         throw PythonError{};
     return Reference(created);
 }
 
-// Made when it is first asked for, and then kept: threads that make it at once all get the first.
+// Created on first use, then kept. If several threads create it at once, all use the first object.
 class LazyReference {
 public:
     LazyReference() noexcept = default;
     LazyReference(Reference made) noexcept : object_(made.release()) {}
-    // Moves are not for objects that other threads see, so they need no exchange, which takes as long as making a small object.
+    // Not for objects that other threads see. So plain stores suffice: an atomic exchange would
+    // take as long as creating a small object.
     LazyReference(LazyReference &&other) noexcept : object_(other.take()) {}
     LazyReference &operator=(LazyReference &&other) noexcept {
         const Reference old(take());
@@ -58,7 +59,7 @@ public:
 
     PyObject *get() const noexcept { return object_.load(std::memory_order_acquire); }
     explicit operator bool() const noexcept { return get() != nullptr; }
-    // What is kept from now on, borrowed.
+    // Stores `made` unless another thread was first. Returns the stored object, borrowed.
     PyObject *keep(Reference made) noexcept {
         PyObject *first = nullptr;
         return object_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? made.release() : first;
@@ -74,7 +75,8 @@ private:
     std::atomic<PyObject *> object_{nullptr};
 };
 
-// In a cache that is ENTREPOT_GIL_GUARDED: with a GIL it lasts as long as the process; without, as long as its thread.
+// A reference in an ENTREPOT_GIL_GUARDED cache. Never released in a build with a GIL; otherwise
+// released when the cache's thread ends.
 class CachedReference {
 public:
     CachedReference() noexcept = default;
@@ -94,7 +96,7 @@ private:
     PyObject *object_ = nullptr;
 };
 
-// The value under the key; empty where there is none, with an exception set where the look-up failed.
+// The value for the key; empty if the dict has no such key, or with an exception set on failure.
 inline Reference item_of(PyObject *dict, PyObject *key) noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject *value = nullptr;
@@ -105,7 +107,7 @@ inline Reference item_of(PyObject *dict, PyObject *key) noexcept {
 #endif
 }
 
-// The same for a name; empty, without an exception, where that fails.
+// Overload for a C string; empty without an exception on failure.
 inline Reference item_of(PyObject *dict, const char *name) noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject *value = nullptr;
@@ -117,10 +119,11 @@ inline Reference item_of(PyObject *dict, const char *name) noexcept {
 #endif
 }
 
-// The module of that name, where somebody has imported it.
+// The module with that name if it has been imported; empty otherwise.
 inline Reference imported_module(const char *name) noexcept { return item_of(PyImport_GetModuleDict(), name); }
 
-// The classes that a type inherits from, itself first; empty where its metaclass says otherwise.
+// The method resolution order of a type, with the type first; empty if its
+// metaclass returns no tuple.
 inline Reference mro_of(PyTypeObject *type) noexcept {
     if constexpr (has_gil)
         return Reference::borrow(type->tp_mro);
@@ -129,8 +132,8 @@ inline Reference mro_of(PyTypeObject *type) noexcept {
     return mro && PyTuple_Check(mro.get()) ? std::move(mro) : Reference();
 }
 
-// The items of a list or tuple as they are now, in a tuple: a list may change while Python code runs between two of them. Empty,
-// with an exception set, where there is no memory left.
+// A snapshot of a list or tuple as a tuple, because a list can change while Python code runs. Empty
+// with an exception set if memory runs out.
 inline Reference items_of(PyObject *list_or_tuple) noexcept {
     return PyList_Check(list_or_tuple) ? Reference(PyList_AsTuple(list_or_tuple)) : Reference::borrow(list_or_tuple);
 }

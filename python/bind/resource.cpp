@@ -1,4 +1,5 @@
-// The memory room's resources in Python: where allocations come from, which one is current, and what they know.
+// Memory resources in Python: where allocations come from, which resource is
+// current, and statistics.
 #include "convert.hpp"
 #include "errors.hpp"
 #include "exchange/foreign_error.hpp"
@@ -33,7 +34,8 @@ using namespace nb::literals;
 namespace entrepot::python {
 namespace {
 
-// A resource is counted by itself, for memory keeps it too; a Python object holds one reference of it.
+// Resources have their own reference count, because memory owns them too. A
+// Python object holds one reference.
 struct Handle {
     ResourceRef resource;
 };
@@ -49,7 +51,7 @@ using Log = HandleOf<LogResource>;
 using Track = HandleOf<TrackResource>;
 using Statistics = HandleOf<StatisticsResource>;
 
-// The Python object of the resource's own class; None for nullptr.
+// Wraps the resource in the Python class of its C++ class; None for nullptr.
 template <class T> bool wrap_as(const ResourceRef &resource, nb::object &wrapped) {
     if (!dynamic_cast<T *>(resource.get()))
         return false;
@@ -86,7 +88,7 @@ template <class T, class... Arguments> void construct(HandleOf<T> *self, Argumen
 
 // ------------------------------------------------------------ sinks and stacks
 
-// A resource lets go of its callable on any thread, so it is kept the way owners are.
+// The resource may release its callable on any thread, so the callable is stored in an Owner.
 LogResource::Sink sink_of(nb::object callable) {
     if (callable.is_none())
         return {};
@@ -114,7 +116,8 @@ std::string frame_text(PyFrameObject *frame) {
            std::to_string(PyFrame_GetLineNumber(frame)) + ", in " + nb::cast<std::string>(code.attr("co_name")) + "\n";
 }
 
-// The innermost frames of the calling thread as tracebacks show them, the most recent call last.
+// The innermost frames of the calling thread in the order of a traceback: the
+// most recent call last.
 std::string python_stack(std::size_t frames) {
     if (!Py_IsInitialized())
         return {};
@@ -130,7 +133,8 @@ std::string python_stack(std::size_t frames) {
     return text;
 }
 
-// The last thing that Entrepot does in the process: what is left then is the system's to take.
+// Runs last at process exit. Memory that is left then is not freed; the
+// operating system reclaims it.
 void at_exit() {
     if (!fork_guard::is_child())
         for (const ResourceRef &tracker : live_trackers())
@@ -141,7 +145,7 @@ void at_exit() {
 
 // ---------------------------------------------------------------------- scopes
 
-// A context manager; entered any number of times.
+// A reentrant context manager.
 struct UseResourceObject {
     ResourceRef resource;
 
@@ -193,7 +197,7 @@ void bind_shareable(nb::module_ &m) {
         "in whole pages of the device.\n\n"
         "On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing "
         "is left of either when\n"
-        "the last process that has it lets go, or dies. Devices without such memory raise DeviceError.")
+        "the last process that has it releases it, or dies. Devices without such memory raise DeviceError.")
         .def("__init__", [](Shareable *self) { new (self) Shareable{{ResourceRef(shareable_resource())}}; });
 }
 
@@ -260,7 +264,7 @@ void bind_limit_and_log(nb::module_ &m) {
 
 void bind_track(nb::module_ &m) {
     using Allocation = TrackResource::Allocation;
-    nb::class_<Allocation>(m, "TrackedAllocation", "An allocation that has not been let go.")
+    nb::class_<Allocation>(m, "TrackedAllocation", "An allocation that has not been freed.")
         .def_prop_ro(
             "address", [](const Allocation &self) { return reinterpret_cast<std::uintptr_t>(self.block.data); }, "Where it lies.")
         .def_prop_ro(
@@ -289,7 +293,8 @@ void bind_track(nb::module_ &m) {
             "upstream"_a.none() = nb::none(), nb::kw_only(), "frames"_a.none() = 16,
             nb::sig("def __init__(self, upstream: Resource | None = None, *, frames: int = 16) -> None"))
         .def_prop_ro(
-            "live", [](const Track &self) { return self->live(); }, "What has not been let go, in the order of allocation.")
+            "live", [](const Track &self) { return self->live(); },
+            "The allocations that have not been freed, in the order of allocation.")
         .def(
             "report", [](const Track &self) { return self->leak_report(); },
             "The same for a person to read, with the stacks; '' where nothing is left.");

@@ -39,7 +39,7 @@ template <class T> Scalar integer_bytes(long long value, Dtype dtype) {
     return bytes_of(static_cast<T>(value));
 }
 
-// After Python has said that a C type does not hold the integer.
+// Called after a conversion to a C integer failed: replaces Python's OverflowError.
 [[noreturn]] void refuse_size(PyObject *index, Dtype dtype) {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError))
         throw PythonError{};
@@ -74,7 +74,7 @@ Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
     return scalar;
 }
 
-// What Python says of a value that is no such number, with the dtype; other exceptions of the value's own pass through.
+// Replaces Python's TypeError by one that names the dtype. Other exceptions pass through.
 [[noreturn]] void refuse_value(PyObject *value, Dtype dtype, const char *expected) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError))
         throw PythonError{};

@@ -1,4 +1,4 @@
-// Scalars by value: a Python number as the bytes of a dtype, and values that state their own type.
+// Scalars by value: Python numbers as the bytes of a dtype, and numbers that have a dtype.
 #pragma once
 #include <Python.h>
 
@@ -12,22 +12,25 @@
 
 namespace entrepot::python {
 
-// The bytes of `value` as an element of that type. Throws OverflowError for an integer out of range, TypeError for a value
-// that is no number of the type's kind (a float for an integer type), ExchangeError for types that Python has no number for.
+// The bytes of `value` as an element of the dtype.
+// Throws: OverflowError for an integer out of range. TypeError for a value of the wrong kind, such
+//         as a float for an integer dtype. ExchangeError for a dtype without a Python number.
 Scalar scalar_from(PyObject *value, Dtype dtype);
 
-// An element of that type as Python's bool, int, float or complex. Throws ExchangeError for types that Python has no number for.
+// An element of the dtype as a Python bool, int, float or complex. Throws ExchangeError for a dtype
+// without a Python number.
 Reference number_from(const std::byte *item, Dtype dtype);
 
-// A number whose type is stated: entrepot.Scalar, and NumPy's scalars.
+// A number with a dtype: an entrepot.Scalar or a NumPy scalar.
 struct TypedScalar {
     Dtype dtype;
     Scalar scalar;
 };
-// nullopt for what does not say its type. Throws ExchangeError for NumPy's scalars that are no numbers.
+// nullopt for objects without a dtype. Throws ExchangeError for NumPy scalars that are not numbers.
 std::optional<TypedScalar> typed_scalar_from(PyObject *value);
 
-// NumPy's scalars, and those that ml_dtypes adds to them. Its arrays have a dtype too, and are arrays.
+// True for NumPy scalars, including those of ml_dtypes. False for arrays,
+// which have a dtype as well.
 bool is_numpy_scalar(PyObject *object);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// Numbers of bytes, and of things, that are given from Python.
+// Sizes and counts that are passed from Python.
 #pragma once
 #include <Python.h>
 
@@ -6,8 +6,8 @@
 
 namespace entrepot::python {
 
-// Of an int or what has __index__; `what` names the argument. Throws TypeError for anything else, ValueError for one that is
-// negative or has more than 64 bits.
+// Converts an int or an object with __index__; `what` names the argument in messages.
+// Throws: TypeError for any other object, ValueError if it is negative or has more than 64 bits.
 std::size_t size_from(PyObject *object, const char *what);
 
 }  // namespace entrepot::python

@@ -39,7 +39,7 @@ bool SyclCapsule::is_used_up() const noexcept {
     return false;
 }
 
-// One that the caller's object made is nobody else's and need not be marked.
+// A capsule from _get_capsule() was made for this call, so marking it is not necessary.
 bool SyclCapsule::mark_used() const noexcept {
     if (!name_ || !is_callers_)
         return true;

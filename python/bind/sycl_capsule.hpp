@@ -1,4 +1,5 @@
-// SYCL objects in capsules, as dpctl's programs hand them around: one holds a sycl::queue or a sycl::context for one consumer.
+// SYCL objects in capsules, the convention of dpctl: a capsule passes one sycl::queue or
+// sycl::context to one consumer.
 #pragma once
 #include <Python.h>
 
@@ -13,29 +14,31 @@ struct SyclCapsuleName {
 inline constexpr SyclCapsuleName queue_capsule{"SyclQueueRef", "used_SyclQueueRef"};
 inline constexpr SyclCapsuleName context_capsule{"SyclContextRef", "used_SyclContextRef"};
 
-// That of the caller, which is used up by who takes its object in, or a new one that the caller's object made.
+// A capsule that the caller passed, which its consumer marks as used, or a new one that the
+// caller's object created.
 class SyclCapsule {
 public:
     SyclCapsule() noexcept = default;
     SyclCapsule(Reference capsule, bool is_callers) noexcept;
 
-    PyObject *object() const noexcept { return capsule_.get(); }  // nullptr: there was none
+    PyObject *object() const noexcept { return capsule_.get(); }  // nullptr: no capsule
     bool is_queue() const noexcept { return name_ == &queue_capsule; }
     bool is_context() const noexcept { return name_ == &context_capsule; }
-    void *pointer() const noexcept { return pointer_; }  // of either
-    bool is_used_up() const noexcept;                    // a capsule of either sort that has served its consumer
-    const char *name_text() const noexcept;              // of whatever capsule it is; "" where it has no name
-    bool mark_used() const noexcept;                     // false: another thread that came with it has been served meanwhile
+    void *pointer() const noexcept { return pointer_; }  // the queue or context
+    bool is_used_up() const noexcept;                    // true if a consumer has marked it as used
+    const char *name_text() const noexcept;              // name of any capsule; "" if it has none
+    bool mark_used() const noexcept;                     // false if another thread was first
 
 private:
     Reference capsule_;
-    const SyclCapsuleName *name_ = nullptr;  // nullptr: a capsule of something else
+    const SyclCapsuleName *name_ = nullptr;  // nullptr: a capsule of another kind
     void *pointer_ = nullptr;
     bool is_callers_ = false;
 };
 
-// The capsule that the object is or that its _get_capsule() gives; none where it is none and has no such method.
-// Throws PythonError with what the method raised, TypeError where it gave something else.
+// The object itself if it is a capsule, otherwise the result of its _get_capsule(); empty if it has
+// no such method.
+// Throws: PythonError if the method raised, TypeError if it returned something else.
 SyclCapsule find_sycl_capsule(PyObject *object);
 
 }  // namespace entrepot::python

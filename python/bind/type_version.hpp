@@ -1,4 +1,4 @@
-// The version of a class, by which CPython's own caches know whether what they found in it is still so.
+// The version tag of a type, which CPython's own caches compare to detect changes of the type.
 #pragma once
 #include <Python.h>
 
@@ -6,11 +6,11 @@
 
 namespace entrepot::python {
 
-// 0 where it has none; no two that a class has are the same, and no two classes have the same. Another thread may be changing the
-// class.
+// Returns 0 if the type has no version. A version is never reused, for this or another type.
+// Atomic, because another thread may be changing the type.
 inline unsigned version_of(PyTypeObject *type) noexcept {
 #if PY_VERSION_HEX < 0x030C0000
-    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG))  // the number of a class that was changed stays there
+    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG))  // after a change the old tag stays
         return 0;
 #endif
     return std::atomic_ref(type->tp_version_tag).load(std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// Adapters: Python objects that stand for an address in a call of a C function, and what any object is as such an argument.
+// Adapters: Python objects that represent an address in a call of a C function, and the conversion
+// of any Python object to such an argument.
 #pragma once
 #include <Python.h>
 
@@ -13,53 +14,58 @@
 
 namespace entrepot::python {
 
-// By the name that the type has in Python: "Pointer", "CStr", "ListOfInt", "DeviceArray" …; nullptr where there is none. Static
-// types, there once the module has been imported.
+// Looks a type up by its Python name: "Pointer", "CStr", "ListOfInt", "DeviceArray" …; nullptr if
+// there is no such type. The types are static and usable once the module has been imported.
 PyTypeObject *adapter_type(std::string_view name) noexcept;
 
-// Whether it is of an adapter type, or of a subclass.
+// True if the object is of an adapter type or of a subclass.
 bool is_adapter(PyObject *object) noexcept;
 
-// Of an object for which is_adapter holds.
+// Requires: is_adapter(object).
 inline entrepot_pointer *pointer_of(PyObject *object) noexcept { return reinterpret_cast<entrepot_pointer *>(object); }
 
-// What C does with an argument's memory: who frees it reads none of it.
+// How C uses an argument's memory. A function that frees memory does not read it.
 enum class Use : std::uint8_t { read, write, free };
 
-// What an argument of adapter type `type`, or of a subclass of Pointer, stands for: the address, and what must live until the
-// call returns. Any adapter is taken for any type. Refusals name function and argument: TypeError for objects that stand for no
-// address; ValueError and OverflowError for ints that are none, read-only memory that is written, strided memory unless it is
-// freed, a DeviceArray that has been.
+// An argument of type `type`, which is an adapter type or a subclass of Pointer. `held` must live
+// until the call returns. Any adapter is accepted for any type.
+// Throws: errors name the function and the argument. TypeError for objects that have no address.
+//         ValueError and OverflowError for ints that are not addresses. ValueError for read-only
+//         memory with Use::write, for strided memory except with Use::free, for a freed
+//         DeviceArray.
 struct Argument {
     void *address;
     Reference held;
 };
 Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function, const char *name);
 
-// The same where the type is a pointer to a function.
+// Same as argument() for a parameter that is a pointer to a function.
 Argument function_argument(PyObject *object, const char *function, const char *name);
 
-// Bytes from the adapter's address on, where the end of its memory is known, be it a device's; else -1. What C is given by
-// `Argument::held` knows as much as the object that the caller gave.
+// Bytes from the adapter's address to the end of its memory, host or device; -1 if unknown. The
+// extent of `Argument::held` is as well known as that of the caller's object.
 Py_ssize_t extent_of(PyObject *adapter);
 
-// A DeviceArray of `bytes` at an address which a native allocator returned; owns nothing.
+// A DeviceArray of `bytes` bytes at an address that a native allocator returned; owns nothing.
 Reference device_array(void *address, std::size_t bytes);
 
-// After the native deallocator has taken the argument back: a DeviceArray, its sub-arrays, and the array that it, or another
-// adapter, stands for a part of, are refused from now on. Other objects are let be.
+// Called after a native deallocator freed the argument. From now on its DeviceArray and all
+// adapters that point into that array are refused. Does nothing for other objects.
 void mark_freed(PyObject *object) noexcept;
 
-// For record types, which are subclasses of Pointer: objects begin with entrepot_pointer, zeros are a valid one (NULL).
+// The functions below are for record types, which are subclasses of Pointer. Their objects begin
+// with entrepot_pointer, and an object of zeros is valid (NULL).
 
-// The documented conversions of Pointer: None, an adapter, an int, a ctypes pointer, CAI, a buffer, whatever asarray takes. What
-// the object kept is let go when the new one is there. Throws as `argument` does, without the names.
+// Applies the documented conversions of Pointer: None, an adapter, an int, a ctypes pointer, CAI, a
+// buffer, anything that asarray accepts. The previous owner is released after the new one is set.
+// Throws: as argument(), without the names.
 void become(PyObject *self, PyObject *object);
-// The same of a pointer to a function, which CAI and arrays are refused for.
+// Same as become() for a pointer to a function; CAI and arrays are refused.
 void become_function(PyObject *self, PyObject *object);
-// As many zeros, which go with the object. Throws MemoryError.
+// Points `self` to `bytes` zeroed bytes, which are freed with it. Throws MemoryError.
 void become_owner(PyObject *self, std::size_t bytes, std::size_t alignment = 16);
-// An address inside of what `owner` keeps; no owner: nobody's. `owner` counts as the collector's where it is an object (keep()).
+// Points `self` to an address inside memory of `owner`; an empty owner means that the address is
+// not kept alive. The garbage collector sees an owner that is an object (keep()).
 void become_view(PyObject *self, void *address, Owner owner);
 
 }  // namespace entrepot::python

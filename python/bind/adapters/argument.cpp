@@ -1,4 +1,5 @@
-// Objects as arguments of C functions: the address, and what holds it until the call returns.
+// Conversion of objects to arguments of C functions: the address, and the reference that keeps its
+// memory alive until the call returns.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -7,7 +8,7 @@
 namespace entrepot::python {
 namespace {
 
-// Of a type that another library of adapters derives, what its own constructor makes.
+// Converts with the type's constructor. A type that another library derived runs its own.
 Reference adapter_from(PyObject *object, PyTypeObject *type) {
     if (is_adapter_type(type))
         return made(type, object);
@@ -17,9 +18,10 @@ Reference adapter_from(PyObject *object, PyTypeObject *type) {
     return result;
 }
 
-// Stands for the adapter's memory, so that nobody takes that away: neither its own `__init__` nor free().
+// A new adapter that depends on this one, so that neither `__init__` nor
+// free() can release the memory meanwhile.
 Reference pinned(PyObject *adapter) {
-    Owner owner = depend_on(adapter);  // from here on its address stays what it is
+    Owner owner = depend_on(adapter);  // the address cannot change from here on
     Reference pin = blank(pointer_type);
     set(pin.get(), {pointer_of(adapter)->address, std::move(owner), bytes_of(adapter), false}, bytes_of(adapter),
         pointer_of(adapter)->flags & ~unsigned{ENTREPOT_ADAPTER_FREED});
@@ -63,7 +65,7 @@ Argument argument_of(PyObject *object, PyTypeObject *type, Use use) {
 
 Reference pin_of(Argument &&argument, PyObject *object) {
     if (argument.held.get() != object)
-        return std::move(argument.held);  // nobody else has it
+        return std::move(argument.held);  // the only reference
     return argument.held && keeps_memory(object) ? pinned(object) : Reference();
 }
 
@@ -86,7 +88,9 @@ Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *fun
     return with_subject(
         [&] {
             Argument result = argument_of(object, type, use);
-            if (use == Use::read && result.held && is_adapter(object))  // who writes, overwrites what is listed
+            // A function that writes overwrites the listed addresses, so only
+            // Use::read checks them.
+            if (use == Use::read && result.held && is_adapter(object))
                 check_pins_not_freed(result.held.get());
             if (use == Use::write && is_read_only(result))
                 throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(object)->tp_name,

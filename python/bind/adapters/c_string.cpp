@@ -1,4 +1,4 @@
-// CStr: a string of C, which ends at its first NUL.
+// CStr: a C string, which ends at its first NUL.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -12,7 +12,7 @@
 namespace entrepot::python {
 namespace {
 
-// UTF-8, which the string object makes once and keeps.
+// UTF-8, which the str object creates once and caches.
 Target target_of_text(PyObject *text) {
     Py_ssize_t length = 0;
     const char *const bytes = PyUnicode_AsUTF8AndSize(text, &length);
@@ -25,7 +25,7 @@ Target target_of_text(PyObject *text) {
 
 const char *text_of(PyObject *self) noexcept { return static_cast<const char *>(pointer_of(self)->address); }
 
-// Until the first NUL, where the memory's end is known not beyond it.
+// Bytes up to the first NUL, or up to the end of the memory if that is known.
 std::size_t count(PyObject *self) noexcept {
     const entrepot_pointer &pointer = *pointer_of(self);
     if (!pointer.address)
@@ -74,7 +74,8 @@ PyObject *to_bytes(PyObject *self, PyObject *) {
     throw PythonError{};
 }
 
-// Room for the string that a C function writes, and one NUL more, so that it ends even if that fills it.
+// Allocates room for a string that a C function writes, and one NUL, so that
+// a full buffer still ends.
 PyObject *allocate(PyObject *self, PyObject *object) {
     return guarded([&] {
         const Py_ssize_t length = PyNumber_AsSsize_t(object, PyExc_OverflowError);
@@ -123,13 +124,13 @@ void fill_c_string(PyObject *self, const AdapterRow &, PyObject *source) {
     const Py_ssize_t length = target.bytes;
     if (is_adapter(source))
         return set(self, std::move(target), length, pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED);
-    // Behind a bytes or bytearray there is a NUL, whatever is in it.
+    // A bytes or bytearray object always has a NUL after its contents.
     const bool ends = is_text || length < 0 || PyBytes_Check(source) || PyByteArray_Check(source) ||
                       std::memchr(target.address, '\0', static_cast<std::size_t>(length));
     set(self, std::move(target), length, ends ? 0u : unsigned{ENTREPOT_ADAPTER_UNTERMINATED});
 }
 
-// The text only where its end is known: an address may be anything.
+// The text is shown only if the end of the memory is known. Other addresses may not be readable.
 PyObject *c_string_repr(PyObject *self) {
     return guarded([&] {
         if (pointer_of(self)->length < 0)

@@ -1,4 +1,4 @@
-// Types of ctypes, told apart once and then remembered; instances are read through their buffers.
+// Classifies ctypes types, with a cache by type, and reads instances through their buffers.
 #include "ctypes_data.hpp"
 
 #include "../gil.hpp"
@@ -12,7 +12,7 @@
 namespace entrepot::python {
 namespace {
 
-// The classes that all of ctypes' inherit from, in its C module.
+// The base classes of all ctypes types, in its C module.
 struct Base {
     Interned name;
     CtypesSort sort;
@@ -25,7 +25,7 @@ const std::array<Base, 6> bases{{{"_SimpleCData", CtypesSort::value},
                                  {"Array", CtypesSort::array}}};
 const Interned type_code_name = "_type_", sizeof_name = "sizeof", alignment_name = "alignment";
 
-// c_void_p, c_char_p and c_wchar_p, and what inherits from them.
+// True for c_void_p, c_char_p, c_wchar_p and their subclasses.
 bool is_pointer_code(PyTypeObject *type) {
     const Reference code(PyObject_GetAttr(reinterpret_cast<PyObject *>(type), type_code_name));
     if (!code)
@@ -63,14 +63,14 @@ CtypesType look_at(PyTypeObject *type) {
     return {sort, ask(module.get(), sizeof_name, type), ask(module.get(), alignment_name, type)};
 }
 
-// The fields of a Structure are final once it has instances, and with them size and alignment.
+// Safe to cache: once a Structure has instances, its fields, size and alignment are final.
 ENTREPOT_GIL_GUARDED ObjectCache<CtypesType, 64> cache;
 
 }  // namespace
 
 CtypesType ctypes_type_of(PyTypeObject *type) {
     if (Py_IS_TYPE(reinterpret_cast<PyObject *>(type), &PyType_Type)) [[likely]]
-        return {};  // ctypes' types have metaclasses of its own
+        return {};  // ctypes types have their own metaclasses
     return cache.find(reinterpret_cast<PyObject *>(type), [type] { return look_at(type); });
 }
 

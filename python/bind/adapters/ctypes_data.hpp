@@ -1,4 +1,4 @@
-// Instances of ctypes' types: which of them hold a value that C passes, and what a pointer among them points to.
+// Instances of ctypes types: whether C passes them by value, and the address that a pointer holds.
 #pragma once
 #include <Python.h>
 
@@ -8,7 +8,7 @@
 namespace entrepot::python {
 
 enum class CtypesSort : std::uint8_t {
-    none,     // no type of ctypes
+    none,     // not a ctypes type
     value,    // a number, a structure, a union: C passes it by value
     pointer,  // c_void_p, c_char_p, c_wchar_p, POINTER(…), a function: its value is an address
     array,    // C passes its address
@@ -19,7 +19,7 @@ struct CtypesType {
     std::size_t size = 0, alignment = 1;
 };
 
-// Remembered by type. Throws PythonError.
+// Cached by type. Throws PythonError.
 CtypesType ctypes_type_of(PyTypeObject *type);
 
 // The address that an instance of a pointer type holds. Throws PythonError.

@@ -1,4 +1,5 @@
-// DeviceArray: an Array whose memory nobody has asked about yet; a driver is asked when somebody wants it as an Array.
+// DeviceArray: an address with a shape and a dtype. The driver is asked about the memory only when
+// the array is first exported or imported as an Array.
 #include "object.hpp"
 
 #include "../array/array.hpp"
@@ -31,12 +32,12 @@ using adapters::speaker;
 constexpr exchange::Speaker configure_speaker{"configure", ErrorKind::value};
 constexpr const char *cai_attribute = "__cuda_array_interface__";
 
-// What is known of the elements. Where nothing is, there are none: `configure` says what there is.
+// The known elements. Until `configure` describes them there are zero elements.
 struct Description {
     Dtype dtype = dtypes::uint8;
     Layout layout{0};
     bool is_known = false;
-    Memory memory;  // of a root; none: no driver has been asked yet
+    Memory memory;  // of a root; empty until a driver has been asked
     std::optional<std::uintptr_t> stream;
 };
 static_assert(sizeof(Description) <= sizeof(entrepot_device_array::description), "published, so subclasses are laid out by it");
@@ -47,7 +48,7 @@ Description &description_of(PyObject *self) noexcept {
 
 bool is_read_only(PyObject *self) noexcept { return (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0; }
 
-// The elements as an Array, without their memory: for questions about shapes.
+// The elements as an Array without memory, for computations with shapes.
 Array elements_of(PyObject *self) {
     const Exclusive exclusive(self);
     const Description &description = description_of(self);
@@ -62,7 +63,7 @@ void describe(PyObject *self, Target &&target, Description &&description) {
 
 // ---------------------------------------------------------------- types of elements
 
-// Those of the struct module, and the two of NumPy's that it spells otherwise.
+// A character of the struct module, or F and D, which only NumPy uses.
 std::optional<Dtype> dtype_from_character(std::string_view text) {
     const std::string_view format = text == "F" ? "Zf" : text == "D" ? "Zd" : text;
     for (const DtypeRow &row : dtype_table)
@@ -123,7 +124,8 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
     return true;
 }
 
-// NumPy's own arrays by their fields: of bfloat16 and its like NumPy's buffers say nothing. Why others are refused, they say.
+// Reads NumPy arrays by their fields, because the buffer protocol cannot express dtypes such as
+// bfloat16. Empty for other arrays: they are read as buffers, which report the reason of a refusal.
 std::optional<Array> elements_of_numpy(PyObject *source) {
     try {
         return numpy_protocol.probe(Py_TYPE(source)) ? numpy_protocol.read(source, {}) : std::nullopt;
@@ -132,7 +134,8 @@ std::optional<Array> elements_of_numpy(PyObject *source) {
     }
 }
 
-// Its memory is the host's, and needs no driver's word. Elements that no type of ours stands for, as records, are bytes.
+// The memory is host memory, so no driver is asked. Elements without a Dtype,
+// such as records, become bytes.
 bool fill_from_buffer(PyObject *self, PyObject *source) {
     if (!has_buffer(source))
         return false;
@@ -172,7 +175,7 @@ Memory memory_of(PyObject *self, const exchange::Reach &reach) {
 
 bool is_host(const Memory &memory) { return memory.device().backend().is_host(); }
 
-// The elements as an Array of their memory.
+// The elements as an Array with their memory.
 Array array_from(PyObject *self) {
     check_not_freed(self);
     const Array elements = elements_of(self);
@@ -203,7 +206,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
 // ---------------------------------------------------------------- configure
 
-// What the caller asked for; borrowed, nullptr where nothing was said.
+// Arguments of configure(); borrowed, nullptr if not given.
 struct Options {
     PyObject *typestr, *shape, *strides, *itemsize, *read_only, *stream, *force;
 };
@@ -225,7 +228,7 @@ Dtype unsigned_of(std::int64_t itemsize) {
     return {TypeCode::unsigned_integer, static_cast<std::uint8_t>(8 * itemsize)};
 }
 
-// An item size by itself is of integers, where it is another than the type has.
+// An item size that differs from the dtype's selects an unsigned integer if no typestr is given.
 Dtype dtype_for(const Options &options, Dtype current) {
     if (!options.itemsize)
         return options.typestr ? dtype_from_words(text_of(options.typestr, "typestr")) : current;
@@ -273,7 +276,7 @@ std::optional<std::uintptr_t> stream_from(PyObject *object) {
     return number;
 }
 
-// Forced, the caller knows better than we do what lies at the address.
+// Not called with _force=True.
 void check_bytes(const Array &current, Dtype dtype, const Layout &layout) {
     const std::int64_t before = current.nbytes(), after = layout.nbytes(dtype.itemsize());
     if (before != after)
@@ -286,7 +289,7 @@ void check_bytes(const Array &current, Dtype dtype, const Layout &layout) {
                                         "; pass _force=True if that is meant");
 }
 
-// Everything that may refuse comes first: an array that has refused is as it was.
+// All checks run before the first change, so a call that raises has changed nothing.
 void reconfigure(PyObject *self, const Options &options) {
     check_not_freed(self);
     const Array current = elements_of(self);
@@ -336,7 +339,7 @@ PyObject *dlpack_device_of(PyObject *self, PyObject *) {
     });
 }
 
-// None where no Array has been made of it: then no work of ours can be on it.
+// Empty if no Array was ever made from it; then Entrepot has no pending work on the memory.
 Memory known_memory_of(PyObject *self) {
     PyObject *const root = root_of(self);
     const Exclusive exclusive(root);
@@ -352,8 +355,8 @@ void check_not_host(PyObject *self) {
     throw PythonError{};
 }
 
-// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
-// objects, with this DeviceArray as its only one.
+// NumPy calls this after the buffer protocol and the array interface have refused. If it failed
+// without raising, NumPy would create an object array with this DeviceArray as its only element.
 PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
         const Array array = array_from(self);
@@ -424,13 +427,12 @@ const Protocol device_array_protocol{"entrepot.adapters", nullptr, is_ours, read
 PyMethodDef device_array_methods[] = {
     {"configure", with_keywords(configure), METH_FASTCALL | METH_KEYWORDS,
      "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, stream=…, _force=False)\n--\n\n"
-     "Say what is at the address, and return the array itself.\n\n"
+     "Describe the elements at the address, and return the array itself.\n\n"
      "``typestr`` is one of the array interface or a name of NumPy's ('<f4', 'float32'); ``shape`` an int or ints; ``strides`` "
      "are in\n"
-     "bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; ``stream`` is the one that consumers "
-     "come\n"
-     "behind. What is not said stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has "
-     "changed\n"
+     "bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; consumers synchronize with "
+     "``stream``.\n"
+     "What is not given stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has changed\n"
      "nothing.\n\n"
      "Raises ValueError for what contradicts itself or the bytes there are."},
     {"__dlpack__", with_keywords(dlpack), METH_FASTCALL | METH_KEYWORDS,
@@ -451,8 +453,8 @@ PyGetSetDef device_array_attributes[] = {
     {"size", getter<size_of>, nullptr, "Number of elements.", nullptr},
     {"itemsize", getter<itemsize_of>, nullptr, "Bytes of an element.", nullptr},
     {"rank", getter<rank_of>, nullptr, "Number of axes.", nullptr},
-    {"stream_as_int", get_stream, nullptr, "The stream that consumers come behind, or None.", nullptr},
-    {"is_freed", get_is_freed, nullptr, "Whether the memory has been given back: such an array is refused everywhere.", nullptr},
+    {"stream_as_int", get_stream, nullptr, "The stream that consumers synchronize with, or None.", nullptr},
+    {"is_freed", get_is_freed, nullptr, "True if the memory has been freed: such an array is refused everywhere.", nullptr},
     {"__cuda_array_interface__", get_cai, nullptr,
      "The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host.", nullptr},
     {},
@@ -510,7 +512,7 @@ void destroy_description(PyObject *self) noexcept { description_of(self).~Descri
 
 int traverse_description(PyObject *self, visitproc visit, void *arg) {
     const Memory &memory = description_of(self).memory;
-    // An owner that several objects share is visited by none: the collector would count its one reference several times.
+    // A shared Memory is not visited: each of its users would report its owner's one reference.
     if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;

@@ -1,4 +1,4 @@
-// HipModuleLaunchKernel_extra: a list of a kernel's arguments as the block that the launch takes.
+// HipModuleLaunchKernel_extra: packs a list of kernel arguments into the block that a launch takes.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -20,7 +20,7 @@ namespace {
 using adapters::LaunchBlock;
 using adapters::LaunchLayout;
 
-// The bytes of the arguments so far; what nobody has written is zero.
+// The packed arguments so far; padding is zero.
 class Arguments {
 public:
     void add(const void *bytes, std::size_t size, std::size_t alignment) {
@@ -46,7 +46,7 @@ private:
     std::vector<std::byte> many_;
 };
 
-// The argument's own bytes, as C passes them by value.
+// Adds an argument that C passes by value.
 void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type) {
     Py_buffer bytes;
     if (PyObject_GetBuffer(instance, &bytes, PyBUF_SIMPLE) != 0)
@@ -55,8 +55,8 @@ void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type)
     arguments.add(bytes.buf, std::min(static_cast<std::size_t>(bytes.len), type.size), type.alignment);
 }
 
-// What lives as long as the block, by argument: the pin of what is passed as an address, None where that needs none, else what
-// the caller listed. A tuple of its own only where it differs from the caller's.
+// For each argument, the object that must live as long as the block: a pin, the caller's item, or
+// None. The caller's tuple is copied only if the two differ.
 class Pins {
 public:
     explicit Pins(Reference items) : items_(std::move(items)) {}
@@ -89,11 +89,11 @@ void add_pointer(Arguments &arguments, Pins &pins, Py_ssize_t index) {
     Argument argument = argument_of(object, pointer_type);
     arguments.add(&argument.address, sizeof argument.address, alignof(void *));
     Reference pin = pin_of(std::move(argument), object);
-    if (pin || is_adapter(object))  // which may stand for something else by the time that the block is used
+    if (pin || is_adapter(object))  // the adapter itself may point elsewhere when the block is used
         pins.set(index, std::move(pin));
 }
 
-// C aligns a complex number as its parts.
+// C aligns a complex number like its parts.
 std::size_t alignment_of(const TypedScalar &number) noexcept {
     return number.dtype.code == TypeCode::complex ? number.scalar.size / 2 : number.scalar.size;
 }
@@ -111,7 +111,7 @@ void add(Arguments &arguments, Pins &pins, Py_ssize_t index) {
         add_pointer(arguments, pins, index);
 }
 
-// Of what stands for no address, the remedy is said behind that.
+// Appends the remedy to the message of an Error about an object that is not an address.
 template <class Body> void with_remedy(Body body, const char *remedy) {
     try {
         body();

@@ -1,4 +1,5 @@
-// ListOf… and PointerTo…: arrays of C made from lists and tuples, read back as Python's numbers.
+// ListOf… and PointerTo…: C arrays made from lists and tuples, and their
+// elements as Python numbers.
 #include "object.hpp"
 
 #include "../array/array.hpp"
@@ -28,7 +29,7 @@ bool is_list(PyObject *object) noexcept { return PyList_Check(object) || PyTuple
 
 const Interned value_name = "value";
 
-// Python's ints, what has __index__, and ctypes' integers. Empty where it is none of these.
+// Converts ints, objects with __index__, and ctypes integers. Empty for any other object.
 Reference integer_in(PyObject *object) {
     if (PyIndex_Check(object))
         return checked(PyNumber_Index(object));
@@ -39,7 +40,7 @@ Reference integer_in(PyObject *object) {
     return value && PyLong_Check(value.get()) ? std::move(value) : Reference();
 }
 
-// False where 64 bits do not hold it.
+// Returns false if the number does not fit 64 bits.
 bool read_integer(PyObject *number, Integer &value) {
     int overflow = 0;
     const long long small = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -82,8 +83,8 @@ Reference number_at(const ElementType &type, const void *from) {
                                      : PyLong_FromUnsignedLongLong(value.bits));
 }
 
-// What almost every list has: plain ints, which no code of Python's is asked for. False where there is anything else, or one that
-// does not fit.
+// Fast path for lists of plain ints, which runs no Python code. Returns false if an item is not a
+// plain int or does not fit.
 template <class Number> bool store_plain(void *to, PyObject *const *items, Py_ssize_t count) noexcept {
     for (Py_ssize_t i = 0; i < count; ++i) {
         int overflow = 0;
@@ -121,7 +122,8 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
 
-// What a source says of its elements; for who is to read it, in the words of its protocol, which take longer than the rest.
+// Type of a source's elements, to check it before use. The functions below fill in `words`, the
+// description for an error message, only on request: building it takes longer than the check.
 struct Elements {
     std::int64_t itemsize;
     bool is_floating;
@@ -138,7 +140,7 @@ bool is_floating(const char *format) noexcept {
     return code != '\0' && std::strchr("efdgZ", code);
 }
 
-// Empty where it has none; target_of says what is wrong with it.
+// Empty if the source has no buffer. target_of() then reports why.
 std::optional<Elements> elements_of_buffer(PyObject *source, std::string *words) {
     Py_buffer view;
     if (!PyObject_CheckBuffer(source))
@@ -157,7 +159,7 @@ std::optional<Elements> elements_of_buffer(PyObject *source, std::string *words)
     return found;
 }
 
-// Empty where it has none, or does not say what they are: nobody needs that for the address.
+// Empty if there is no interface or it has no typestr, which is not needed for the address.
 std::optional<Elements> elements_of_cai(PyObject *source, std::string *words) {
     Reference value = find_attribute(source, cai_attribute_name);
     if (!value)
@@ -184,8 +186,9 @@ std::optional<Elements> elements_of_array(const Array &array, std::string *words
     return elements_of_type(array.dtype());
 }
 
-// A buffer is asked first: to look for an attribute that is not there takes longer. Empty: nobody says, as of an address that is
-// no array's; of what speaks other protocols the import says it.
+// Empty if the source does not describe elements, such as a plain address.
+// Sources of other protocols are checked after the import. The buffer is
+// tried first: a failing attribute lookup is slower.
 std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
     if (source == Py_None || is_adapter(source) || PyLong_Check(source) ||
         ctypes_type_of(Py_TYPE(source)).sort == CtypesSort::pointer)
@@ -197,8 +200,9 @@ std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
     return elements_of_cai(source, words);
 }
 
-// Numbers of another size, or with a fraction, would be read as numbers that nobody wrote; bytes may be anything. `said` tells
-// the elements, and their words where it is given room for them.
+// Refuses elements of another size and floating-point elements, which would
+// be misread. Bytes are accepted for any type. `said` returns the elements
+// and fills in their description if it is given a string.
 template <class Said> void check_elements(const AdapterRow &row, PyObject *source, Said said) {
     const std::optional<Elements> elements = said(nullptr);
     const Py_ssize_t size = size_of_element(row);
@@ -219,7 +223,7 @@ const char *expected_by(const AdapterRow &row) noexcept {
                                       : "a list or tuple of addresses";
 }
 
-// Text is what the strings of a list are, and no array of their addresses.
+// Bytes and str are single strings, not arrays of addresses.
 void check_no_text(const AdapterRow &row, PyObject *source) {
     const bool is_text = PyBytes_Check(source) || PyUnicode_Check(source);
     if (!is_text && !(row.fill == fill_strings && PyByteArray_Check(source))) [[likely]]
@@ -238,7 +242,8 @@ Target target_with_elements(const AdapterRow &row, PyObject *source) {
     return target_of_import(array);
 }
 
-// As many elements as the memory is known to have, of which there are at least so many.
+// Sets the length to the number of elements that the memory has, if known.
+// Requires at least `least`.
 void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
     Target target = target_with_elements(row, source);
     const Py_ssize_t itemsize = size_of_element(row);
@@ -256,7 +261,7 @@ void fill_from_addresses(PyObject *self, const AdapterRow &row, PyObject *source
     fill_from_memory(self, row, source);
 }
 
-// A CStr's bytes, and what keeps them.
+// The string of a CStr, and the reference that keeps it alive.
 Argument c_string_in(PyObject *object, Py_ssize_t index) {
     Argument argument = argument_of(object, c_string_type);
     if (is_unterminated(argument))
@@ -265,7 +270,7 @@ Argument c_string_in(PyObject *object, Py_ssize_t index) {
     return argument;
 }
 
-// The bytes of a bytes or str object, which live as long as it.
+// The characters of a bytes or str object, which live as long as the object.
 const char *string_in(PyObject *object, Py_ssize_t index) {
     if (PyBytes_Check(object))
         return PyBytes_AS_STRING(object);
@@ -280,10 +285,10 @@ const char *string_in(PyObject *object, Py_ssize_t index) {
     return text;
 }
 
-// A cell of an array of pointers, by the class of the array.
+// Wraps a cell of a list of pointers as a Pointer.
 PyObject *pointer_at(void *cell, Owner list) {
     Reference result = blank(pointer_type);
-    set(result.get(), {cell, std::move(list), -1, false});  // what the list pins
+    set(result.get(), {cell, std::move(list), -1, false});  // holds the list's pins
     return result.release();
 }
 
@@ -322,7 +327,8 @@ void *pointer_in(PyObject *self, Py_ssize_t index) {
     return value;
 }
 
-// What the list pins at that address, which C may have written elsewhere in the list; nullptr: nothing. Borrowed from the list.
+// Borrowed: the object that the list pins at this address; nullptr if it pins no such object. C code may
+// have moved the address to another cell of the list.
 PyObject *pin_at(PyObject *self, Py_ssize_t index, const void *address) {
     PyObject *const pins = kept_by(*pointer_of(self));
     if (!address || !pins || !PyTuple_Check(pins))
@@ -340,9 +346,10 @@ PyObject *pin_at(PyObject *self, Py_ssize_t index, const void *address) {
     return nullptr;
 }
 
-// Stands for what the caller listed, where the list still has that: to free the element is to free it.
+// The result depends on the item that the caller listed, if the cell still has its address. So
+// freeing the element marks the caller's object as freed.
 PyObject *pointer_element(PyObject *self, Py_ssize_t index) {
-    Owner list = depend_on(self);  // meanwhile the list stands for nothing else, whatever other threads ask of it
+    Owner list = depend_on(self);  // other threads cannot point the list elsewhere meanwhile
     void *const address = pointer_in(self, index);
     PyObject *const pin = pin_at(self, index, address);
     return pointer_at(address, pin ? depend_on(pin) : std::move(list));
@@ -406,7 +413,7 @@ PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t narg
     });
 }
 
-// A class that has two adapters as its bases is what the first makes of it, and finds the attributes of both.
+// A class with two adapter types as bases is filled as the first but inherits attributes of both.
 const ElementType &element_type_of(PyObject *self) {
     const ElementType *const type = row_of(Py_TYPE(self)).element;
     if (!type)
@@ -428,7 +435,7 @@ int set_value(PyObject *self, PyObject *value, void *) {
             throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
         const ElementType &type = element_type_of(self);
         std::byte number[sizeof(std::uint64_t)];
-        store(type, number, 0, value);  // may run code of Python's, and that give the adapter other memory
+        store(type, number, 0, value);  // may run Python code that points the adapter elsewhere
         const Exclusive exclusive(self);
         if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
             throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
@@ -449,7 +456,7 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
 
 PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which goes with the adapter."},
+     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which is freed with the adapter."},
     {"to_list", to_list, METH_NOARGS,
      "to_list($self, /)\n--\n\nThe elements as they are now, in a list.\n\nRaises TypeError where the length is not known."},
     {"to_tuple", to_tuple, METH_NOARGS,
@@ -459,7 +466,7 @@ PyMethodDef list_methods[] = {
 
 PyMethodDef single_methods[] = {
     {"allocate", with_keywords(allocate_single), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count=1)\n--\n\nA zero, or as many as ``count``, which goes with the adapter."},
+     "allocate($type, /, count=1)\n--\n\nAn array of ``count`` zeros, which is freed with the adapter."},
     {},
 };
 

@@ -1,4 +1,5 @@
-// Objects of the adapter types: what they keep, blocks of their own, and what record types make of themselves.
+// Objects of the adapter types: their owners, the blocks that they allocate,
+// and the functions for record types.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -13,7 +14,7 @@
 namespace entrepot::python {
 namespace {
 
-// In front of the memory that an adapter has allocated.
+// Header in front of the memory that an adapter has allocated.
 struct alignas(16) Block {
     PyObject *pinned;
 };
@@ -24,7 +25,7 @@ void free_block(void *handle) {
     std::free(block);
 }
 
-// Of a block that pins something, and of one that does not, which needs no GIL.
+// Release functions of a block with a pin, and of one without, which does not need the GIL.
 constexpr Owner::Release release_pinning = release_with_gil<free_block>, release_bare = std::free;
 
 bool is_block(Owner::Release release) noexcept { return release == release_pinning || release == release_bare; }
@@ -49,7 +50,7 @@ void set(PyObject *self, Target &&target, Py_ssize_t length, unsigned flags) {
         entrepot_pointer &pointer = *pointer_of(self);
         if (pointer.exports)
             throw Error(ErrorKind::exchange, pointer.exports, " others use the memory of this ", _PyType_Name(Py_TYPE(self)),
-                        ", so it cannot stand for another; let go of them first, or make a new adapter");
+                        ", so it cannot stand for another; release them first, or make a new adapter");
         former = Owner(pointer.handle, pointer.release);
         pointer.address = target.address;
         pointer.length = length;

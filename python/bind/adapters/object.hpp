@@ -1,4 +1,5 @@
-// What the files of this folder share: the types as rows, objects made blank and given what they stand for, objects as targets.
+// Internal header of the adapters: the table of types, construction of adapter objects, and the
+// conversion of any Python object to a target address.
 #pragma once
 #include "adapters.hpp"
 
@@ -24,32 +25,32 @@ namespace entrepot::python {
 struct AdapterRow {
     const char *name;  // with its module
     const char *base;  // nullptr: object
-    // Makes the object stand for what the source is. Throws Error without the subject, or PythonError.
+    // Points `self` to `source`. Throws Error without naming the subject, or PythonError.
     void (*fill)(PyObject *self, const AdapterRow &row, PyObject *source);
-    const adapters::ElementType *element;  // of the lists of integers; else nullptr
+    const adapters::ElementType *element;  // integer lists only, otherwise nullptr
     PyMethodDef *methods;
     PyGetSetDef *attributes;
     Parameters<1> parameters;  // of its constructor
     const char *doc;
 };
 
-// type.cpp: the types, in the order of their rows.
+// Defined in type.cpp, in the order of the table of rows.
 constexpr std::size_t adapter_type_count = 18;
 extern std::array<PyTypeObject, adapter_type_count> adapter_types;
 inline PyTypeObject *const pointer_type = &adapter_types[0], *const c_string_type = &adapter_types[1],
                            *const device_array_type = &adapter_types[2], *const pointer_list_type = &adapter_types[4];
 
-// Of an adapter type, or of a subclass.
+// Row of an adapter type, or of the adapter type that a subclass derives from.
 const AdapterRow &row_of(PyTypeObject *type) noexcept;
 const char *short_name(const AdapterRow &row) noexcept;  // without the module
 
-// One of the rows, not derived from one.
+// True if `type` is one of the adapter types itself, not a subclass.
 inline bool is_adapter_type(const PyTypeObject *type) noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(adapter_types.data()), address = reinterpret_cast<std::uintptr_t>(type);
     return address >= first && address < first + sizeof adapter_types;
 }
 
-// Of a list's element; 0 of what is no list.
+// Bytes of one element of a list type; 0 for the other types.
 Py_ssize_t size_of_element(const AdapterRow &row) noexcept;
 
 inline bool is_device_array(PyObject *object) noexcept {
@@ -57,48 +58,50 @@ inline bool is_device_array(PyObject *object) noexcept {
     return type == device_array_type || (!is_adapter_type(type) && PyType_IsSubtype(type, device_array_type));
 }
 
-// A new object that stands for NULL, of an adapter type or a subclass, whose own __new__ is not asked.
+// A new NULL adapter of an adapter type or a subclass. Does not call the subclass's __new__.
 Reference blank(PyTypeObject *type);
-// Of an adapter type itself, made from the source.
+// A new adapter that points to `source`. Requires: `type` is an adapter type, not a subclass.
 Reference made(PyTypeObject *type, PyObject *source);
 
 bool init_adapter_types(PyObject *module);
 
-// ---------------------------------------------------------------- what an object keeps
+// ---------------------------------------------------------------- what an object owns
 
-// What an object stands for, seen as a pointer.
+// The address that an adapter points to, with its owner.
 struct Target {
     void *address = nullptr;
-    Owner owner;            // keeps the memory
-    Py_ssize_t bytes = -1;  // of host memory from the address on; -1: not known
+    Owner owner;            // owns the memory
+    Py_ssize_t bytes = -1;  // of host memory, starting at the address; -1 if unknown
     bool is_read_only = false;
 };
 
-// Throws BufferError while others hold buffers of the object, or stand for a part of its memory.
+// Points `self` to `target` and releases its previous memory. Throws BufferError if the object has
+// exported buffers, or other adapters depend on its memory.
 void set(PyObject *self, Target &&target, Py_ssize_t length = -1, unsigned flags = 0);
 
-// Memory of an adapter's own, zeros, with objects that live as long as it. Throws MemoryError.
+// Zeroed memory that an adapter allocated, which owns `pinned`. Throws MemoryError.
 struct OwnBlock {
     void *data = nullptr;
     Owner owner;
 };
 OwnBlock new_block(std::size_t bytes, std::size_t alignment, Reference pinned);
-// Keeps an adapter for others that stand for its memory: meanwhile it stands for nothing else.
+// Returns an Owner that keeps `adapter` alive. While it exists, set() on `adapter` throws.
 Owner depend_on(PyObject *adapter);
 
-// Whether the object's memory is such a block.
+// True if the object's memory is a block of new_block().
 bool is_owner(const entrepot_pointer &pointer) noexcept;
-// Whether memory may go, or be freed, with the adapter, whatever it keeps: objects of types derived from ours have storage that
-// nobody here knows of (a closure, a part of another record, a field of a Cython class).
+// True if the adapter's memory may be freed together with the adapter. This includes every subclass
+// from outside: its storage is unknown here (a closure, part of another record, a Cython field).
 bool keeps_memory(PyObject *adapter) noexcept;
-// The adapter whose memory it stands for a part of, borrowed; nullptr where that is no adapter's.
+// Borrowed: the adapter whose memory this one points into; nullptr if there is no such adapter.
 PyObject *depended_on(const entrepot_pointer &pointer) noexcept;
-// Whether its memory goes when it is made to stand for something else.
+// True if pointing the adapter to something else can release its memory.
 bool may_lose_memory(PyObject *adapter) noexcept;
-// What the object keeps, borrowed: an object, the exporter of a held buffer, what a block pins; nullptr where there is none.
+// Borrowed: the object that keeps the memory alive; nullptr if there is no such object. It is the
+// owner itself, the exporter of a held buffer, or the tuple that a block pins.
 PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 
-// The address as every repr shows it.
+// The address as text, in the format of every repr.
 struct HexText {
     char text[2 + 16 + 1];
     explicit HexText(PyObject *adapter) noexcept {
@@ -110,55 +113,62 @@ struct HexText {
 
 // ---------------------------------------------------------------- target.cpp: objects as targets
 
-// The documented conversions of Pointer, in their order. The parts are there for DeviceArray, which looks for more.
+// Converts `object` by the documented rules of Pointer, in their order. The parts are separate
+// functions because DeviceArray also reads shape and type.
 Target target_of(PyObject *object);
-// All of them but the last, whatever asarray takes: false where it comes to that, which is target_of_import(array_for(object)).
+// Tries every conversion except asarray(). Returns false if only asarray() is
+// left; the caller then uses target_of_import(array_for(object)).
 bool find_target(PyObject *object, Target &target);
 Target target_of_import(const Array &array);
 
-// Of a pointer to a function: the documented conversions without CAI, and without arrays of any protocol, which are data.
+// Target of a pointer to a function: as target_of(), but CAI and arrays of every protocol are
+// refused, because they are data.
 Target target_of_function(PyObject *object);
 
-// Of host memory that the adapter knows the end of, from its address on; else -1.
+// Bytes of host memory from the adapter's address on, if its end is known; otherwise -1.
 Py_ssize_t bytes_of(PyObject *adapter) noexcept;
 
-// None, an adapter, an int, a ctypes pointer. False where it is none of these.
+// Converts None, an adapter, an int or a ctypes pointer. Returns false for any other object.
 bool find_plain(PyObject *object, Target &target);
-// Whether there is a buffer that somebody means. Throws TypeError for the numbers of NumPy.
+// True if the object exports a buffer. Throws TypeError for NumPy scalars, which are ambiguous.
 bool has_buffer(PyObject *object);
-// A contiguous buffer, held.
+// Converts an object with a contiguous buffer; the target holds the buffer.
 bool find_buffer(PyObject *object, Target &target);
-// What as_c_void_p() says: the adapters of other libraries.
+// Converts an object with as_c_void_p(), such as an adapter of another library.
 bool find_void_pointer(PyObject *object, Target &target);
-// Throws TypeError where it speaks no protocol; `expected` is what else might have been meant, and is said first.
+// Imports the object with asarray(). Throws TypeError if it supports no protocol; `expected` names
+// the alternative that the message mentions first.
 Array array_for(PyObject *object, const char *expected = nullptr);
 Target target_of_array(const Array &array, Owner owner);
 
 extern const Interned cai_attribute_name;
 
-// Throws ValueError: a DeviceArray that has been given back, or an adapter that stands for a part of one.
+// Throws ValueError if the adapter is a freed DeviceArray or points into one.
 void check_not_freed(PyObject *adapter);
-// The same of what it lists, where it, or the adapter whose memory it stands for, has been made from a list of addresses.
+// Throws ValueError if an address in the list that the adapter was made from belongs to a freed
+// DeviceArray. Also looks at the adapter whose memory this one points into.
 void check_pins_not_freed(PyObject *adapter);
 void check_nothing_freed(PyObject *adapter);  // both
-// Calls check_not_freed before an adapter's address is used. For a DeviceArray, it waits for Entrepot's pending work.
+// Calls check_not_freed before an adapter's address is used. For a DeviceArray, it waits for
+// Entrepot's pending work.
 void make_ready(PyObject *adapter);
-// Throws ValueError: whoever takes a pointer reads on from there, and elements elsewhere cannot be described to it.
+// Throws ValueError unless C-contiguous: a C function that gets a pointer cannot be told strides.
 void check_contiguous(const Layout &layout, const char *remedy);
-void check_contiguous(PyObject *adapter);  // of which DeviceArrays alone have strides
+void check_contiguous(PyObject *adapter);  // only a DeviceArray has strides
 
 // ---------------------------------------------------------------- argument.cpp
 
-// As `argument`, without the names.
+// Same as argument(), but the errors do not name the function and the argument.
 Argument argument_of(PyObject *object, PyTypeObject *type, Use use = Use::read);
 
-// Whether C would read on behind the end of a string that it takes there.
+// True if C would read past the end of the argument's string.
 bool is_unterminated(const Argument &argument) noexcept;
 
-// What keeps the argument's memory for longer than a call: the caller's own adapter may stand for something else by then.
+// The object that must be stored to keep the argument's memory alive beyond the call. The caller's
+// own adapter is not enough, because it may be pointed to something else later.
 Reference pin_of(Argument &&argument, PyObject *object);
 
-// Says the subject before what was thrown inside.
+// Runs `body`; prefixes the message of an Error with the subject.
 template <class Body, class... Subject> auto with_subject(Body body, const Subject &...subject) {
     try {
         return body();
@@ -167,7 +177,7 @@ template <class Body, class... Subject> auto with_subject(Body body, const Subje
     }
 }
 
-// ---------------------------------------------------------------- the rows' functions, by the file that has them
+// ---------------------------------------------------------------- functions of the rows, by file
 
 // pointer.cpp
 void fill_pointer(PyObject *self, const AdapterRow &row, PyObject *source);
@@ -215,15 +225,18 @@ void construct_description(PyObject *self);
 void destroy_description(PyObject *self) noexcept;
 int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
-// Whoever gets the address uses it in work that we do not see: waits, without the GIL, until ours on the memory is done.
+// Called before the address is exposed to work that Entrepot does not track. Waits, without the
+// GIL, for Entrepot's pending accesses to the memory.
 void give_address_its_turn(PyObject *device_array);
 bool has_known_memory(PyObject *device_array) noexcept;
-// -1 where nothing is known of its elements, or others lie between them.
+// Bytes of the elements; -1 if the elements are unknown or not contiguous.
 Py_ssize_t bytes_of_device_array(PyObject *device_array);
-// A typestr, with or without its byte order, a name of NumPy's, or a character of the struct module: HIP Python takes all of
-// them, and its arrays write them into their interface. Throws ValueError.
+// Accepts the spellings of HIP Python: a typestr with or without byte order, a NumPy name, a
+// character of the struct module. HIP Python's arrays use all of them in their interface.
+// Throws: ValueError.
 Dtype dtype_from_words(std::string_view text);
-// The array whose memory a sub-array, or another adapter, stands for a part of, or itself; nullptr where there is none. Borrowed.
+// Borrowed: the DeviceArray that owns the memory that `adapter` points into, possibly `adapter`
+// itself; nullptr if no DeviceArray is involved.
 PyObject *root_of(PyObject *adapter) noexcept;
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// Pointer: an address, and what keeps the memory there.
+// Pointer: an address, and the owner of the memory there.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -46,7 +46,7 @@ PyObject *refuse_to_pickle(PyObject *self, PyObject *) {
     return nullptr;
 }
 
-// bytes() would take __index__ for a number of zeros.
+// Without this, bytes() would use __index__ as the length and return zeros.
 PyObject *refuse_bytes(PyObject *self, PyObject *) {
     PyErr_Format(PyExc_TypeError, "a %s does not know how many bytes are at its address: ctypes.string_at(int(p), n) reads them",
                  _PyType_Name(Py_TYPE(self)));
@@ -81,7 +81,7 @@ PyMethodDef pointer_methods[] = {
     {"as_c_void_p", as_c_void_p, METH_NOARGS, "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
     {"__reduce__", refuse_to_pickle, METH_NOARGS,
      "__reduce__($self, /)\n--\n\nRaises TypeError: an address means nothing elsewhere."},
-    {"__bytes__", refuse_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nRaises TypeError: nobody knows how many."},
+    {"__bytes__", refuse_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nRaises TypeError: the number of bytes is unknown."},
     {},
 };
 

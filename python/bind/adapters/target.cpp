@@ -1,4 +1,5 @@
-// Objects as targets: the documented conversions of Pointer, one function each, and the order in which they are tried.
+// Conversion of Python objects to targets: one function per documented conversion of Pointer, and
+// the order in which they are tried.
 #include "object.hpp"
 
 #include "../array/array.hpp"
@@ -37,14 +38,15 @@ constexpr const char *what_stands_for_one =
 
 // ---------------------------------------------------------------- adapters
 
-// "Copies the address, does not take the buffer handle": an adapter that keeps anything else, or has memory itself, is kept.
+// HIP Python documents "Copies the address, does not take the buffer handle". So a held buffer is
+// not kept alive, but an adapter with another owner, or with memory of its own, is.
 Target target_of_adapter(PyObject *adapter) {
     make_ready(adapter);
     check_contiguous(adapter);
     const entrepot_pointer &pointer = *pointer_of(adapter);
     const bool keeps = keeps_memory(adapter) && !held_view(pointer.release, pointer.handle);
     Target target;
-    target.owner = keeps ? depend_on(adapter) : Owner();  // from here on it stays what it is
+    target.owner = keeps ? depend_on(adapter) : Owner();  // its address cannot change from here on
     target.address = pointer.address;
     target.bytes = bytes_of(adapter);
     target.is_read_only = (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
@@ -101,8 +103,8 @@ bool find_cai(PyObject *object, Target &target) {
 
 // ---------------------------------------------------------------- buffers
 
-// A number of NumPy's exports a buffer with a copy of its value, which nobody means who has computed an address. Text is what C
-// reads, and a record may be an array's own.
+// A NumPy scalar exports a buffer with a copy of its value, which is never meant where an address
+// is expected. Bytes and str scalars are accepted as text; a record may be a view into an array.
 void check_no_scalar(PyObject *object) {
     if (!is_numpy_scalar(object) || PyBytes_Check(object) || PyUnicode_Check(object)) [[likely]]
         return;
@@ -138,7 +140,7 @@ HeldBuffer hold_contiguous(PyObject *object) {
 
 // ---------------------------------------------------------------- functions
 
-// An array, which no code lies in, though most have a buffer as bytes do.
+// True for arrays: they contain data, not code, although most export a buffer as bytes do.
 bool describes_data(PyObject *object) {
     return is_array(object) || find_attribute(object, cai_attribute_name) || find_attribute(object, dlpack_name) ||
            find_attribute(object, suai_name);
@@ -146,9 +148,9 @@ bool describes_data(PyObject *object) {
 
 // ---------------------------------------------------------------- lists
 
-// A list of addresses, or a block of launch arguments, whose pins are looked at one after the other.
+// Iterates over the pins of a list of addresses or of a block of launch arguments.
 struct Listed {
-    PyObject *adapter;  // the one that has the block: others may stand for a part of it
+    PyObject *adapter;  // owns the block; other adapters may point into it
     PyObject *pins;
     Py_ssize_t next = 0;
 
@@ -193,7 +195,7 @@ Py_ssize_t extent_of(PyObject *adapter) {
         if (bytes < 0 && is_array(kept) && array_of(kept).data() == address)
             return array_of(kept).nbytes();
         if (bytes >= 0 && (PyBytes_Check(kept) || PyUnicode_Check(kept)))
-            return bytes + 1;  // the NUL behind it
+            return bytes + 1;  // the NUL after it
         if (!is_adapter(kept) || pointer_of(kept)->address != address)
             return bytes;
         adapter = kept;
@@ -214,7 +216,7 @@ bool find_plain(PyObject *object, Target &target) {
         return true;
     }
     if (ctypes_type_of(Py_TYPE(object)).sort == CtypesSort::pointer) {
-        target = {address_in(object), keep(object), -1, false};  // what it points to may be kept by it
+        target = {address_in(object), keep(object), -1, false};  // it may own what it points to
         return true;
     }
     return false;
@@ -262,7 +264,8 @@ Array array_for(PyObject *object, const char *expected) {
     }
 }
 
-// Whoever gets the address uses it in work that we do not see: what we know of must be done.
+// The address will be used by work that Entrepot does not track: wait for the
+// accesses that it does.
 Target target_of_array(const Array &array, Owner owner) {
     check_contiguous(array.layout(), ": array.to(array.device)");
     give_host_its_turn(array);
@@ -310,7 +313,7 @@ void check_not_freed(PyObject *adapter) {
                 ": its memory may be another's by now");
 }
 
-// The way down is kept here: lists may list lists to a depth that the stack of C has not.
+// Iterative, with an explicit stack: lists can be nested deeper than the C stack allows.
 void check_pins_not_freed(PyObject *adapter) {
     std::optional<Listed> in = listed_by(adapter);
     std::vector<Listed> above;

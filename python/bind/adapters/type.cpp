@@ -1,5 +1,6 @@
-// The adapter types: one row each, made into static types, which cost their objects no count of references; creation and
-// destruction from a free list, garbage collection, arguments of constructors.
+// The adapter types: one row for each, made into a static type, so that
+// creating an object touches no reference count of its type. Also allocation
+// from a free list, garbage collection, constructors.
 #include "object.hpp"
 
 #include "../errors.hpp"
@@ -62,13 +63,13 @@ constexpr const char *device_array_doc =
     "asarray(array) is\n"
     "an Array of the same memory, once a driver knows the address.";
 
-// Texts that are put together once and live as long as the types.
+// Stores a string that was built at run time for as long as the types live.
 const char *kept(std::string text) {
     static std::deque<std::string> texts;
     return texts.emplace_back(std::move(text)).c_str();
 }
 
-// A row of a type that must be told what to stand for. The module's name is the prefix of all.
+// A row of a type whose constructor requires its argument. All names begin with the module's name.
 constexpr char module_name[] = "entrepot.adapters.";
 
 AdapterRow row(const char *name, const char *base, decltype(AdapterRow::fill) fill, const adapters::ElementType *element,
@@ -87,7 +88,7 @@ AdapterRow single_row(const adapters::ElementType &element) {
                kept(std::string(element.single) + "(pyobj)\n--\n\n" + number_doc));
 }
 
-// A base stands before what is derived from it.
+// A base stands before the types derived from it.
 const std::array<AdapterRow, adapter_type_count> rows{{
     {kept(module_name + std::string("Pointer")), nullptr, fill_pointer, nullptr, pointer_methods, pointer_attributes,
      Parameters<1>("Pointer", 1, 0, {"pyobj"}), pointer_doc},
@@ -114,7 +115,7 @@ std::size_t number_of(const PyTypeObject *type) noexcept { return static_cast<st
 
 // ---------------------------------------------------------------- objects
 
-FreeList free_list;  // of all types but those whose objects are larger
+FreeList free_list;  // for all types but DeviceArray, whose objects are larger
 
 bool is_plain(PyTypeObject *type) noexcept { return is_adapter_type(type) && type != device_array_type; }
 
@@ -123,7 +124,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     return is_device_array(self) ? traverse_description(self, visit, arg) : 0;
 }
 
-// What the collector leaves of an adapter, which others of its garbage may still ask: NULL.
+// Called by the garbage collector. Other garbage may still use the adapter, so it becomes NULL.
 int clear(PyObject *self) {
     entrepot_pointer &pointer = *pointer_of(self);
     const Owner former(pointer.handle, pointer.release);
@@ -166,7 +167,7 @@ int init(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
         const AdapterRow &row = row_of(Py_TYPE(self));
         PyObject *const source = row.parameters.read(args, kwargs)[0];
-        if (source != self)  // else it stands for that already
+        if (source != self)  // otherwise there is nothing to change
             fill(self, row, source);
         return 0;
     } catch (...) {
@@ -202,14 +203,14 @@ void fill_slots() {
     string_mapping.mp_length = c_string_length;
     list_mapping.mp_subscript = list_subscript;
     list_mapping.mp_length = list_length;
-    list_sequence.sq_item = list_item;  // what iteration goes by
+    list_sequence.sq_item = list_item;  // used by iteration
     list_sequence.sq_length = list_length;
     device_mapping.mp_subscript = device_array_subscript;
     device_mapping.mp_length = device_array_length;
     string_buffer = {c_string_buffer, c_string_release_buffer};
 }
 
-// What the base does not have, by what fills the type's objects.
+// Sets the slots that a type does not inherit. `row.fill` identifies the type.
 void set_own_slots(PyTypeObject &type, const AdapterRow &row) {
     if (row.fill == fill_pointer) {
         type.tp_repr = pointer_repr;
@@ -272,7 +273,8 @@ PyObject *device_array_from_python(PyObject *, PyObject *args) {
 
 PyMethodDef functions[] = {
     {"_device_array", device_array_from_python, METH_VARARGS,
-     "_device_array($module, address, nbytes, /)\n--\n\nWhat a native allocator returned, as a DeviceArray that owns nothing."},
+     "_device_array($module, address, nbytes, /)\n--\n\nA DeviceArray of memory that a native allocator returned; it owns "
+     "nothing."},
     {"_mark_freed", mark_freed_from_python, METH_O,
      "_mark_freed($module, obj, /)\n--\n\nRefuse the DeviceArray from now on, after a native deallocator took it back."},
     {},

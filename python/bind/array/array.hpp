@@ -1,4 +1,5 @@
-// entrepot.Array as a plain CPython type: an Array inside an object from a free list, so that an exchange costs nanoseconds.
+// entrepot.Array as a C type with a free list and the C++ Array inside the
+// object, for fast exchange.
 #pragma once
 #include <Python.h>
 
@@ -23,24 +24,25 @@ inline bool is_array(PyObject *object) noexcept { return Py_TYPE(object) == arra
 struct ArrayObject {
     PyObject_HEAD PyObject *weak_references;
     LazyReference usm_ndarray;               // dpnp's array of the same memory, once dpnp has asked
-    std::atomic<Py_ssize_t *> byte_strides;  // once somebody has asked; else nullptr
-    // What an import returns, and never empty: it returns it here, and nothing is moved.
+    std::atomic<Py_ssize_t *> byte_strides;  // computed on first use; nullptr before
+    // Never empty. An optional, because imports return one and construct it here, without a move.
     alignas(std::optional<Array>) std::byte storage[sizeof(std::optional<Array>)];
 
     Array &array() noexcept { return **std::launder(reinterpret_cast<std::optional<Array> *>(storage)); }
 };
 
-// What the last arrays left behind, for the next ones; guarded by the GIL, and empty where there is none. Objects in the list
-// keep their reference to the type.
+// Memory of destroyed arrays, for reuse. Protected by the GIL; always empty in free-threaded
+// builds. Objects in the list keep their reference to the type.
 extern FreeList free_arrays;
 extern RecordList<has_gil ? 64 : 0> free_records;
 
-// Memory::borrow_host with one of those.
+// Memory::borrow_host with a record of the free list.
 inline Memory borrow_host_here(void *data, std::size_t bytes, Owner &&owner) {
     return borrow_host(free_records, data, bytes, std::move(owner));
 }
 
-// An object whose Array is yet to be made; nobody else has seen it. Without that it goes back where it came from.
+// An object whose Array is not constructed yet and that no other code has seen. Unless made() is
+// called, the destructor frees the object.
 class UnmadeArray {
 public:
     UnmadeArray() noexcept {
@@ -60,7 +62,7 @@ public:
 
     explicit operator bool() const noexcept { return object_ != nullptr; }  // false: MemoryError is set
     void *storage() const noexcept { return object_->storage; }
-    // Once the Array is there: a new reference.
+    // Requires: the Array has been constructed in storage(). Returns a new reference.
     PyObject *made() noexcept {
         ArrayObject *const object = std::exchange(object_, nullptr);
         object->weak_references = nullptr;
@@ -71,7 +73,7 @@ public:
         return self;
     }
 
-    // What is left of an array once all that it held is gone.
+    // Frees an object whose members have been destroyed.
     static void keep_or_free(PyObject *self) noexcept {
         if (free_arrays.give(self)) [[likely]]
             return;
@@ -83,7 +85,8 @@ private:
     ArrayObject *object_;
 };
 
-// The object of what `make` returns, a std::optional<Array> that is not empty. A new reference; nullptr with MemoryError set.
+// Constructs an object from the result of `make`, a std::optional<Array> that is not empty. Returns
+// a new reference; nullptr with MemoryError set.
 template <class Make> PyObject *wrap_made(Make &&make) {
     UnmadeArray object;
     if (!object) [[unlikely]]
@@ -96,10 +99,10 @@ inline PyObject *wrap(Array &&array) noexcept {
     return wrap_made([&] { return std::optional<Array>(std::move(array)); });
 }
 
-// Of an object for which is_array holds.
+// Requires: is_array(object).
 inline const Array &array_of(PyObject *object) noexcept { return reinterpret_cast<ArrayObject *>(object)->array(); }
 
-// Its strides in bytes, which live as long as the object: Python's protocols lend them out. Throws MemoryError.
+// The strides in bytes, which live as long as the object, as exports require. Throws MemoryError.
 const Py_ssize_t *byte_strides_of(PyObject *object);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// asarray and from_dlpack: the way in, with the options of the caller. Without options it is a type check and a route.
+// asarray and from_dlpack: imports with options. Without options, a type check and one import.
 #include "array.hpp"
 
 #include "../convert.hpp"
@@ -21,9 +21,9 @@
 namespace entrepot::python {
 namespace {
 
-// What the caller asked for; borrowed references, nullptr where nothing was said.
+// The caller's arguments; borrowed references, nullptr if not given.
 struct Options {
-    const char *function;  // that was called, for messages
+    const char *function;  // the function that was called, for messages
     PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr, *kind = nullptr, *queue = nullptr,
              *protocol = nullptr;
 };
@@ -64,7 +64,8 @@ void check_dtype(const Array &array, const Options &options) {
                     "; a view never converts: convert with the object's own library, or reinterpret the bits with .view(dtype)");
 }
 
-// Whether the array is already where the caller wants it; a host-accessible one is also on the host, seen as such.
+// The array if it is already at the requested place; host-accessible memory also counts as host
+// memory. nullopt if it is elsewhere.
 std::optional<Array> in_place(const Array &array, const std::optional<Device> &device, const std::optional<UsmKind> &kind) {
     const bool device_fits = !device || *device == array.device(), kind_fits = !kind || *kind == array.kind();
     if (device_fits && kind_fits)

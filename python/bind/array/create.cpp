@@ -32,7 +32,7 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-// `wrong` is what was given, or an item of it.
+// `wrong` is the argument or one of its items.
 [[noreturn]] void refuse_extents(PyObject *given, PyObject *wrong) {
     throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ", shown(given),
                 given == wrong ? ", a " : ", with a ", Py_TYPE(wrong)->tp_name);
@@ -103,7 +103,7 @@ PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kw
     });
 }
 
-// As of kernels, the work is done when the call returns.
+// True if the work must be done when the call returns, as for kernels.
 bool is_watched(PyObject *object, const Array &array) { return !is_array(object) && python::is_watched(array); }
 
 template <class Submit> PyObject *event_of_work(bool is_watched, Submit submit) {

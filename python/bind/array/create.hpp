@@ -1,4 +1,4 @@
-// empty, zeros, full, fill and copy, and the shape argument that they take.
+// empty, zeros, full, fill and copy; and the conversion of their shape argument.
 #pragma once
 #include <Python.h>
 
@@ -7,7 +7,7 @@
 
 namespace entrepot::python {
 
-// An int or a sequence of ints. Throws TypeError or OverflowError as Python words it.
+// Converts an int or a sequence of ints. Throws TypeError; OverflowError in Python's words.
 std::vector<std::int64_t> extents_from(PyObject *shape);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// from_address: memory that the caller knows by its address alone, and who gives it back.
+// from_address: an Array of memory that is given by its address, with an optional owner or deleter.
 #include <entrepot/exchange/address.hpp>
 
 #include "../deleter.hpp"
@@ -27,7 +27,7 @@ void *first_element(PyObject *address) {
 
 Deleter deleter_from(PyObject *owner, PyObject *deleter, void *address) {
     if (owner && deleter)
-        throw Error(ErrorKind::value, "from_address: owner and deleter were both given, and memory is let go in one way only: ",
+        throw Error(ErrorKind::value, "from_address: owner and deleter were both given, and memory is released in one way only: ",
                     "by dropping the owner, or by calling the deleter, which may hold what it needs");
     return owner ? Deleter::of_owner(owner) : deleter ? Deleter::of_object(deleter, address) : Deleter();
 }

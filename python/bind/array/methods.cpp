@@ -1,4 +1,4 @@
-// The methods of entrepot.Array: views without a copy, the ways to another place, and the hand-over to NumPy.
+// The methods of entrepot.Array: views, copies to another device, and conversion to NumPy.
 #include "methods.hpp"
 
 #include "../array_handle.hpp"
@@ -26,7 +26,7 @@ using namespace nb::literals;
 namespace entrepot::python {
 namespace {
 
-// Runs a method's body on the array of `self`; the only place where its exceptions become Python's.
+// Runs a method's body on the array of `self` and converts C++ exceptions into Python ones.
 template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
     try {
         return body(array_of(self));
@@ -36,7 +36,7 @@ template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
     }
 }
 
-// The extents of a method that takes them one by one or as one tuple.
+// Reads extents that were passed as separate arguments or as one tuple.
 std::vector<std::int64_t> extents_from_args(PyObject *args) {
     return extents_from(PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args);
 }
@@ -79,7 +79,7 @@ PyObject *copy_to_host(PyObject *self, PyObject *) {
     });
 }
 
-// The only element as Python's number, wherever it is.
+// The only element as a Python number; copies it if the host cannot reach the memory.
 Reference number_of(const Array &array) {
     if (array.size() != 1)
         throw Error(ErrorKind::value, "an array of ", array.size(), " elements is no number: index it down to one");
@@ -110,7 +110,7 @@ PyObject *copy_from_host(PyObject *self, PyObject *source) {
     });
 }
 
-// The scalar type of ml_dtypes for elements that NumPy itself has no name for.
+// The ml_dtypes scalar type of elements that NumPy cannot name.
 nb::object ml_dtype(Dtype dtype) {
     const nb::object named = nb::getattr(nb::module_::import_("ml_dtypes"), name_of(dtype).c_str(), nb::none());
     if (named.is_none())
@@ -120,12 +120,12 @@ nb::object ml_dtype(Dtype dtype) {
     return named;
 }
 
-// NumPy's array over the same memory. Types that only ml_dtypes names travel as bits and are viewed there.
+// A NumPy array of the same memory. Dtypes that only ml_dtypes has are passed as bits and viewed.
 nb::object as_numpy(PyObject *self, const Array &array) {
     if (!array.is_host_accessible())
         throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ", array.device(),
                     ", which the host cannot reach; copy it with array.copy_to_host()");
-    give_host_its_turn(array);  // here, because NumPy drops what a buffer raises, and with it the error of failed work
+    give_host_its_turn(array);  // here, because NumPy hides errors of the buffer protocol
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     if (typestr_of(array.dtype()))
         return asarray(nb::handle(self));
@@ -156,8 +156,8 @@ PyObject *broadcast_to(PyObject *self, PyObject *args) {
 
 }  // namespace
 
-// NumPy comes here when the buffer protocol and the array interface have refused. Without an answer it would make an array of
-// objects, with this Array as its only one.
+// NumPy calls this after the buffer protocol and the array interface have refused. If it failed
+// without raising, NumPy would create an object array with this Array as its only element.
 PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const Array &array) {
         const auto [dtype, copy] = of_array.read(args, nargs, kwnames);
@@ -200,9 +200,10 @@ PyMethodDef array_methods[] = {
      "view($self, dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
      "Raises ValueError where the last axis or the alignment does not allow it."},
     {"to", with_keywords(to), METH_FASTCALL | METH_KEYWORDS,
-     "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place; ordered, and waited for only "
-     "where the\n"
-     "memory is the host's too and somebody else's or given out, such as NumPy's: it may be changed when the call returns.\n\n"
+     "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place, made in order with other "
+     "work.\n"
+     "The call waits for the copy only if the host can reach the memory and it is borrowed or exported, such as NumPy's, which\n"
+     "may be changed when the call returns.\n\n"
      "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
     {"host", host, METH_NOARGS,
      "host($self, /)\n--\n\nThe same memory seen as the host's, without a copy. Raises ExchangeError for device memory."},

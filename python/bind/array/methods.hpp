@@ -1,4 +1,4 @@
-// The methods of entrepot.Array and the functions that make arrays, by the file that has them.
+// The methods of entrepot.Array and the functions that create arrays, grouped by file.
 #pragma once
 #include <Python.h>
 

@@ -30,7 +30,7 @@ template <class T> std::string complex_text(const std::byte *item) {
     return number_text(load<T>(item)) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
 }
 
-// Types that neither C++ nor Python has numbers for show their bits.
+// Shows dtypes without a C++ or Python number type as bits.
 std::string bits_text(const std::byte *item, std::int64_t bytes) {
     std::string text = "0x";
     for (std::int64_t i = bytes; i-- > 0;) {
@@ -72,7 +72,7 @@ void append_values(std::string &out, const Array &array, const std::byte *item, 
         out += item_text(item, array.dtype());
         return;
     }
-    if (array.size() == 0) {  // however many rows of nothing
+    if (array.size() == 0) {  // whatever the shape
         out += "[]";
         return;
     }

@@ -31,13 +31,14 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(reinterpret_cast<ArrayObject *>(self)->usm_ndarray.get());
     const Memory &memory = array_of(self).memory();
-    // An owner that several arrays share is visited by none: the collector would count its one reference several times.
+    // A shared Memory is not visited: each of its arrays would report its owner's one reference.
     if (memory && !memory.is_shared())
         Py_VISIT(kept_object(memory.owner()));
     return 0;
 }
 
-// What the collector leaves of an array, which others of its garbage may still ask: no elements, on the host. Never destroyed.
+// Replaces an array that the garbage collector clears, because other garbage may still use it. It
+// has no elements and is on the host. Never destroyed.
 const Array *nothing = nullptr;
 
 Array *make_nothing() {
@@ -49,7 +50,7 @@ int clear(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     object->usm_ndarray = {};
     Array left = *nothing;
-    std::swap(object->array(), left);  // what was there goes last, for that may run Python code
+    std::swap(object->array(), left);  // destroyed last, because that may run Python code
     return 0;
 }
 
@@ -64,7 +65,7 @@ int clear(PyObject *self) {
     Owner owner = let_go(free_records, std::move(object->array()).take_memory());
     object->array().~Array();
     UnmadeArray::keep_or_free(self);
-    release_here(std::move(owner));  // last, for that may run Python code
+    release_here(std::move(owner));  // last, because that may run Python code
 }
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
@@ -81,8 +82,8 @@ template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }
 
-// The same array of dpnp's, without a copy, in the queue of ours. DLPack names no queue, so dpnp chose the device's default one,
-// and dpnp refuses to compute with arrays of different queues.
+// Moves dpnp's array to this array's queue, without a copy. DLPack names no queue, so dpnp chose
+// the device's default queue, and dpnp refuses to compute with arrays of different queues.
 Reference in_queue_of(const Array &array, Reference made) {
     const Queue queue = array.queue();
     const Reference dpctl = imported_module("dpctl");
@@ -94,9 +95,9 @@ Reference in_queue_of(const Array &array, Reference made) {
     return checked(PyObject_CallMethod(made.get(), "to_device", "O", theirs.get()));
 }
 
-// dpnp's own array of the same memory, borrowed. It is made by dpnp and kept, because dpnp copies unless the array's queue is
-// the very object that the attribute sycl_queue gave. AttributeError where dpnp is not in the process or the memory is not
-// SYCL's, so that hasattr() is honest and loads nothing.
+// dpnp's array of this memory, borrowed. It is cached, because dpnp copies unless the array's queue
+// is the very object that the attribute sycl_queue returned. Raises AttributeError if dpnp is
+// not imported or the memory is not SYCL memory, so hasattr() is correct and imports nothing.
 PyObject *usm_ndarray_of(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);
     if (PyObject *const kept = object->usm_ndarray.get())
@@ -114,16 +115,17 @@ PyObject *usm_ndarray_of(PyObject *self) {
     return object->usm_ndarray.keep(in_queue_of(object->array(), std::move(made)));
 }
 
-// What dpnp asks first of any object: a new view, because dpnp lets its users change an array's shape.
+// The first attribute that dpnp looks up. Returns a new view, because dpnp
+// can change an array's shape.
 PyObject *get_usm_ndarray(PyObject *self) {
     PyObject *kept = usm_ndarray_of(self);
-    give_host_its_turn(array_of(self));  // dpnp's queue has not been told of work since the array was made
+    give_host_its_turn(array_of(self));  // dpnp's queue does not wait for later work
     return PyObject_GetItem(kept, Py_Ellipsis);
 }
 
 PyObject *get_sycl_queue(PyObject *self) { return PyObject_GetAttrString(usm_ndarray_of(self), "sycl_queue"); }
 
-// Exports stop their exceptions themselves: they are called from C as well.
+// Exports catch their exceptions themselves, because C code calls them too.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
 
 [[noreturn]] void refuse_comparison(PyObject *other, bool is_equal) {
@@ -131,14 +133,14 @@ template <auto write> PyObject *interface(PyObject *self, void *) { return write
     if (other == Py_None)
         throw Error(ErrorKind::type, "Array", sign, "None: an Array is not compared with None; write `array is ",
                     is_equal ? "None`" : "not None`");
-    const std::string_view type = Py_TYPE(other)->tp_name; // has a module's name from CPython 3.12 on
+    const std::string_view type = Py_TYPE(other)->tp_name;  // has a module's name from CPython 3.12 on
     throw Error(ErrorKind::type, "Array", sign, type.substr(type.rfind('.') + 1),
                 ": an Array does not compare its elements; convert it, as in numpy.asarray(array)", sign,
                 "value or torch.asarray(array)", sign, "value, or compare in a kernel");
 }
 
-// Two Arrays are equal if they are one object. Anything else is asked to compare itself, as NumPy's
-// arrays do; a False instead of a refusal would be taken for the result of comparing elements.
+// Two Arrays are equal if they are one object. Otherwise the other operand decides, as NumPy's
+// arrays do. Returning False would look like the result of comparing elements, so that is an error.
 PyObject *compare(PyObject *self, PyObject *other, int op) {
     return guarded([&] {
         if (op != Py_EQ && op != Py_NE)
@@ -171,7 +173,8 @@ PyObject *get_kind(const Array &a) {
     return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
 }
 PyObject *get_read_only(const Array &a) { return PyBool_FromLong(a.read_only()); }
-// Whoever knows the address may use it in work that we do not see, such as a kernel that finds it in a table.
+// The address may be used by work that Entrepot does not track, such as a
+// kernel that reads it from a table.
 PyObject *get_data_ptr(const Array &a) {
     a.memory().mark_escaped();
     return PyLong_FromVoidPtr(a.data());
@@ -193,8 +196,8 @@ PyGetSetDef attributes[] = {
     {"device", getter<get_device>, nullptr, "The device that the memory is on.", nullptr},
     {"context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
     {"queue", getter<get_queue>, nullptr, "Where operations on the array run unless they name another queue.", nullptr},
-    {"kind", getter<get_kind>, nullptr, "'host', 'device' or 'shared': who may touch the memory.", nullptr},
-    {"read_only", getter<get_read_only>, nullptr, "Whether the elements may not be changed through this array.", nullptr},
+    {"kind", getter<get_kind>, nullptr, "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
+    {"read_only", getter<get_read_only>, nullptr, "True if the elements cannot be changed through this array.", nullptr},
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
     {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
     {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
@@ -268,7 +271,7 @@ const Py_ssize_t *byte_strides_of(PyObject *self) {
     Py_ssize_t *found = nullptr;
     if (object->byte_strides.compare_exchange_strong(found, strides, std::memory_order_acq_rel))
         return strides;
-    PyMem_Free(strides);  // another thread was faster
+    PyMem_Free(strides);  // another thread was first
     return found;
 }
 
@@ -280,8 +283,8 @@ bool init_array_type(PyObject *module) {
     PyObject *capsule = c_exchange_api_capsule();
     if (!capsule)
         return false;
-    // Read from the type by consumers of the C exchange API, so it lies in the type's dict, not among the attributes of
-    // instances.
+    // Consumers of the C exchange API read it from the type, so it is in the
+    // type's dict and not a getset attribute.
     const int stored = PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
     Py_DECREF(capsule);
     PyType_Modified(array_type);

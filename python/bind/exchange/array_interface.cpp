@@ -1,4 +1,4 @@
-// NumPy's array interface: dict or capsule → Descriptor, and Array → both.
+// NumPy's array interface: reading and writing the dict and the capsule.
 #include <entrepot/exchange/array_interface.hpp>
 
 #include "../array/array.hpp"
@@ -27,7 +27,8 @@ const Interned dict_name = "__array_interface__", struct_name = "__array_struct_
 
 // ------------------------------------------------------------------ import
 
-// Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer for a buffer.
+// Reads the address of the elements and returns the owner: the object for a
+// pointer, otherwise the held buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, Descriptor &descriptor) {
     PyObject *const data = dict.find(Key::data);
     descriptor.offset = dict.offset();
@@ -73,7 +74,8 @@ std::optional<Array> read_struct(PyObject *object, const ImportRequest &request)
     const auto *const interface = static_cast<const PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
     char typestr[16];
     const Descriptor descriptor = array_interface::describe(*interface, typestr);
-    // The capsule may own what the object does not (it was made for this call), so both stay.
+    // The capsule may own memory that the object does not, because it was
+    // made for this call. Keep both.
     const Reference both(PyTuple_Pack(2, object, capsule.get()));
     if (!both)
         throw PythonError{};
@@ -82,8 +84,8 @@ std::optional<Array> read_struct(PyObject *object, const ImportRequest &request)
 
 // ------------------------------------------------------------------ export
 
-// The array of `self`, once the host may use it. Throws PythonError with AttributeError where it never may, so that the
-// consumer tries another protocol.
+// The array of `self`, once the host may access it. Throws PythonError with AttributeError if the
+// host cannot reach the memory, so that the consumer tries another protocol.
 const Array &host_array(PyObject *self, const char *attribute) {
     const Array &array = array_of(self);
     if (!array.is_host_accessible()) {
@@ -101,7 +103,7 @@ PyObject *write_dict(PyObject *self) {
     return interface_dict_of(array, array.itemsize(), array_interface::version, "__array_interface__").release();
 }
 
-// What the capsule holds: the struct and all that it points to.
+// The capsule's contents: the struct and the arrays that it points to.
 struct Exported {
     explicit Exported(const Array &source) : array(source) {
         const std::string_view typestr = *typestr_of(array.dtype());
@@ -134,7 +136,7 @@ PyObject *write_struct(PyObject *self) {
     if (!capsule || PyCapsule_SetContext(capsule.get(), exported.get()) != 0 ||
         PyCapsule_SetDestructor(capsule.get(), release_exported) != 0)
         throw PythonError{};
-    exported.release();  // the capsule's from here on
+    exported.release();  // owned by the capsule from here on
     return capsule.release();
 }
 

@@ -1,4 +1,5 @@
-// The buffer protocol: object → Descriptor by a held Py_buffer, Array → Py_buffer with every flag of the request honoured.
+// The buffer protocol: imports through a held Py_buffer, and exports that
+// honour every request flag.
 #include <entrepot/exchange/buffer.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -40,14 +41,16 @@ buffer::Descriptor describe(const Py_buffer &view) {
     return descriptor;
 }
 
-// bytes never move nor change: a reference holds them as well as a buffer does, in half the time.
+// A bytes object never moves or changes, so a reference suffices, which takes
+// half the time of a buffer.
 Array read_bytes(PyObject *object, const ImportRequest &request) {
     const std::int64_t length = PyBytes_GET_SIZE(object);
     return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8, Layout(Extents(&length, 1)), true,
                                keep(object), request.queue, borrow_host_here);
 }
 
-// One request tells whether the memory may be written as well: an exporter must give the same answer to all who do not insist.
+// One request also tells whether the memory is writable: an exporter must report the same to all
+// requests without PyBUF_WRITABLE.
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     if (PyBytes_CheckExact(object))
         return read_bytes(object, request);
@@ -56,7 +59,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     return buffer::verify(descriptor, std::move(held.owner), request.queue);
 }
 
-// Exporters that have no words for their elements (NumPy of dates) refuse to give a format, and give the memory without.
+// Exporters without a format for their elements (NumPy's dates) refuse requests for a format, but
+// export the memory without one.
 std::optional<HeldBuffer> hold_with_format(PyObject *object) {
     try {
         return hold_buffer(buffer::speaker, object, PyBUF_FULL_RO);
@@ -69,10 +73,10 @@ std::optional<HeldBuffer> hold_with_format(PyObject *object) {
 
 bool asks(int flags, int what) { return (flags & what) == what; }
 
-// Of the flags that ask for contiguity, what is not in PyBUF_STRIDES.
+// The bits of the contiguity flags that are not in PyBUF_STRIDES.
 constexpr int contiguity = (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
 
-// What is wrong with giving this array to a consumer that asked so; nullptr if nothing is.
+// The reason to refuse this request; nullptr if it can be served.
 const char *reason_against(const Array &array, int flags) {
     if (asks(flags, PyBUF_WRITABLE) && array.read_only())
         return "writing was asked for and the array is read-only";
@@ -101,14 +105,14 @@ const char *reason_against(const Array &array, int flags) {
                                   ", which the host cannot reach; copy it with array.copy_to_host()");
 }
 
-// Ended by NUL, as dtype_formats has them; nullptr where the type has none.
+// Terminated by NUL, because dtype_formats is; nullptr if the dtype has no format.
 const char *format_for(Dtype dtype) {
     const std::optional<std::string_view> format = format_of(dtype);
     return format ? format->data() : nullptr;
 }
 
-// True if a few loads tell that the host may access the memory now: its kind is known, and neither work of ours nor of another
-// library may be pending.
+// True if a few loads prove that the host may access the memory now. Its kind must be known, and no
+// work of Entrepot or another library may be pending.
 bool is_at_hand(const Memory &memory) {
     return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet() && !memory.has_peers();
 }
@@ -116,7 +120,8 @@ bool is_at_hand(const Memory &memory) {
 Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
 Py_ssize_t *lent(Extents numbers) { return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
 
-// The array's strides in bytes as far as nobody has to make them; else nullptr, and so too where it has no axes.
+// The strides in bytes if they already exist in memory; otherwise nullptr.
+// nullptr also without axes.
 Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view) {
     if (array.ndim() == 1 && array.strides()[0] == 1) [[likely]]
         return &view.itemsize;
@@ -125,8 +130,9 @@ Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view)
     return reinterpret_cast<ArrayObject *>(self)->byte_strides.load(std::memory_order_acquire);
 }
 
-// Shape and strides stay where they are, in the array, which does not change and which `view.obj` keeps. Comes before `fill`: a
-// memoryview is allocated by the number of axes, and waits for it longer where it is stored together with its neighbour.
+// Shape and strides point into the array, which is immutable and kept alive by `view.obj`. Call
+// before `fill`: PyMemoryView reads `ndim` next, and a wider store merged with its neighbour would
+// stall store forwarding.
 void fill_axes(Py_buffer &view, std::size_t ndim, Py_ssize_t *shape, Py_ssize_t *strides) noexcept {
     view.ndim = static_cast<int>(ndim);
     view.shape = shape;
@@ -149,8 +155,9 @@ void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsi
     view.internal = nullptr;
 }
 
-// What almost every consumer asks for, a format and any strides, of an array that is ready for it. Gives nothing, and says so,
-// where there is anything to refuse, to wait for or to make: so it calls nothing, and costs no more than its loads and stores.
+// Fast path: a request for format and strides, which most consumers make, of
+// an array that is ready. Returns false if something must be refused, waited
+// for or computed. Calls no other functions.
 bool give_at_once(PyObject *self, Py_buffer &view, int flags) noexcept {
     const Array &array = array_of(self);
     if ((flags & (PyBUF_STRIDES | PyBUF_FORMAT | contiguity)) != (PyBUF_STRIDES | PyBUF_FORMAT) ||
@@ -161,7 +168,7 @@ bool give_at_once(PyObject *self, Py_buffer &view, int flags) noexcept {
     if (!format)
         return false;
     Py_ssize_t *const strides = strides_at_hand(self, array, view);
-    const Py_ssize_t itemsize = dtype.bits / 8;  // what has a format is one lane of whole bytes
+    const Py_ssize_t itemsize = dtype.bits / 8;  // a format implies one lane of whole bytes
     Py_ssize_t bytes = 0;
     if (!strides || __builtin_mul_overflow(array.size(), itemsize, &bytes))
         return false;
@@ -190,7 +197,7 @@ void give(PyObject *self, Py_buffer &view, int flags) {
 }
 
 [[gnu::noinline]] int give_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
-    view.obj = nullptr;  // says, where we refuse, that nothing was given
+    view.obj = nullptr;  // required by PEP 3118 if the request is refused
     try {
         give(self, view, flags);
         return 0;

@@ -1,4 +1,4 @@
-// C exchange API → Array: types that publish DLPack's function table, each looked up once.
+// Import by the C exchange API: types that publish DLPack's function table, each looked up once.
 #include "../array/array.hpp"
 #include "../errors.hpp"
 #include "../owner.hpp"
@@ -29,20 +29,21 @@ template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
 
 // ---------------------------------------------------------------- producers by type
 
-// Producers that are known. All others are asked for a managed tensor, which has flags, and believed.
+// Known producers. All others are asked for a managed tensor, which has flags, and trusted.
 struct KnownProducer {
     const char *module, *type;
-    bool always_writable;  // so that nothing is lost in a lent tensor, which has no flags and costs 15 ns less
-    void (*require_plain)(PyObject *tensor, TypeCode code);  // what the table's functions do not look at
-    bool waits_for_cai_stream;  // as StreamLibrary has it. torch.as_tensor() reads memory without looking at CAI's stream.
+    bool always_writable;  // a borrowed tensor, which has no flags and is 15 ns cheaper, loses nothing
+    void (*require_plain)(PyObject *tensor, TypeCode code);  // checks that the functions omit
+    bool waits_for_cai_stream;                               // see StreamLibrary; torch.as_tensor() ignores the stream of CAI
 };
 constexpr KnownProducer known_producers[] = {{"torch", "Tensor", true, require_plain_tensor, false}};
 
-// A producer's table as a stream library: DLPack's current_work_stream is the stream that it works on.
+// A stream library backed by a producer's table: its current stream is current_work_stream.
 struct ProducerLibrary : StreamLibrary {
     const DLPackExchangeAPI *api = nullptr;
-    bool needs_gil = true;  // for each call; else only until it has answered once for the device
-    // Devices for which it has answered: a bit each of CUDA's in the lower half and of ROCm's in the upper half.
+    bool needs_gil = true;  // for each call; otherwise only for the first call for a device
+    // Devices for which it has answered: the lower 32 bits are CUDA devices,
+    // the upper 32 bits ROCm.
     mutable std::atomic<std::uint64_t> has_answered{0};
     mutable std::atomic<DLDevice> last_answered{DLDevice{}};
 
@@ -64,15 +65,15 @@ struct ProducerLibrary : StreamLibrary {
 };
 
 struct Producer {
-    PyTypeObject *type;  // held, so that no new type at its address is taken for it
+    PyTypeObject *type;  // owned, so that a new type at the same address is not mistaken for it
     const DLPackExchangeAPI *api;
     const KnownProducer *known;  // or nullptr
     bool lends;
     const ProducerLibrary *streams;
-    unsigned library;  // its number as a stream library
+    unsigned library;  // number of the stream library
     const Producer *next;
 };
-std::atomic<const Producer *> producers{nullptr};  // never freed: the types with such a table are few
+std::atomic<const Producer *> producers{nullptr};  // never freed, because such types are few
 
 Reference own_attribute(PyTypeObject *type, const char *name) {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -83,7 +84,7 @@ Reference own_attribute(PyTypeObject *type, const char *name) {
     return dict ? item_of(dict.get(), name) : Reference();
 }
 
-// Of the type itself: a table that a subclass inherits knows nothing of what the subclass changed.
+// Looks at the type's own dict only: an inherited table does not know what a subclass has changed.
 const DLPackExchangeAPI *published_by(PyTypeObject *type) {
     const Reference capsule = own_attribute(type, "__dlpack_c_exchange_api__");
     if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_capsule))
@@ -102,7 +103,8 @@ const KnownProducer *find_known(PyTypeObject *type) {
     return nullptr;
 }
 
-// Asks the table for its current stream. A table may fail, and sets a Python exception then.
+// Asks the table for its current stream. A table that fails sets a Python
+// exception, which is cleared.
 // Requires: the GIL, unless library.answers_without_gil(device).
 bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&stream) {
     const bool may_fail = !library.answers_without_gil(device);
@@ -119,7 +121,7 @@ bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&
     return false;
 }
 
-// What DLPack calls the device; nullopt where it has no name for it.
+// The device in DLPack; nullopt if DLPack has no name for it.
 std::optional<DLDevice> name_of(const Device &device) {
     try {
         return device.backend().is_host() ? std::nullopt : std::optional(dlpack::device_of(device.root()));
@@ -137,10 +139,13 @@ bool current_stream_of_producer(const StreamLibrary &self, const Device &device,
     const bool answered =
         with_gil_if(!library.answers_without_gil(*named), [&] { return ask_current_stream(library, *named, answer); });
     stream = reinterpret_cast<std::uintptr_t>(answer);
-    return answered && (stream != 0 || !device.backend().is_sycl());  // NULL is CUDA's legacy default stream, and no sycl::queue
+    return answered && (stream != 0 || !device.backend().is_sycl());  // NULL: CUDA's default; invalid for SYCL
 }
 
-// Of known producers, for graph captures: registry::ForeignQueue. Asked on any thread, with the GIL or without it.
+// The current stream of known producers, for graph captures (registry::ForeignQueue).
+// Thread safety: thread-safe.
+// GIL: optional. Without it, only producers that have already answered for this device are called,
+//      because a failing producer sets a Python exception.
 void *current_stream_of_known(const char *backend, std::uint32_t number) {
     const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
     const bool may_fail = !is_finalizing() && holds_gil();
@@ -198,8 +203,9 @@ inline void check_status(int status, PyObject *object) {
         refuse_as_told(object);
 }
 
-// The table synchronises nothing: what the producer still does, it does on its current stream of that device. An operation waits
-// for that stream by itself; memory that is kept longer also remembers what the stream holds now.
+// The table synchronizes nothing: pending work of the producer is on its current stream of the
+// device. An operation waits for that stream itself. For memory that is kept longer, records what
+// the stream holds now.
 [[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
                                                              const Array &array, const ImportRequest &request) {
     const Memory &memory = array.memory();
@@ -211,11 +217,11 @@ inline void check_status(int status, PyObject *object) {
     void *stream = nullptr;
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
     producer.streams->note_answer_for(device);
-    if (stream || device.device_type != kDLOneAPI)  // NULL is CUDA's legacy default stream, and for SYCL no queue
+    if (stream || device.device_type != kDLOneAPI)  // NULL: CUDA's legacy default stream; no queue for SYCL
         exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// Of all ways in the shortest: the Array is made where it is returned, and nothing is called but the producer.
+// Fast path: constructs the Array in the return value and calls nothing but the producer.
 [[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer, const ImportRequest &request) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);

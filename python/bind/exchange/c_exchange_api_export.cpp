@@ -1,4 +1,5 @@
-// Array → C exchange API: the function table that entrepot.Array publishes in its type, as one static capsule.
+// Export by the C exchange API: the function table of entrepot.Array, in one
+// static capsule of the type.
 #include "exports.hpp"
 
 #include "../allocate.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 using namespace dlpack;
 
-// Runs what a function of the table does; the only place where its exceptions become Python's, and -1.
+// Runs the body of a table function. On a C++ exception, sets the Python exception and returns -1.
 template <class Body> int guarded(Body body) noexcept {
     try {
         body();
@@ -38,13 +39,13 @@ const Array &array_from(void *py_object) {
     return array_of(object);
 }
 
-// The name of an error as consumers without our exceptions know it.
+// The error's name for consumers that do not have Entrepot's exception classes.
 const char *builtin_name(ErrorKind kind) noexcept {
     const ErrorRow &row = error_table[static_cast<std::size_t>(kind)];
     return row.also ? row.also : row.base ? "RuntimeError" : row.name;
 }
 
-// Consumers call with the GIL or without it.
+// Consumers call this with or without the GIL.
 Memory memory_for(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
     return holds_gil() ? python::allocate(bytes, kind, queue, alignment) : Memory::allocate(bytes, kind, queue, alignment);
 }
@@ -67,7 +68,7 @@ int tensor_from_object(void *py_object, DLManagedTensorVersioned **out) {
     return guarded([&] {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
-        const Memory held = array.memory();  // until the tensor holds it: Memory::after_consumer
+        const Memory held = array.memory();  // until the tensor owns it: Memory::after_consumer
         order_current_work(array, device, Memory::Consumer::holds_memory);
         *out = to_managed(array, device);
     });

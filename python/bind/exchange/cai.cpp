@@ -1,4 +1,4 @@
-// CAI: dict → Descriptor, and Array → dict. What the dict says is believed only by cai::verify.
+// CAI: reading and writing the dict. cai::verify checks the contents of a dict that was read.
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 
@@ -33,8 +33,9 @@ void read_data(const InterfaceDict &dict, cai::Descriptor &descriptor) {
     descriptor.read_only = entry.flag;
 }
 
-// "None: no synchronization is required", and yet PyTorch and numba-cuda say so of memory that the legacy default stream is still
-// at work on. Coming behind that stream costs nothing before the first use, and an event then.
+// The specification says "None: no synchronization is required". But PyTorch and numba-cuda use
+// None for memory on which the legacy default stream is still working. Waiting for that stream
+// costs nothing until the first use, and one event then.
 std::uintptr_t stream_in(const InterfaceDict &dict) {
     PyObject *const stream = dict.find(Key::stream);
     return stream ? dict.address(stream, "'stream' must be None or") : legacy_stream;
@@ -59,8 +60,9 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     read_data(dict, descriptor);
     descriptor.stream = stream_in(dict);
     descriptor.library = library_of(Py_TYPE(object));
-    Array array = cai::verify(descriptor, keep(object), request.queue);  // the object, for the dict owns nothing
-    if (descriptor.library && array.size() != 0)                         // PyTorch's dict names no stream
+    // The owner is the object, because the dict owns nothing.
+    Array array = cai::verify(descriptor, keep(object), request.queue);
+    if (descriptor.library && array.size() != 0)  // PyTorch's dict names no stream
         if (const std::optional<CurrentStream> current = current_stream_of(*descriptor.library, array.memory().device()))
             exchange::come_behind(array, {current->queue, current->outlives_call});
     return array;

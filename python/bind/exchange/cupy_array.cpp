@@ -1,9 +1,11 @@
-// CuPy's own arrays, without a protocol: the attributes that CuPy makes its interface dict of, and its current stream.
+// Import of CuPy arrays without a protocol: reads the attributes that CuPy builds its interface
+// dict from, and its current stream.
 //
-// Making the dict, or a capsule that waits for a stream, takes CuPy longer than us all the rest. The attributes are believed in a
-// process only once those of an array have been compared with what it says in `__cuda_array_interface__`, and its device with the
-// driver's word; if that differs, the route stays closed and DLPack serves. CuPy is neither linked nor imported: whoever has an
-// array has imported it.
+// Creating the dict, or a capsule that waits for a stream, takes CuPy longer than
+// the rest of the import. Before the attributes are used in a process, those of
+// one array are compared with its `__cuda_array_interface__`, and its device with
+// the driver's answer. If they differ, this route stays disabled and DLPack is
+// used. CuPy is neither linked nor imported: if an array exists, CuPy has been.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream.hpp>
 #include <entrepot/exchange/cai.hpp>
@@ -29,12 +31,13 @@ namespace {
 
 using cai::speaker;
 
-// The shape and the strides as CuPy has them, a list for each who asks: without the underscore they are that list made a tuple.
+// CuPy returns shape and strides with an underscore as a new list, without
+// one as a tuple of that list.
 const Interned data_name = "data", ptr_name = "ptr", device_id_name = "device_id", shape_name = "_shape",
                strides_name = "_strides", dtype_name = "dtype", is_contiguous_name = "_c_contiguous",
                interface_name = "__cuda_array_interface__";
 
-// The very class: a namesake says nothing of CuPy.
+// Compares the class itself, because another class can have the same name.
 bool probe(PyTypeObject *type) {
     const Reference module = imported_module("cupy");
     const Reference array(module ? PyObject_GetAttrString(module.get(), "ndarray") : nullptr);
@@ -47,7 +50,7 @@ bool probe(PyTypeObject *type) {
 using StreamFunction = std::intptr_t (*)(int skip_dispatch);
 constexpr const char *signatures[] = {"intptr_t (void)", "intptr_t (int __pyx_skip_dispatch)"};
 
-// The C function that CuPy publishes for it, as Cython does; nullptr where it does not.
+// The C function for the current stream that CuPy exports as Cython does; nullptr if it is missing.
 StreamFunction find_stream_function() {
     const Reference module = imported_module("cupy_backends.cuda.stream");
     const Reference published(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
@@ -61,7 +64,7 @@ StreamFunction find_stream_function() {
     return reinterpret_cast<StreamFunction>(found);
 }
 
-// CuPy as a stream library. Its function reads a Python object of the thread, so that it needs the GIL.
+// CuPy as a stream library. Its function reads a thread-local Python object, so it needs the GIL.
 struct CupyLibrary : StreamLibrary {
     StreamFunction function = nullptr;
 };
@@ -82,7 +85,7 @@ bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std
 
 // ------------------------------------------------------------------ reading
 
-// CuPy's arrays have nothing but properties made in C.
+// CuPy's array classes define all these properties in C.
 struct Getters {
     Getter data, ptr, device_id, shape, strides, dtype, is_contiguous;
 };
@@ -99,7 +102,7 @@ struct Attributes {
     throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no list of at most ", Layout::max_ndim, " numbers");
 }
 
-// No Python code runs here, so the list stays as it is.
+// Runs no Python code, so the list cannot change.
 void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
     const Exclusive exclusive(list.get());
     if (!PyList_Check(list.get()) || static_cast<std::size_t>(PyList_GET_SIZE(list.get())) > Layout::max_ndim)
@@ -117,7 +120,7 @@ void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
 }
 
 void read_attributes(PyObject *object, Attributes &out) {
-    Getters &get = getters;  // a thread's own, where there is no GIL: looked for once
+    Getters &get = getters;  // thread-local without a GIL, so it is looked up once
     const Reference data = checked(get.data(object, data_name)), pointer = checked(get.ptr(data.get(), ptr_name));
     out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
     if (!out.descriptor.data && PyErr_Occurred())
@@ -145,10 +148,10 @@ std::uintptr_t ask_current_stream(StreamFunction function) {
 // ------------------------------------------------------------------ whether they mean what we think
 
 enum class Trust { unknown, proved, refuted };
-std::atomic<Trust> trust = Trust::unknown;  // two threads that find out at once find the same
+std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
 // Set before `trust` is proved.
 std::atomic<StreamFunction> stream_function{nullptr};
-std::atomic<const std::vector<Device> *> devices{nullptr};  // by CuPy's numbers
+std::atomic<const std::vector<Device> *> devices{nullptr};  // indexed by CuPy's device numbers
 
 Device device_of(long number) {
     const std::vector<Device> &known = *devices.load(std::memory_order_relaxed);
@@ -172,8 +175,8 @@ bool has_elements(const Attributes &attributes) {
     return std::ranges::find(shape, 0) == shape.end();
 }
 
-// Nothing is proved or refuted by an array without elements or typestr, whose dict says less; until another comes by, DLPack
-// serves.
+// An array without elements or typestr proves nothing, because its dict says less. Until another
+// array is seen, DLPack is used.
 bool is_as_expected(PyObject *object) {
     const StreamFunction current_stream = find_stream_function();
     if (!current_stream)
@@ -186,7 +189,7 @@ bool is_as_expected(PyObject *object) {
             return false;
         const InterfaceDict dict(speaker, checked(PyObject_GetAttr(object, interface_name)));
         attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
-        const Array asked = cai::verify(attributes.descriptor, keep(object));  // of the driver
+        const Array asked = cai::verify(attributes.descriptor, keep(object));  // asks the driver
         stream_function = current_stream;
         devices = &registry::devices(asked.device().backend());
         const bool is_its_device = asked.device() == device_of(attributes.device_id);
@@ -215,7 +218,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
     attributes.descriptor.library = library_of_cupy();
     attributes.descriptor.device = device_of(attributes.device_id);
-    if (!request.for_one_operation)  // an operation waits for CuPy's current stream by itself
+    if (!request.for_one_operation)  // otherwise the operation itself waits for CuPy's current stream
         attributes.descriptor.stream = ask_current_stream(stream_function.load(std::memory_order_relaxed));
     Array array = cai::verify(attributes.descriptor, keep(object), request.queue);
     if (request.for_one_operation)

@@ -1,4 +1,4 @@
-// DLPack → Array: objects with __dlpack__, of any version, and capsules as such.
+// Import from DLPack: objects with __dlpack__, of any version, and bare capsules.
 #include "protocol.hpp"
 
 #include "../convert.hpp"
@@ -39,17 +39,18 @@ const Interned dlpack_method = "__dlpack__", device_method = "__dlpack_device__"
 bool is_copied(const DLManagedTensorVersioned &managed) {
     return managed.version.major == version.major && (managed.flags & flag_is_copied) != 0;
 }
-bool is_copied(const DLManagedTensor &) { return false; }  // it cannot say so
+bool is_copied(const DLManagedTensor &) { return false; }  // has no such flag
 
-// Whose tensor it is when it is refused: a capsule that the caller holds keeps it and may be tried again; one that was made for
-// us alone stays used, and its tensor is freed at once.
+// Ownership of the tensor after a refusal:
+// - give_back: the caller's capsule owns it again and may be retried.
+// - free: the capsule was made for this import and stays used; the tensor is freed at once.
 enum class OnRefusal { give_back, free };
 
 [[noreturn]] void refuse_used(const char *name) {
     refuse("the capsule has been taken already (its name is '", name, "'); each serves once: ask the producer for another");
 }
 
-// What a fresh capsule holds, which is used from then on: of several threads that come with it, one gets the tensor.
+// Marks the capsule as used and returns its tensor. If several threads race, only one succeeds.
 void *use_up(PyObject *capsule, CapsuleNames names) {
     const Exclusive exclusive(capsule);
     void *const managed = PyCapsule_GetPointer(capsule, names.fresh);
@@ -62,7 +63,7 @@ void *use_up(PyObject *capsule, CapsuleNames names) {
     return managed;
 }
 
-// The capsule is renamed first, because from then on the tensor is ours.
+// Renames the capsule before anything else can fail, because renaming transfers ownership.
 template <class Managed>
 Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
     auto *const managed = static_cast<Managed *>(use_up(capsule, names));
@@ -80,7 +81,7 @@ Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &re
     }
 }
 
-// nullopt: a capsule of something else.
+// nullopt if the capsule is of another kind.
 std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &request, OnRefusal on_refusal) {
     const char *const name = PyCapsule_GetName(capsule);
     const auto is = [&](const char *wanted) { return name && std::strcmp(name, wanted) == 0; };
@@ -95,8 +96,8 @@ std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &reques
 
 // ---------------------------------------------------------------- streams
 
-// A queue that producers are asked to hand over to when the caller names none. It is nobody's default queue, because a queue
-// that foreign code has seen is asked for its state each time, where our own remember it.
+// The queue that producers synchronize with if the caller names no queue. Not a default queue: the
+// state of a queue that foreign code has seen must be queried each time, while others are cached.
 Queue arrival_queue(const Device &device) {
     static std::mutex mutex;
     static std::vector<Queue> queues;  // one per root device that tensors have come from
@@ -106,13 +107,14 @@ Queue arrival_queue(const Device &device) {
         if (const auto found = find(); found != queues.end()) [[likely]]
             return *found;
     }
-    Queue made = Queue::create(device);  // without the lock, which others wait for with the GIL: it gives that up
+    Queue made = Queue::create(device);  // not under the lock, because it releases the GIL
     const std::lock_guard locked(mutex);
     const auto found = find();
     return found != queues.end() ? *found : queues.emplace_back(std::move(made));
 }
 
-// The device that the producer says it is on; nullopt where it does not say, or says nonsense: __dlpack__ may still serve.
+// The device that the producer reports; nullopt if it reports none or an invalid one, in which case
+// __dlpack__ may still work.
 std::optional<DLDevice> announced_device(PyObject *object) {
     const Reference answer(PyObject_CallMethodNoArgs(object, device_method));
     int type = 0, id = 0;
@@ -122,11 +124,11 @@ std::optional<DLDevice> announced_device(PyObject *object) {
     return std::nullopt;
 }
 
-// Pinned memory is the host's to its producers, who may know of no stream for it.
+// Pinned memory counts as host memory: its producer may have no stream for it.
 bool has_streams(DLDeviceType type) { return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged || type == kDLROCM; }
 
-// The queue that the producer is to order itself before; none on the host, and where the device is not one of ours (then the
-// tensor will be refused in better words).
+// The queue that the producer must synchronize with; empty on the host and on unknown devices. For
+// the latter, importing the tensor reports a better error.
 Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
     if (!device || !has_streams(device->device_type))
         return {};
@@ -139,8 +141,8 @@ Queue queue_for(std::optional<DLDevice> device, const ImportRequest &request) {
     }
 }
 
-// dpctl and dpnp take nothing but a dpctl.SyclQueue; where dpctl is not imported nobody wants one. nullptr without an exception
-// where there is none to be had.
+// dpctl and dpnp accept only a dpctl.SyclQueue. Not needed if dpctl is not imported. Returns
+// nullptr without an exception if the conversion fails.
 Reference as_dpctl_queue(PyObject *queue) {
     const Reference dpctl = imported_module("dpctl");
     if (!dpctl)
@@ -151,8 +153,8 @@ Reference as_dpctl_queue(PyObject *queue) {
     return theirs;
 }
 
-// The shapes in which producers take a queue, the likeliest first: for CUDA and HIP an int, for SYCL whatever is in use. The
-// last, nothing at all, they all take.
+// The forms in which producers accept a queue, the most likely first: an int for CUDA and HIP,
+// several for SYCL. The last is no stream at all, which all producers accept.
 std::vector<Reference> stream_forms(const Queue &queue) {
     std::vector<Reference> forms;
     if (queue && queue.backend().is_sycl()) {
@@ -169,13 +171,14 @@ std::vector<Reference> stream_forms(const Queue &queue) {
 
 // ---------------------------------------------------------------- calling __dlpack__
 
-// Which keywords a producer is asked with; those that are too old for them raise TypeError, and are asked with fewer.
+// The keywords of a call. Old producers raise TypeError for the newer ones
+// and are called with fewer.
 struct Attempt {
     bool max_version, copy;
 };
 constexpr Attempt attempts[] = {{true, true}, {true, false}, {false, false}};
 
-// The keywords of one call: names, and values at the same places.
+// A vectorcall with keyword arguments: names, and values at the same indices.
 class Call {
 public:
     explicit Call(PyObject *object) { values_[0] = object; }
@@ -203,13 +206,14 @@ private:
 
 const Interned stream_name = "stream", copy_name = "copy", version_name = "max_version";
 
-// (major, minor), borrowed and never let go of; nullptr with an exception set where there is no memory left.
+// The tuple (major, minor); borrowed and immortal. nullptr with an exception
+// set if memory runs out.
 PyObject *newest_version() {
     static std::atomic<PyObject *> made{nullptr};
     if (PyObject *const known = made.load(std::memory_order_acquire)) [[likely]]
         return known;
     PyObject *const tuple = Py_BuildValue("(II)", version.major, version.minor);
-    made.store(tuple, std::memory_order_release);  // threads that make it at once make the same
+    made.store(tuple, std::memory_order_release);  // racing threads store equal tuples
     return tuple;
 }
 
@@ -228,11 +232,12 @@ PyObject *call_dlpack(PyObject *object, Attempt attempt, PyObject *stream) {
 }
 
 struct Answer {
-    Reference capsule;     // none: the object does not speak DLPack after all
-    bool ordered = false;  // whether the producer has taken the queue
+    Reference capsule;     // empty if the object does not support DLPack after all
+    bool ordered = false;  // true if the producer has accepted the queue
 };
 
-// The producer's refusal in ours. An exception that has nothing to do with the tensor flies on.
+// Throws the producer's message as an ExchangeError. Exceptions unrelated to
+// the tensor pass through.
 [[noreturn]] void refuse_with_words(PyObject *object) {
     const std::string words = take_words_about_value();
     refuse(Py_TYPE(object)->tp_name, ".__dlpack__() refused: ", words);
@@ -244,7 +249,7 @@ Answer ask(PyObject *object, const Queue &queue, const ImportRequest &request) {
         if (attempt.copy && request.copy_allowed)
             continue;
         for (const Reference &form : forms) {
-            PyErr_Clear();  // of the attempt before
+            PyErr_Clear();  // of the previous attempt
             if (PyObject *capsule = call_dlpack(object, attempt, form.get()))
                 return {Reference(capsule), static_cast<bool>(form)};
             if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
@@ -269,8 +274,8 @@ Array take_answer(PyObject *object, const Reference &answer, const ImportRequest
 
 const Interned sycl_queue_name = "sycl_queue";
 
-// Records the library or the queue that the producer goes on working on. A tensor that we exported names memory of ours, which
-// knows its consumers already.
+// Records the library or the queue with which the producer continues to work. Skips tensors that
+// Entrepot exported: their memory already knows its consumers.
 void set_owner(PyObject *object, const Array &array) {
     const Memory &memory = array.memory();
     if (!memory.is_borrowed() || memory.is_shared() || memory.has_owner_stream() || memory.device().backend().is_host())
@@ -279,7 +284,7 @@ void set_owner(PyObject *object, const Array &array) {
         return memory.set_owner_library(*library);
     if (!memory.device().backend().is_sycl())
         return memory.set_owner_library(legacy_library);
-    if (const Reference queue = find_attribute(object, sycl_queue_name))  // of dpnp's and dpctl's arrays
+    if (const Reference queue = find_attribute(object, sycl_queue_name))  // arrays of dpnp and dpctl
         memory.set_owner_queue(queue_from(queue.get()));
 }
 
@@ -298,7 +303,7 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     set_owner(object, array);
     if (answer.ordered)
         exchange::come_behind(array, {queue, true});
-    else if (queue && !queue.backend().is_sycl())  // a producer that was not told of a stream takes the legacy default one
+    else if (queue && !queue.backend().is_sycl())  // without a stream, producers use the legacy default one
         exchange::come_behind(array, {legacy_stream_of(array.memory().device()), true});
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }

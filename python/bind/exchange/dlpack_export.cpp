@@ -1,4 +1,5 @@
-// Array → DLPack: __dlpack__ with all its keywords, capsules that free what nobody took, and __dlpack_device__.
+// Export to DLPack: __dlpack__ with all its keywords, __dlpack_device__, and capsules that free a
+// tensor that no consumer has taken.
 #include "exports.hpp"
 
 #include "../array/array.hpp"
@@ -33,7 +34,7 @@ template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
 
 // ---------------------------------------------------------------- what the consumer asks for
 
-// Borrowed; None where nothing was said.
+// Borrowed; None if not given.
 struct Keywords {
     PyObject *stream = Py_None, *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
 };
@@ -46,7 +47,7 @@ Keywords parse(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return {or_none(stream), or_none(max_version), or_none(dl_device), or_none(copy)};
 }
 
-// An int, or a member of an enumeration that is none (the array API allows it).
+// An int, or the value of an enumeration member that is not an int (the array API allows it).
 long number_of(PyObject *object) {
     if (PyLong_Check(object)) [[likely]]
         return PyLong_AsLong(object);
@@ -72,7 +73,7 @@ Pair pair_of(PyObject *object, const char *keyword) {
     return pair;
 }
 
-// The minor version to write; nullopt: the consumer knows legacy capsules only.
+// The minor version to write; nullopt if the consumer supports legacy capsules only.
 std::optional<std::uint32_t> minor_version(PyObject *max_version) {
     if (max_version == Py_None)
         return std::nullopt;
@@ -95,7 +96,7 @@ std::optional<DLDevice> wanted_device(PyObject *dl_device) {
 
 bool wants_copy(PyObject *copy) {
     if (copy == Py_None || copy == Py_False) [[likely]]
-        return false;  // without a copy or not at all: None leaves the choice to us, and this is ours
+        return false;  // None leaves the choice to the producer, and Entrepot does not copy
     const int truth = PyObject_IsTrue(copy);
     if (truth < 0)
         throw PythonError{};
@@ -109,13 +110,13 @@ constexpr std::string_view cuda = "cuda";
 
 bool is_on_host(const Array &array) { return array.is_host_accessible() || array.device() == registry::host(); }
 
-// Managed memory is the device's as well, for consumers that have no word for it.
+// Managed memory also counts as device memory, for consumers that do not know kDLCUDAManaged.
 bool is_managed_as_device(const Array &array, DLDevice wanted) {
     return wanted.device_type == kDLCUDA && array.kind() == UsmKind::shared && array.device().backend().name() == cuda &&
            device_at(wanted) == array.device();
 }
 
-// Which name the array goes by without a copy.
+// The DLPack device of the array without a copy.
 DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted) {
     if (!wanted) [[likely]]
         return device_of(array);
@@ -138,8 +139,8 @@ struct Handover {
     DLDevice device;
 };
 
-// Where a copy stays if the consumer has no wish: in the array's place, or, where DLPack has no name for that, in the default
-// context of the same device.
+// The queue for a copy if the consumer requests no device: the array's own. If DLPack cannot name
+// its device, the default context of the root device is used.
 Queue queue_for_copy(const Array &array) {
     if (array.device() == registry::host())
         return registry::host().default_queue();
@@ -166,7 +167,8 @@ Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
 constexpr CapsuleNames names_of(const DLManagedTensorVersioned *) { return versioned_names; }
 constexpr CapsuleNames names_of(const DLManagedTensor *) { return legacy_names; }
 
-// A capsule that no consumer has renamed still owns its tensor. Who gives a name back may have spelled it himself.
+// A capsule that no consumer has renamed still owns its tensor. A consumer that restores the name
+// may use its own string, so names are compared by value.
 template <class Managed> void destroy_capsule(PyObject *capsule) {
     constexpr const char *fresh = names_of(static_cast<Managed *>(nullptr)).fresh;
     const char *const name = PyCapsule_GetName(capsule);
@@ -199,14 +201,14 @@ PyObject *export_copy(const Array &array, const Keywords &keywords) {
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {
     const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
-    const Memory held = array.memory();  // until the capsule holds it: Memory::after_consumer
+    const Memory held = array.memory();  // until the capsule owns it: Memory::after_consumer
     order_consumer(array, device, keywords.stream);
     return capsule_of(array, device, 0, keywords.max_version);
 }
 
 // ---------------------------------------------------------------- __dlpack_device__
 
-// The tuples that were given out, kept for the next time.
+// Caches the tuples that were returned.
 class DeviceTuples {
 public:
     PyObject *find(DLDevice device) {

@@ -1,5 +1,5 @@
-// What foreign objects say: read with Python code of theirs running, so every step may fail and none may leave an exception
-// behind.
+// Text of foreign objects. Reading it runs foreign Python code, so every step may fail, and no step
+// may leave an exception set.
 #include "foreign_error.hpp"
 
 #include "../errors.hpp"
@@ -9,7 +9,7 @@
 namespace entrepot::python {
 namespace {
 
-// Empty where it is no string, or one that UTF-8 cannot hold.
+// Empty if it is not a string or cannot be encoded as UTF-8.
 std::string text_of(PyObject *string) {
     const char *const text = string ? PyUnicode_AsUTF8(string) : nullptr;
     std::string copy = text ? text : "";
@@ -45,7 +45,7 @@ std::string take_words_about_value() {
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
     std::string words = value ? text_of(PyObject_Str(value)) : std::string();
-    words.resize(std::min(words.find('\n'), words.size()));  // what follows is the backtrace of somebody's C++
+    words.resize(std::min(words.find('\n'), words.size()));  // cuts off a C++ backtrace
     if (words.empty())
         words = reinterpret_cast<PyTypeObject *>(type)->tp_name;
     Py_XDECREF(type);

@@ -1,4 +1,4 @@
-// What foreign objects say when they are asked: their values as messages show them, their exceptions as part of our refusals.
+// Text of foreign objects for messages: the repr of a value, and the message of an exception.
 #pragma once
 #include <Python.h>
 
@@ -6,11 +6,11 @@
 
 namespace entrepot::python {
 
-// The value's repr, shortened; its type where the repr fails.
+// The value's shortened repr, or its type if the repr fails.
 std::string shown(PyObject *value);
 
-// After a foreign call has failed because of a value: clears the exception and returns its words. An exception that has nothing
-// to do with a value (KeyboardInterrupt, MemoryError) is left to fly, as PythonError.
+// Clears the exception that a foreign call raised because of a value, and returns its message.
+// Throws: PythonError if the exception is unrelated to a value (KeyboardInterrupt, MemoryError).
 std::string take_words_about_value();
 
 }  // namespace entrepot::python

@@ -1,4 +1,5 @@
-// Held buffers: a Py_buffer each, in a block of a short list, because the allocator would cost as much as the buffer itself.
+// Held buffers. Each Py_buffer is a block of a small free list, because allocating it would take as
+// long as getting the buffer.
 #include "held_buffer.hpp"
 
 #include "../errors.hpp"

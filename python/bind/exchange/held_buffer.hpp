@@ -1,4 +1,4 @@
-// Buffers that are held for as long as a view of ours lives: until then the exporter may neither move nor free them.
+// Held buffers: while a view exists, the exporter may neither move nor free the memory.
 #pragma once
 #include <Python.h>
 
@@ -13,10 +13,10 @@ struct HeldBuffer {
     const Py_buffer *view;
 };
 
-// Asks the object for its buffer. Where it refuses, its words are said again as the speaker's refusal.
+// Requests the object's buffer. If the object refuses, throws its message as the speaker's refusal.
 HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int flags);
 
-// The buffer that such an owner holds; nullptr where the owner is something else.
+// The buffer that the owner holds; nullptr if the owner holds something else.
 const Py_buffer *held_view(Owner::Release release, void *handle) noexcept;
 inline const Py_buffer *held_view(const Owner &owner) noexcept { return held_view(owner.release_function(), owner.handle()); }
 

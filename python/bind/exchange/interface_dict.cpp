@@ -1,4 +1,4 @@
-// Interface dicts: reading entries without believing them, and writing ours.
+// Interface dicts: reading entries with checks, and writing dicts for export.
 #include "interface_dict.hpp"
 
 #include "../gil.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 bool is_sequence(PyObject *value) noexcept { return PyTuple_Check(value) || PyList_Check(value); }
 
-// A miss makes no exception, which would cost thirty times the look-up.
+// A missing attribute raises no exception, which would take thirty times as long as the lookup.
 int look_up(PyObject *object, PyObject *name, PyObject **value) {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyObject_GetOptionalAttr(object, name, value);
@@ -27,7 +27,7 @@ int look_up(PyObject *object, PyObject *name, PyObject **value) {
 const std::array<Interned, key_count> keys{"shape",   "typestr", "data", "strides", "offset",
                                            "version", "syclobj", "mask", "stream"};
 
-// The typestr as a string object that is made once for each row of dtype_table.
+// The typestr as a string object, created once for each row of dtype_table.
 PyObject *typestr_object(Dtype dtype) {
     static std::array<std::atomic<PyObject *>, dtype_table.size()> made{};
     const DtypeRow *const row = find_dtype(dtype);
@@ -37,7 +37,7 @@ PyObject *typestr_object(Dtype dtype) {
     if (PyObject *const known = object.load(std::memory_order_acquire)) [[likely]]
         return known;
     PyObject *const interned = checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
-    object.store(interned, std::memory_order_release);  // threads that make it at once make the same
+    object.store(interned, std::memory_order_release);  // racing threads store the same object
     return interned;
 }
 
@@ -72,7 +72,7 @@ InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) :
     }
     if (!has_other_keys) [[likely]]
         return;
-    for (std::size_t i = 0; i < key_count; ++i) {  // some of them may be equal
+    for (std::size_t i = 0; i < key_count; ++i) {  // an equal key that is not interned
         if (values_[i])
             continue;
         Reference value = item_of(dict.get(), keys[i]);
@@ -217,8 +217,8 @@ void refuse_dtype(Dtype dtype, const char *attribute) {
     throw PythonError{};
 }
 
-// A dict of the entries that every protocol has, and room for one more: to copy it and set them takes three quarters of the time
-// of one that grows as they come. It was made with the one more, which has left its place.
+// A dict with the common keys and room for one more. Copying it and setting the entries takes three
+// quarters of the time of filling a dict that grows. The room comes from a key that was deleted.
 static PyObject *dict_with_room() {
     static std::atomic<PyObject *> made{nullptr};
     if (PyObject *const known = made.load(std::memory_order_acquire)) [[likely]]
@@ -229,7 +229,7 @@ static PyObject *dict_with_room() {
     if (PyDict_DelItem(fresh.get(), key_object(Key::stream)) != 0)
         throw PythonError{};
     PyObject *const dict = fresh.release();
-    made.store(dict, std::memory_order_release);  // threads that make it at once make the same
+    made.store(dict, std::memory_order_release);  // racing threads store equal dicts
     return dict;
 }
 

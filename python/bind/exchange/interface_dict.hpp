@@ -1,8 +1,9 @@
-// Interface dicts: the entries that SUAI, the CUDA array interface and NumPy's array interface share, read and written.
+// Interface dicts: the entries that SUAI, the CUDA array interface and
+// NumPy's array interface share.
 //
-// A dict is read in one pass, by the identity of its keys, which are interned wherever somebody wrote them in source. A value
-// that is not what its protocol says is refused with the protocol's error; exceptions that have nothing to do with the value
-// (KeyboardInterrupt, MemoryError) pass through.
+// A dict is read in one pass that compares keys by identity, because string literals are interned.
+// A value that violates the protocol is refused with the protocol's error. Exceptions that are
+// unrelated to the value (KeyboardInterrupt, MemoryError) pass through.
 #pragma once
 #include "../reference.hpp"
 #include "protocol.hpp"
@@ -19,14 +20,14 @@ namespace entrepot::python {
 enum class Key : std::uint8_t { shape, typestr, data, strides, offset, version, syclobj, mask, stream };
 inline constexpr std::size_t key_count = 9;
 
-// The key as a Python string, interned; borrowed.
+// The key as an interned Python string; borrowed.
 PyObject *key_object(Key key);
 
-// The attribute's value. An empty reference where the object does not have it after all (AttributeError, NotImplementedError);
-// throws PythonError for anything else that its getter raises.
+// The attribute's value; empty if the object has no such attribute (AttributeError,
+// NotImplementedError). Throws PythonError for any other exception of its getter.
 Reference find_attribute(PyObject *object, PyObject *name);
 
-// Extents, or strides, as numbers.
+// Extents or strides.
 struct Numbers {
     std::array<std::int64_t, Layout::max_ndim> values;
     std::size_t count;
@@ -36,35 +37,36 @@ struct Numbers {
 
 struct DataEntry {
     void *pointer;
-    bool flag;  // the protocol's "read-only"
+    bool flag;  // the protocol's read-only flag
 };
 
 class InterfaceDict {
 public:
-    // `speaker` outlives this. Keeps what the dict says now, because whatever Python code runs next may change it. Throws the
-    // speaker's refusal where it is no dict.
+    // Stores the current values, because Python code that runs later may change the dict. Throws
+    // the speaker's refusal if it is not a dict. `speaker` must outlive this object.
     InterfaceDict(const exchange::Speaker &speaker, Reference dict);
 
-    // Borrowed from this; nullptr where there is no such key, or None.
+    // Borrowed from this object; nullptr if the key is missing or has the value None.
     PyObject *find(Key key) const noexcept { return values_[static_cast<std::size_t>(key)].get(); }
-    // Throws where 'version' is missing or none of lowest … highest; `usual` is the one to be advised.
+    // Throws if 'version' is missing or outside lowest … highest. The message recommends `usual`.
     void check_version(std::int64_t lowest, std::int64_t highest, std::int64_t usual) const;
-    // Throws where there is a mask.
+    // Throws if there is a mask.
     void check_no_mask() const;
-    // Throws where there is an offset, for protocols that have none: HIP Python writes one, and whoever reads the protocol would
-    // look at other memory.
+    // Throws if there is an offset, for protocols without one. HIP Python writes an offset, and a
+    // consumer that follows the protocol would read other memory.
     void check_no_offset() const;
-    // The text lives as long as this. Throws where it is missing or no string.
+    // The text lives as long as this object. Throws if it is missing or not a string.
     std::string_view typestr() const;
-    // Throws where it is missing or no tuple (or list) of ints.
+    // Throws if it is missing or not a tuple (or list) of ints.
     void read_shape(Numbers &shape) const;
-    // False where there are none: C-contiguous. Throws where they are no tuple (or list) of `count` ints.
+    // Returns false if there are no strides (C-contiguous). Throws if they are not a tuple (or
+    // list) of `count` ints.
     bool read_strides(Numbers &strides, std::size_t count) const;
-    // 0 where there is none.
+    // 0 if there is no offset.
     std::int64_t offset() const;
-    // Throws where the value is no int; one that does not fit an address, too.
+    // Throws if the value is not an int or does not fit an address.
     std::uintptr_t address(PyObject *value, const char *what) const;
-    // Throws where the value is no pair of address and flag; a list is taken as well as a tuple.
+    // Throws if the value is not a pair of address and flag. Accepts a list as well as a tuple.
     DataEntry data_entry(PyObject *value) const;
 
 private:
@@ -75,16 +77,18 @@ private:
     std::array<Reference, key_count> values_;
 };
 
-// A tuple of the numbers, each times `factor`; throws PythonError.
+// A tuple of the numbers, each multiplied by `factor`; throws PythonError.
 Reference tuple_of(Extents numbers, std::int64_t factor = 1);
 
-// Throws PythonError where there is no value, or no memory left for it.
+// Sets an entry. Throws PythonError if `value` is empty or memory runs out.
 void set_entry(const Reference &dict, Key key, const Reference &value);
 
-// Throws PythonError: AttributeError with the refusal, so that the consumer tries another protocol.
+// Throws PythonError: AttributeError with the refusal's message, so that the
+// consumer tries another protocol.
 [[noreturn]] void refuse_absent(const char *attribute, const Error &refusal);
 
-// What a hand-over gives. Memory that the protocol does not describe, an InterfaceError, is an attribute that is not there.
+// Runs `hand_over`. If the protocol cannot describe the memory (InterfaceError), the attribute is
+// reported as missing.
 template <class HandOver> auto unless_absent(const char *attribute, HandOver hand_over) {
     try {
         return hand_over();
@@ -95,11 +99,13 @@ template <class HandOver> auto unless_absent(const char *attribute, HandOver han
     }
 }
 
-// Throws PythonError: AttributeError, so that the consumer tries another protocol, with advice. For types without a typestr.
+// Refuses a dtype without a typestr. Throws PythonError: AttributeError with advice, so that the
+// consumer tries another protocol.
 [[noreturn]] void refuse_dtype(Dtype dtype, const char *attribute);
 
-// The entries that every such dict of ours has: shape, typestr, data and version; strides are None where they are C-contiguous,
-// else each times `stride_unit`. Throws PythonError, as refuse_dtype does where the dtype has no typestr.
+// The common entries of an exported dict: shape, typestr, data, version and strides. Strides are
+// None if C-contiguous, otherwise multiplied by `stride_unit`.
+// Throws: PythonError; for a dtype without a typestr as refuse_dtype().
 Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute);
 
 }  // namespace entrepot::python

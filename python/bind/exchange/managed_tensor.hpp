@@ -1,4 +1,5 @@
-// Managed tensors of other libraries as owners: their deleters are called with the GIL held, never on a driver's thread.
+// Managed tensors of other libraries as owners. Their deleters run with the
+// GIL, never on a driver thread.
 #pragma once
 #include "../errors.hpp"
 #include "../owner.hpp"
@@ -7,7 +8,7 @@
 
 namespace entrepot::python {
 
-// Deleters do not know, as Python's own destructors do, that an exception may be on its way.
+// Saves a pending exception: unlike Python destructors, deleters do not expect one.
 template <class Managed> void call_deleter(void *tensor) {
     auto *const managed = static_cast<Managed *>(tensor);
     const SetErrorAside aside;
@@ -15,8 +16,8 @@ template <class Managed> void call_deleter(void *tensor) {
         managed->deleter(managed);
 }
 
-// Takes the tensor over. Deleters of Python libraries take the GIL themselves: on a thread of a driver, one would wait for a
-// thread that waits for the driver.
+// Takes ownership of the tensor. Deleters of Python libraries take the GIL. On a driver thread that
+// would deadlock with a thread that holds the GIL and waits for the driver.
 template <class Managed> Owner keep_tensor(Managed *managed) noexcept {
     return Owner(managed, release_with_gil<call_deleter<Managed>>);
 }

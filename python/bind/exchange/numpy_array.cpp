@@ -1,8 +1,9 @@
-// NumPy's own arrays, without a protocol: the public fields of PyArrayObject, read in place.
+// Import of NumPy arrays without a protocol: reads the public fields of PyArrayObject in place.
 //
-// The fields' order is part of NumPy's ABI and the same in NumPy 1 and 2. It is believed in a process only once an array has
-// been compared, field by field, with what NumPy says of it in `__array_struct__`; if that differs, the route stays closed
-// and the buffer protocol serves. NumPy is neither linked nor imported: whoever has an array has imported it.
+// The order of the fields is part of NumPy's ABI and the same in NumPy 1 and 2. Before it is used
+// in a process, the fields of an array are compared with its `__array_struct__`. If they differ,
+// this route stays disabled and the buffer protocol is used. NumPy is neither linked nor imported:
+// if an array exists, NumPy has been imported.
 #include <entrepot/exchange/array_interface.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -39,22 +40,23 @@ struct NumpyArray {  // PyArrayObject_fields
 };
 static_assert(sizeof(std::intptr_t) == sizeof(std::int64_t), "npy_intp is read as int64");
 
-constexpr int warn_on_write = static_cast<int>(0x80000000u);  // NumPy itself exports such an array as read-only
+constexpr int warn_on_write = static_cast<int>(0x80000000u);  // NumPy exports such arrays as read-only
 
 bool is_writable(int flags) { return (flags & (array_interface::writeable | warn_on_write)) == array_interface::writeable; }
 
 const NumpyArray &fields_of(PyObject *object) { return *reinterpret_cast<const NumpyArray *>(object); }
 
-// NumPy's array type is a static one. A class made in Python, which could have any name and layout, never is.
+// NumPy's array type is static. A class made in Python can have any name and
+// layout, but is never static.
 bool probe(PyTypeObject *type) {
     return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && std::string_view(type->tp_name) == "numpy.ndarray" &&
            type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(NumpyArray));
 }
 
-// ------------------------------------------------------------------ whether the layout is as we think
+// ------------------------------------------------------------------ verification of the layout
 
 enum class Trust { unknown, proved, refuted };
-std::atomic<Trust> trust = Trust::unknown;  // two threads that find out at once find the same
+std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
 
 bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &numpy) {
     constexpr int compared = array_interface::c_contiguous | array_interface::f_contiguous | array_interface::aligned;
@@ -66,7 +68,7 @@ bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &nump
 
 const Interned struct_name = "__array_struct__";
 
-// Proof needs an array whose shape and strides can be told apart; until one comes by, each is compared.
+// The proof needs an array whose shape and strides differ. Until then, each array is compared.
 bool is_as_expected(PyObject *object) {
     const Reference capsule = find_attribute(object, struct_name);
     if (!capsule || !PyCapsule_IsValid(capsule.get(), nullptr))
@@ -96,7 +98,8 @@ std::string text_attribute(PyObject *object, const char *name) {
     return text;
 }
 
-// By its typestr; by its name where the typestr is a void's, because that is how ml_dtypes' types look.
+// By its name if that is known, as it is for ml_dtypes, whose typestr is a
+// void's; otherwise by its typestr.
 Dtype dtype_of_descr(PyObject *descr) {
     const std::string typestr = text_attribute(descr, "str");
     if (typestr[0] != '>')
@@ -109,7 +112,7 @@ Dtype dtype_of_descr(PyObject *descr) {
     }
 }
 
-// Those of NumPy's own types live for ever and are found at the first look.
+// The dtype objects of NumPy's own types are immortal and found in the first slot.
 ENTREPOT_GIL_GUARDED ObjectCache<Dtype, 64> descr_cache;
 
 Dtype cached_dtype(PyObject *descr) {

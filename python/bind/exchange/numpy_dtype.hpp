@@ -1,4 +1,4 @@
-// NumPy's descriptors of types, which other libraries use for their arrays too.
+// NumPy's dtype objects, which other libraries use for their arrays too.
 #pragma once
 #include <Python.h>
 
@@ -6,8 +6,8 @@
 
 namespace entrepot::python {
 
-// Of a numpy.dtype, ml_dtypes' included; remembered by object. Throws ExchangeError for one that no Dtype is, and PythonError
-// where the object is no numpy.dtype at all.
+// Converts a numpy.dtype, including those of ml_dtypes; cached by object.
+// Throws: ExchangeError if there is no such Dtype, PythonError if the object is not a numpy.dtype.
 Dtype numpy_dtype(PyObject *descr);
 
 }  // namespace entrepot::python

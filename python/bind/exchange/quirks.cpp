@@ -1,4 +1,4 @@
-// Quirks: the rows of the tables are found by the class that defines the attribute, and remembered by type.
+// Lookup of quirks by the class that defines the attribute, cached by type.
 #include "quirks.hpp"
 
 #include "../errors.hpp"
@@ -16,7 +16,7 @@
 namespace entrepot::python {
 namespace {
 
-// The class among those whose body has the attribute, borrowed; nullptr where only an instance has it.
+// The class in the MRO that defines the attribute, borrowed; nullptr if only an instance has it.
 PyTypeObject *defining_class(const Reference &mro, PyObject *attribute) {
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro.get()); ++i) {
         auto *const each = reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(mro.get(), i));
@@ -31,7 +31,7 @@ bool is_in_package(std::string_view module, std::string_view package) {
     return module.starts_with(package) && (module.size() == package.size() || module[package.size()] == '.');
 }
 
-// Empty where it is no string, as a __module__ may be.
+// Empty if it is not a string, which __module__ need not be.
 std::string_view text_of(PyObject *string) {
     const char *const text = string && PyUnicode_Check(string) ? PyUnicode_AsUTF8(string) : nullptr;
     PyErr_Clear();
@@ -57,7 +57,7 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
 const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute = "__dlpack__", mask_attribute = "mask",
                is_masked_name = "is_masked";
 
-// Whether types are among the rows of one table.
+// Cached result per type for one table.
 using KnownTypes = VersionCache<bool, 32>;
 ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 
@@ -71,7 +71,7 @@ bool is_immutable(PyTypeObject *type) {
     return known_of_dlpack.find(type, [type] { return is_one_of(type, dlpack_attribute, immutable_producers); });
 }
 
-// Asked once a type, by the routes, which remember it.
+// Not cached here: the routes call it once for each type and cache the result.
 bool may_be_masked(PyTypeObject *type) { return is_one_of(type, mask_attribute, masking_producers); }
 
 void refuse_mask(PyObject *object) {

@@ -1,18 +1,19 @@
-// Quirks of the world: where producers in use depart from a specification, and how we take them.
+// Quirks: known deviations of producers from the specifications, and how they are handled.
 #pragma once
 #include <Python.h>
 
 namespace entrepot::python {
 
-// A producer that says something else than it means, of writing or of its elements. It is named by the class that defines the
-// attribute, so that subclasses follow it and a class that answers for itself is believed.
+// A producer whose data misreport writability or elements. It is identified by the class that
+// defines the attribute: subclasses inherit the quirk, and classes that override the attribute do
+// not have it.
 struct OddProducer {
-    const char *package;  // of the class: its module, or a package above it
+    const char *package;  // the class's module or a parent package of it
     const char *name;     // of the class
     const char *reason;
 };
 
-// SUAI, data[1]: whether the memory may be written, the opposite of the specification ("read-only").
+// SUAI, data[1]: the flag means "writable", while the specification says "read-only".
 inline constexpr OddProducer inverted_producers[] = {
     {"dpctl.memory", "_Memory",
      "emits the constant True and calls it 'writable'; dpctl's parser does not look at it. Believed, it would make all memory of "
@@ -22,24 +23,25 @@ inline constexpr OddProducer inverted_producers[] = {
      "wheels have none"},
 };
 
-// DLPack: the memory must never be written, and the tensor is one that cannot say so.
+// DLPack: the memory must never be written, but the tensor has no read-only flag.
 inline constexpr OddProducer immutable_producers[] = {
     {"jaxlib", "ArrayImpl",
      "JAX's arrays are immutable and shared behind the scenes; its capsules are legacy ones, which have no flags"},
 };
 
-// `mask`: elements that are not there, of which none of the protocols that the object speaks has a word.
+// `mask`: some elements are missing, which no other protocol of the object reports.
 inline constexpr OddProducer masking_producers[] = {
     {"numpy.ma", "MaskedArray",
      "inherits every protocol of ndarray's, each with the numbers behind the mask and without the mask"},
 };
 
-// Whether objects of the type are of inverted_producers, of immutable_producers, or of masking_producers.
+// True if objects of the type belong to inverted_producers,
+// immutable_producers or masking_producers.
 bool inverted_read_only(PyTypeObject *type);
 bool is_immutable(PyTypeObject *type);
 bool may_be_masked(PyTypeObject *type);
 
-// Throws where elements of such an object are masked; a mask that hides nothing is lost without harm.
+// Throws if an element of the object is masked. A mask without masked elements can be dropped.
 void refuse_mask(PyObject *object);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// Routes: the table of protocols in the order in which they are tried, and the cache that knows each type's candidates.
+// Routes: the table of protocols in the order of attempts, and the cache of each type's protocols.
 #include "routes.hpp"
 
 #include "../array/array.hpp"
@@ -22,13 +22,13 @@ const std::array<const Protocol *, 11> protocols{
     &c_exchange_api_protocol, &suai_protocol,         &dlpack_protocol,         &cai_protocol,
     &buffer_protocol,         &array_struct_protocol, &array_interface_protocol};
 
-// The attributes' names, interned: looking them up is a matter of identity.
+// The interned names of the attributes, so that lookups compare pointers.
 std::array<PyObject *, protocols.size()> attribute_names{};
 
-// A bit per protocol, lowest first.
+// One bit for each protocol, in the order of the table.
 using Candidates = std::uint32_t;
 
-// Not a protocol's: whether objects of the type may hide elements of theirs.
+// Extra bit: objects of the type may have masked elements.
 constexpr Candidates masks = Candidates{1} << 31;
 
 Candidates probe(PyTypeObject *type) {
@@ -40,7 +40,8 @@ Candidates probe(PyTypeObject *type) {
     return may_be_masked(type) ? found | masks : found;
 }
 
-// Types seen lately. An entry holds its type, so that a new type at the same address is never taken for it.
+// Recently used types. An entry owns its type, so that a new type at the same address is not
+// mistaken for it.
 class RouteCache {
 public:
     Candidates find(PyTypeObject *type) {
@@ -49,7 +50,7 @@ public:
             return replace(entry, type);
         return entry.candidates;
     }
-    // The same of a type that is there; else none.
+    // Same for a cached type; 0 if the type is not cached.
     Candidates peek(PyTypeObject *type) const noexcept {
         const Entry &entry = entries_[index_of(type)];
         return entry.type.get() == reinterpret_cast<PyObject *>(type) ? entry.candidates : 0;
@@ -63,7 +64,7 @@ private:
 
     static std::size_t index_of(PyTypeObject *type) noexcept { return (reinterpret_cast<std::uintptr_t>(type) >> 4) % size; }
 
-    // Letting go of the old type may run Python code, which may come here for another one.
+    // Releasing the old type may run Python code that looks up another type in this slot.
     [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
         const Candidates candidates = entry.candidates = probe(type);
         entry.type.replace(reinterpret_cast<PyObject *>(type));
@@ -85,7 +86,7 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates, const I
     return std::nullopt;
 }
 
-// What a type speaks, of an object that hides nothing; throws where it does.
+// The protocols of the object's type. Throws if an element of the object is masked.
 inline Candidates candidates_of(PyObject *object) {
     const Candidates found = route_cache.find(Py_TYPE(object));
     if (found & masks) [[unlikely]]
@@ -93,7 +94,7 @@ inline Candidates candidates_of(PyObject *object) {
     return found & ~masks;
 }
 
-// By the attributes that were set on the object itself, or that its __getattr__ invents; each is looked up when its turn comes.
+// Tries attributes that are set on the object itself or come from its __getattr__.
 std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         if (tried >> i & 1 || !protocols[i]->attribute)
@@ -113,7 +114,7 @@ std::string names_of_protocols() {
     return std::move(out).str();
 }
 
-// True for Python's own sequences and numbers, of which NumPy makes arrays.
+// True for Python's own sequences and numbers, which NumPy can convert.
 bool is_plain_value(PyObject *object) {
     return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) || PyLong_Check(object) ||
            PyFloat_Check(object) || PyComplex_Check(object);
@@ -131,7 +132,7 @@ bool is_plain_value(PyObject *object) {
                 "; make an array of it with the library that should own it");
 }
 
-// By all but the first that the type speaks.
+// Tries all protocols of the type except the first, then the instance's attributes.
 [[gnu::noinline]] void import_otherwise(std::optional<Array> &array, PyObject *object, Candidates by_type,
                                         const ImportRequest &request) {
     array = read_first(object, by_type & (by_type - 1), request);
@@ -141,7 +142,7 @@ bool is_plain_value(PyObject *object) {
         refuse(object);
 }
 
-// What the protocol gave, never empty.
+// The result of the first protocol that accepts the object; never empty.
 inline std::optional<Array> import_by(PyObject *object, Candidates by_type, const ImportRequest &request) {
     drain_released();
     std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;

@@ -17,7 +17,7 @@ namespace {
 
 using dlpack::DLDevice;
 
-// What an int may be: the address of a stream, or a small number that has a meaning.
+// The accepted ints: the address of a stream, or a small number with a special meaning.
 struct Numbers {
     bool (*may_be_stream)(std::uintptr_t number);
     const char *words;
@@ -33,7 +33,7 @@ constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= lowest_ha
 struct StreamRow {
     dlpack::DLDeviceType type;
     const Numbers &numbers;
-    bool none_is_legacy;  // or else a consumer that says nothing reads on the host
+    bool none_is_legacy;  // otherwise a consumer that passes None reads on the host
 };
 constexpr StreamRow streams[] = {{dlpack::kDLCUDA, of_cuda, true},         {dlpack::kDLCUDAHost, of_cuda, false},
                                  {dlpack::kDLCUDAManaged, of_cuda, false}, {dlpack::kDLROCM, of_hip, true},

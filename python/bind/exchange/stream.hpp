@@ -1,8 +1,13 @@
-// Streams of Python consumers and producers: DLPack's `stream`, and the queue where work of ours goes now.
+// Streams of Python consumers and producers: DLPack's `stream`, and the queue
+// of Entrepot's current work.
 //
-// For CUDA and HIP the specification says what `stream` is: an int. SYCL is left open there, so we take what is in use: a queue
-// object (ours, dpctl's, anything with _get_capsule), a SyclQueueRef capsule, and an int that is a `sycl::queue *`. A queue
-// object is taken for CUDA and HIP as well. What follows from it is the same for all protocols: exchange/stream.hpp.
+// For CUDA and HIP, `stream` is an int by the specification. SYCL is unspecified, so all forms in
+// use are accepted:
+// - a queue object: Entrepot's, dpctl's, or an object with _get_capsule();
+// - a SyclQueueRef capsule;
+// - an int that is a `sycl::queue *`.
+// Queue objects are accepted for CUDA and HIP as well. The
+// protocol-independent part is in exchange/stream.hpp.
 #pragma once
 #include <Python.h>
 
@@ -12,19 +17,22 @@
 
 namespace entrepot::python {
 
-// Orders the consumer of an export behind the work on the array: its queue waits for an event where `stream` names one. None is
-// the legacy default stream for device memory of CUDA's and HIP's. Everywhere else a consumer that names no queue reads on the
-// host or cannot be made to wait, so the calling thread waits for it, without the GIL; -1 asks for no order at all. Throws
-// ExchangeError for a stream that the device does not have, TypeError for what is no queue. The consumer will hold the memory,
-// and the caller does until then.
+// Orders the consumer of an export after the pending work on the array. The consumer's queue waits
+// for an event if `stream` names a queue. None means the legacy default stream for device memory of
+// CUDA and HIP. In all other cases the consumer reads on the host, or its queue is unknown, so the
+// calling thread waits. -1 requests no synchronization.
+// Throws: ExchangeError for a stream that the device does not have, TypeError for any other object.
+// Lifetime: the consumer will hold the memory; the caller must hold it until then.
+// GIL: released while waiting.
 void order_consumer(const Array &array, dlpack::DLDevice device, PyObject *stream);
 
-// Where work of ours on a device would go now: the innermost device_context's queue if it is on that device, else its default
-// one.
+// The queue of new work on a device: that of the innermost device_context if it is on this device,
+// otherwise the default queue.
 const Queue &current_work_queue(const Device &device);
 
-// For consumers by the C exchange API, which work on current_work_queue: it waits for an event of the array's work. Only the host
-// has no such queue, so there the calling thread waits. `holder` is what they hold.
+// Orders consumers by the C exchange API, which work on current_work_queue, after the pending work
+// on the array. For the host, which has no such queue, the calling thread waits. `holder` says what
+// the consumer holds.
 void order_current_work(const Array &array, dlpack::DLDevice device, Memory::Consumer holder);
 
 }  // namespace entrepot::python

@@ -13,8 +13,8 @@
 namespace entrepot::python {
 namespace {
 
-// dpctl as a stream library. What dpnp makes of an export by DLPack works on dpctl's cached queue of the device; arrays that come
-// from dpctl or dpnp name their queue.
+// dpctl as a stream library. dpnp arrays made from a DLPack export work on dpctl's cached queue of
+// the device. Arrays that come from dpctl or dpnp name their queue.
 bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::uintptr_t &stream) noexcept {
     if (!device.backend().is_sycl())
         return false;
@@ -25,7 +25,7 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         const Reference queue(dpctl && selector ? PyObject_CallMethod(dpctl.get(), "get_device_cached_queue", "O", selector.get())
                                                 : nullptr);
         const Reference address(queue ? PyObject_CallMethod(queue.get(), "addressof_ref", nullptr) : nullptr);
-        stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache keeps the queue
+        stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache owns the queue
         const bool failed = PyErr_Occurred() != nullptr;
         PyErr_Clear();
         return !failed && stream != 0;
@@ -34,17 +34,17 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
 constexpr StreamLibrary dpctl_library{.name = "dpctl", .current_stream = current_queue_of_dpctl, .takes_exports = true};
 
 std::optional<unsigned> library_of_dpctl(PyTypeObject *) {
-    static const unsigned number = register_stream_library(dpctl_library);  // calls nothing of Python's
+    static const unsigned number = register_stream_library(dpctl_library);  // runs no Python code
     return number;
 }
 
 const Interned torch_name = "torch", cupy_name = "cupy", dpctl_name = "dpctl";
 
-// The classes by which libraries are known, and how each one's library is found.
+// The classes that identify libraries, and the function that finds each library.
 struct ArrayClass {
     const Interned &module;
     const char *name;
-    bool on_sycl, elsewhere;  // whether it has memory of SYCL's devices, and of CUDA's and HIP's
+    bool on_sycl, elsewhere;  // true if it has memory on SYCL devices, or on CUDA and HIP devices
     std::optional<unsigned> (*library)(PyTypeObject *type);
 };
 constexpr ArrayClass classes[] = {

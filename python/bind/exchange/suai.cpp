@@ -1,4 +1,4 @@
-// SUAI: dict → Descriptor, and Array → dict. What the dict says is believed only by suai::verify.
+// SUAI: reading and writing the dict. suai::verify checks the contents of a dict that was read.
 #include <entrepot/exchange/suai.hpp>
 
 #include "../array/array.hpp"
@@ -25,7 +25,8 @@ const Interned attribute_name = attribute;
 
 // ------------------------------------------------------------------ import
 
-// Fills in where the elements are and returns what keeps them there: the object for a pointer, the held buffer without one.
+// Reads the address of the elements and returns the owner: the object for a
+// pointer, otherwise the held buffer.
 Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &descriptor) {
     if (PyObject *const data = dict.find(Key::data)) [[likely]] {
         const DataEntry entry = dict.data_entry(data);

@@ -1,4 +1,4 @@
-// The `syclobj` of SUAI: one function for each of its forms.
+// The `syclobj` of SUAI: one function for each form.
 #include "syclobj.hpp"
 
 #include <entrepot/exchange/suai.hpp>

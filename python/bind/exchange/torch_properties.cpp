@@ -1,7 +1,9 @@
-// What a torch.Tensor is besides its bytes, asked in PyTorch's own C++ where that can be reached, else in Python.
+// Checks properties of a torch.Tensor through PyTorch's C++ functions if
+// possible, otherwise in Python.
 //
-// Asked in Python, the two questions of a float tensor take longer than the whole hand-over (75 ns). The C++ functions behind
-// them take one pointer and return a bool, and PyTorch exports them; the object holds the pointer that its `_cdata` shows.
+// In Python, the two checks of a float tensor take longer than the whole import (75 ns). The C++
+// functions behind them are exported, take one pointer and return a bool. The pointer is stored in
+// the object, and its `_cdata` attribute shows it.
 #include "torch_properties.hpp"
 
 #include "../reference.hpp"
@@ -21,12 +23,13 @@
 namespace entrepot::python {
 namespace {
 
-// What the C++ function takes: the c10::TensorImpl, or an at::Tensor, which is a pointer to one and passed by its address.
+// Argument of the C++ function: the c10::TensorImpl, or an at::Tensor, a pointer to one that is
+// passed by its address.
 enum class Argument { impl, handle };
 
 struct Property {
     const char *name;
-    std::uint32_t codes;  // 1 << TypeCode of those that can have it
+    std::uint32_t codes;  // bit 1 << TypeCode for each code that can have the property
     const char *meaning, *resolve;
     const char *library, *symbol;
     Argument argument;
@@ -53,7 +56,7 @@ constexpr std::array<Property, 3> properties{{
     return answer.get() == Py_True;
 }
 
-// Where objects of the type keep the pointer that `_cdata` shows, in bytes from their beginning; 0: not to be told for sure.
+// Offset in the object of the pointer that `_cdata` shows; 0 if it is not found or ambiguous.
 std::size_t find_impl(PyObject *tensor) {
     const Reference shown(PyObject_GetAttrString(tensor, "_cdata"));
     void *const impl = shown ? PyLong_AsVoidPtr(shown.get()) : nullptr;
@@ -76,8 +79,8 @@ Function find_function(const Property &property) {
     return library ? reinterpret_cast<Function>(dlsym(library, property.symbol)) : nullptr;
 }
 
-// The shortest way to ask, found with the first tensor. What cannot be reached, or answers otherwise than Python does, is not
-// used.
+// The functions for each property, found with the first tensor. A function is not used if it cannot
+// be found or its result differs from Python's.
 class Questions {
 public:
     explicit Questions(PyObject *tensor) : impl_(find_impl(tensor)) {
@@ -103,8 +106,8 @@ private:
 
 std::atomic<const Questions *> found{nullptr};
 
-// No static object's initialisation: finding out runs Python code, in which this thread may lose the GIL to one that would wait
-// here for the end of the initialisation. Threads that find out at once find the same.
+// Not a static initializer: this runs Python code, which can release the GIL to a thread that waits
+// for the static. Threads that race find the same functions.
 [[gnu::noinline]] const Questions *find_questions(PyObject *tensor) {
     auto made = std::make_unique<const Questions>(tensor);
     const Questions *first = nullptr;

@@ -1,4 +1,5 @@
-// What a torch.Tensor is besides its bytes: gradients, and signs and conjugations that are put off.
+// Properties of a torch.Tensor that its bytes do not show: gradients, lazy
+// negation and conjugation.
 #pragma once
 #include <Python.h>
 
@@ -6,8 +7,10 @@
 
 namespace entrepot::python {
 
-// PyTorch's exchange functions give out the bytes as they are; unasked, values would silently be wrong. `tensor` is exactly a
-// torch.Tensor. Throws ExchangeError naming the call that resolves it.
+// Refuses a tensor with such a property. PyTorch's exchange functions export its bytes without a
+// check, so that values would silently be wrong.
+// Requires: `tensor` is exactly a torch.Tensor.
+// Throws: ExchangeError naming the call that resolves it.
 void require_plain_tensor(PyObject *tensor, TypeCode code);
 
 }  // namespace entrepot::python

@@ -1,4 +1,4 @@
-// Pointers to functions: Python callables that C may call, and C functions that Python may.
+// Pointers to functions: Python callables that C calls, and C functions that Python calls.
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
@@ -16,7 +16,7 @@ namespace {
 DeclaredBase pointer_base{};
 PyTypeObject *const function_pointer_type = reinterpret_cast<PyTypeObject *>(&pointer_base);
 
-// What a closure leads to. C may call it on any thread.
+// The context of a closure. C may call the closure on any thread.
 struct Target {
     const CallbackForm *form;
     PyObject *callable;
@@ -24,7 +24,7 @@ struct Target {
 
 struct FunctionPointerObject {
     entrepot_pointer pointer;
-    ffi::Closure *closure;  // of a Python callable
+    ffi::Closure *closure;  // if it wraps a Python callable
     Target *target;
 };
 FunctionPointerObject &object_of(PyObject *self) noexcept { return *reinterpret_cast<FunctionPointerObject *>(self); }
@@ -46,7 +46,8 @@ Reference result_of(const Target &target, void **arguments) {
     return checked(PyObject_CallObject(target.callable, values.get()));
 }
 
-// An address that is returned must outlive the call, which nothing here can see to: what the callable returns is its own to keep.
+// A returned address must stay valid after the call. The callable must ensure
+// that; it cannot be checked here.
 void store_result(const Target &target, PyObject *value, void *result) {
     const FormObject &form = *target.form->result;
     if (form.how == How::none)
@@ -55,13 +56,13 @@ void store_result(const Target &target, PyObject *value, void *result) {
     store(form, value, result, {target.form->name.c_str(), "return"}, held);
 }
 
-// The result was zeroed before: it is what C gets where Python raised, or is no more.
+// The result was zeroed before. C gets zero if Python raised or has been finalized.
 void enter(void *context, void *result, void **arguments) noexcept {
     if (!Py_IsInitialized() || is_finalizing())
         return;
     const AcquireGil acquired;
     const SetErrorAside aside;
-    const Target target = *static_cast<Target *>(context);  // the wrapper may go while the callable runs
+    const Target target = *static_cast<Target *>(context);  // a copy: the callable may free the wrapper
     const Reference callable = Reference::borrow(target.callable);
     try {
         const Reference value = result_of(target, arguments);
@@ -84,7 +85,7 @@ void set_callable(PyObject *self, const CallbackForm &form, PyObject *callable) 
 
 // ---------------------------------------------------------------- Python calls C
 
-constexpr std::size_t word = 16;  // room for any scalar, aligned
+constexpr std::size_t word = 16;  // size and alignment for any scalar
 
 PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
     try {
@@ -134,7 +135,7 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         const CallbackForm &form = form_of_class(type);
         Reference made = checked(type->tp_alloc(type, 0));
         object_of(made.get()).pointer.length = -1;
-        if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))  // ctypes' functions are both
+        if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))  // not ctypes functions
             set_callable(made.get(), form, given);
         else
             become_function(made.get(), given);
@@ -154,7 +155,7 @@ int pointer_traverse(PyObject *self, visitproc visit, void *arg) {
     return base ? base(self, visit, arg) : 0;
 }
 
-// The callable stays until the closure goes: C may call until then.
+// Keeps the callable: C may call the closure until dealloc.
 int pointer_clear(PyObject *self) {
     const inquiry base = function_pointer_type->tp_base->tp_clear;
     return base ? base(self) : 0;
@@ -166,7 +167,7 @@ void pointer_dealloc(PyObject *self) {
     object.pointer.address = object.closure ? nullptr : object.pointer.address;
     const std::unique_ptr<ffi::Closure> closure(std::exchange(object.closure, nullptr));
     const std::unique_ptr<Target> target(std::exchange(object.target, nullptr));
-    if (closure && is_finalizing()) {  // other threads, and C's own functions at exit, may still call
+    if (closure && is_finalizing()) {  // other threads and C exit handlers may still call it
         closure->leak();
         (void)const_cast<std::unique_ptr<Target> &>(target).release();
     } else if (target) {
@@ -219,7 +220,7 @@ PyObject *make_callback(PyObject *, PyObject *args) {
         Reference type = make_declared(pointer_base, made.get(), name, dict);
         (void)made.release();
         for (Reference &form : kept)
-            (void)form.release();  // the class's
+            (void)form.release();  // owned by the class
         return type.release();
     } catch (...) {
         raise_current();

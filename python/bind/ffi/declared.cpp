@@ -1,4 +1,5 @@
-// The metaclass of records, handles and pointers to functions: an attribute of a class that no look-up is needed for.
+// The metaclass of records, handles and pointers to functions. It adds a C pointer to each class,
+// which is read without an attribute lookup.
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
@@ -7,12 +8,13 @@
 namespace entrepot::python {
 namespace {
 
-// The slot lies behind what every class has; CPython puts the members of heap types behind the metaclass's basic size.
+// The slot follows the members of every class. CPython places the members of heap types after the
+// metaclass's basic size.
 PyTypeObject metaclass{};
 
 const Declared *&slot_of(PyTypeObject *type) noexcept { return reinterpret_cast<DeclaredBase *>(type)->declared; }
 
-// Also of users' subclasses, which are what their base is.
+// Also runs for subclasses in Python, which use the description of their base.
 PyObject *declared_new(PyTypeObject *metatype, PyObject *args, PyObject *kwargs) {
     PyObject *made = PyType_Type.tp_new(metatype, args, kwargs);
     if (made) {

@@ -1,5 +1,5 @@
-// Declared: classes that are made from declarations of C (records, handles, pointers to functions), and what their metaclass
-// knows of each.
+// Declared: classes made from C declarations (records, handles, pointers to functions), and the
+// data that their metaclass stores for each class.
 #pragma once
 #include <Python.h>
 
@@ -16,7 +16,7 @@
 
 namespace entrepot::python {
 
-// What such a class is of; lives as long as the process, as the classes do.
+// The description of such a class. Never freed, because the classes are not.
 struct Declared {
     std::string name;
 };
@@ -24,25 +24,25 @@ struct Declared {
 struct FieldObject {
     PyObject_HEAD const FormObject *form;
     PyObject *name;
-    const char *text;  // of the name
+    const char *text;  // UTF-8 of the name
     const char *owner;
     std::size_t offset;
-    int first_bit, bits;  // of bit-fields; bits 0: none
-    bool is_inside;       // of an anonymous member: reached, not counted
+    int first_bit, bits;  // bits is 0 unless the field is a bit-field
+    bool is_inside;       // inside an anonymous member: an attribute, but not counted as a field
 };
 
 struct RecordLayout : Declared {
     std::size_t size = 0, alignment = 1;
     bool is_union = false;
-    std::vector<FieldObject *> fields;  // without those inside of anonymous members
+    std::vector<FieldObject *> fields;  // without those inside anonymous members
     std::vector<std::byte> initial;     // empty: zeros
     std::vector<ffi::Scalar> scalars;
 };
 
 struct RecordObject {
     entrepot_pointer pointer;
-    PyObject *root;  // of a view: the record that has the memory
-    PyObject *kept;  // dict: address → what a field there points to; of a root
+    PyObject *root;  // views only: the record that owns the memory
+    PyObject *kept;  // roots only: dict of the address of a field to the object that it points to
 };
 
 struct CallbackForm : Declared {
@@ -52,36 +52,38 @@ struct CallbackForm : Declared {
     std::optional<ffi::Signature> signature;
 };
 
-// Of a class whose metaclass is ours; nullptr for the bases of all.
+// The description of a class with this metaclass; nullptr for the base classes themselves.
 const Declared *declared_of(PyTypeObject *type) noexcept;
-const RecordLayout *layout_of(PyObject *type) noexcept;  // nullptr where it is no record class
+const RecordLayout *layout_of(PyObject *type) noexcept;  // nullptr if it is not a record class
 const CallbackForm *callback_of(PyObject *type) noexcept;
 inline RecordObject *record_of(PyObject *object) noexcept { return reinterpret_cast<RecordObject *>(object); }
 
-// A base class whose metaclass is ours.
+// A base class with this metaclass.
 struct DeclaredBase {
     PyHeapTypeObject type;
     const Declared *declared;
 };
 bool init_declared(PyObject *module);
 bool ready_declared_base(DeclaredBase &base, PyTypeObject *of);
-// A class of that base.
+// A new class derived from `base`.
 Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name, PyObject *dict);
 
 // ---------------------------------------------------------------- records
 
 bool is_record(PyObject *object) noexcept;
-// What a field of the record at that place points to, where that is what was assigned; nullptr: nobody knows what is there.
+// The object that was assigned to the record's field at `place`, if the field still has the
+// object's address. Otherwise empty: the target of the field is unknown.
 Reference kept_at(PyObject *record, const void *place, const void *address);
-// Throws ValueError where a field points to a DeviceArray that has been given back, or to a list of addresses with one in it.
+// Throws ValueError if a field points to a freed DeviceArray, or to a list with an address in one.
 void check_fields_not_freed(PyObject *record, const Subject &subject);
-// Bytes of host memory that the object stands for; -1: not known.
+// Bytes of host memory at the object's address; -1 if unknown.
 Py_ssize_t known_bytes(PyObject *object);
-// As extent_of, of what an argument is held by: of a record, too.
+// Same as extent_of() for `Argument::held`; also handles records.
 Py_ssize_t extent_of_held(PyObject *held);
-// A view that keeps `owner`, a record or another adapter; without one, of memory that is nobody's, and of unknown length.
+// A view that keeps `owner` alive, which is a record or another adapter. With nullptr, the memory
+// is not kept alive and its length is unknown.
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
-// A new record of zeros and defaults.
+// A new record with default values; fields without a default are zero.
 Reference new_record(PyTypeObject *type, std::size_t count = 1);
 bool init_record(PyObject *module);
 
@@ -94,7 +96,7 @@ bool init_handle(PyObject *module);
 // ---------------------------------------------------------------- pointers to functions
 
 bool init_callback(PyObject *module);
-// A wrapper of the class around a Python callable.
+// A wrapper of class `type` for a Python callable.
 Reference wrap_callable(PyTypeObject *type, PyObject *callable);
 
 }  // namespace entrepot::python

@@ -46,7 +46,7 @@ void put_integer(ffi::Kind kind, std::uint64_t bits, void *to) {
 
 bool is_signed(ffi::Kind kind) { return ffi::row_of(kind).is_signed; }
 
-// The two's complement of an int, where it lies in the kind's range.
+// The two's complement of an int. Throws OverflowError if it is out of the kind's range.
 std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &subject) {
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -76,8 +76,8 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
     if (PyLong_Check(value)) [[likely]]
         return put_integer(kind, checked_integer(kind, value, subject), to);
-    // Fields alone: `dim3(n / 64)` has a whole number where an argument of a function is more
-    // likely to be a mistake.
+    // Fields accept whole floats, as in `dim3(n / 64)`. In an argument of a function, a float is
+    // more likely a mistake.
     const bool is_whole = subject.is_field && PyFloat_Check(value) &&
                           std::trunc(PyFloat_AS_DOUBLE(value)) == PyFloat_AS_DOUBLE(value) &&
                           std::isfinite(PyFloat_AS_DOUBLE(value));
@@ -135,12 +135,13 @@ Reference load_number(ffi::Kind kind, const void *from) {
 const Interned enum_class_name("__members__");
 const Interned unknown_member("_unknown");
 
-// A member of the enum, or an int that names no other enum's: C would take that too.
+// Accepts a member of the enum or an int. Members of other enums are refused,
+// although C allows them.
 void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != form.type && !PyLong_CheckExact(value)) {
         const char *const expected = reinterpret_cast<PyTypeObject *>(form.type)->tp_name;
         const bool is_other_enum = PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1 &&
-                                   std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // two modules may declare the same
+                                   std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // declared by two modules
         if (PyBool_Check(value) || is_other_enum || !PyIndex_Check(value))
             throw Error(ErrorKind::type, subject, ": a member of ", expected, " was expected, not a ", Py_TYPE(value)->tp_name);
     }
@@ -152,8 +153,8 @@ Reference load_enumeration(const FormObject &form, const void *from) {
     Reference member = item_of(form.members, number.get());
     if (!member && PyErr_Occurred())
         throw PythonError{};
-    // A library that is newer than the headers knows more. An int would not do: programs ask
-    // whether a status is of the enum before they ask whether it is success.
+    // A library newer than the headers may return unknown values. They become pseudo-members, not
+    // ints, because programs test whether a status is of the enum before they compare it.
     return member ? std::move(member) : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
 }
 
@@ -161,7 +162,7 @@ Reference load_enumeration(const FormObject &form, const void *from) {
 
 const Interned handle_name("handle");
 
-// The handle that an object of Python's keeps, as entrepot.hip.Stream does; without one, empty.
+// The handle that a Python object owns, as entrepot.hip.Stream does; otherwise empty.
 Reference handle_kept_by(PyObject *value) {
     if (value == Py_None || PyLong_Check(value) || is_adapter(value))
         return {};
@@ -169,14 +170,14 @@ Reference handle_kept_by(PyObject *value) {
     return found && is_adapter(found.get()) ? std::move(found) : Reference();
 }
 
-// A handle is of one type, as a pointer to a function is. Addresses of no type are taken as what is asked for: ints, ctypes'
-// pointers, adapters.
+// Handles and pointers to functions must have the expected type. Untyped addresses (ints, ctypes
+// pointers, plain adapters) are accepted as any type.
 void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subject) {
     const Declared *const expected = declared_of(asked), *const given = declared_of(found);
     const bool is_one = is_handle_class(asked) || is_handle_class(found) || callback_of(reinterpret_cast<PyObject *>(asked));
     if (!expected || !given || expected == given || !is_one) [[likely]]
         return;
-    if (expected->name != given->name)  // two modules may declare the same
+    if (expected->name != given->name)  // two modules may have the same declaration
         throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ", given->name,
                     "; Pointer(…) of it is taken as it is, where that is meant");
 }
@@ -196,7 +197,7 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     if (is_handle_class(type) && PyObject_CheckBuffer(value) && !find_plain(value, plain)) [[unlikely]]
         throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ", Py_TYPE(value)->tp_name,
                     " is memory; Pointer(…) of it is taken as it is, where that is meant");
-    if (type == pointer_list_type)  // a handle's own memory is no array of addresses
+    if (type == pointer_list_type)  // a handle is not an array of addresses
         check_no_handle(value, subject);
     if (callback_of(form.type)) {
         Argument taken = function_argument(value, subject.owner, subject.name);
@@ -204,7 +205,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
         held = std::move(taken.held);
         return;
     }
-    // What the class itself would take for fields' values is, as an argument, what Pointer takes.
+    // Record classes accept field values in their constructor, so arguments
+    // are converted by Pointer.
     Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
                               subject.owner, subject.name);
     if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
@@ -215,7 +217,7 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     held = std::move(taken.held);
 }
 
-// What the source's fields point to is the source's to keep, so `held` is the source.
+// `held` becomes the source record, which owns the objects that its fields point to.
 void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     Reference made;
@@ -278,7 +280,7 @@ void store_array(const FormObject &form, PyObject *value, void *to, const Subjec
     if (PyTuple_GET_SIZE(items.get()) != form.count)
         throw Error(ErrorKind::value, subject, ": has ", form.count, " elements, not ", PyTuple_GET_SIZE(items.get()));
     const std::size_t size = size_of(*form.element);
-    std::vector<std::byte> elements(size * static_cast<std::size_t>(form.count));  // all or nothing
+    std::vector<std::byte> elements(size * static_cast<std::size_t>(form.count));  // commit all or nothing
     Reference all = checked(PyTuple_New(form.count));
     for (Py_ssize_t i = 0; i < form.count; ++i) {
         Reference one;
@@ -297,7 +299,7 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
             is_text(form) ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count))) : form.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
-    Reference tuple = checked(PyTuple_New(form.count));  // of copies, which cannot be assigned to
+    Reference tuple = checked(PyTuple_New(form.count));  // a tuple, because these are copies
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i)
         PyTuple_SET_ITEM(tuple.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
@@ -323,7 +325,8 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::value, "Form(): an array has an element, and a count that is not negative");
         const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address || chosen_how == How::record ||
                                  chosen_how == How::pointed;
-        const bool is_later = chosen_how == How::pointed && of == Py_None;  // the record points to its own kind: complete()
+        // A self-referential record calls complete() later.
+        const bool is_later = chosen_how == How::pointed && of == Py_None;
         if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
         if (chosen_how == How::address && !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
@@ -413,7 +416,7 @@ std::size_t size_of(const FormObject &form) {
 }
 
 ffi::Type ffi_type_of(const FormObject &form) {
-    if (form.how == How::array)  // of a parameter
+    if (form.how == How::array)  // as a parameter
         return ffi::Kind::pointer;
     if (form.how != How::record)
         return form.kind;

@@ -1,4 +1,5 @@
-// ForeignFunction: a C function as Python calls it. What its declaration says is read at the first call, and the library opened.
+// ForeignFunction: a C function that Python calls. The first call reads the
+// declaration and opens the library.
 #include "library.hpp"
 
 #include "declared.hpp"
@@ -27,13 +28,13 @@ namespace entrepot::python {
 namespace {
 
 enum class Passed : std::uint8_t {
-    value,     // as C has it; addresses that C may read or write
+    value,     // by value; includes addresses that C may read or write
     in,        // an address that C reads from
     out,       // an address that C writes to
     inout,     // both
-    freed,     // an address that is given back: what has it is told so, unless the call returns a status that says otherwise
-    sync,      // a pointer to a function that C calls only until it returns
-    returned,  // written by C into memory of the call's, and returned
+    freed,     // an address that C frees; its adapter is marked as freed unless the call failed
+    sync,      // a pointer to a function that C calls only during the call
+    returned,  // C writes to memory of the call, and its value is returned
 };
 
 struct PassedRow {
@@ -53,42 +54,42 @@ struct Parameter {
     const char *text;
     Passed passed;
     const FormObject *form;
-    std::size_t bytes_of = nothing;  // of a returned DeviceArray or CStr: the parameter that holds its bytes
-    bool is_text = false;            // a CStr, whose bytes the call brings
+    std::size_t bytes_of = nothing;  // of a returned DeviceArray or CStr: the parameter with its size
+    bool is_text = false;            // a CStr, whose memory the call allocates
     std::size_t cell;                // offset of its value in the frame
-    std::size_t target;              // of a returned value: offset of what C writes to
+    std::size_t target;              // of a returned value: offset of the memory that C writes to
 };
 
-// Memory that callers bring, which is looked at before the call, when all arguments are there.
+// A parameter with memory of the caller, whose size is checked before the call.
 struct Measured {
     std::size_t index;            // of the parameter
-    std::size_t by = nothing;     // the parameter that says how much C takes for granted
-    std::size_t unit = 1;         // the bytes that it counts
-    bool is_counted = false;      // it counts elements
-    PyObject *refusal = nullptr;  // a function that says what the library cannot bear; nullptr: there is nothing
+    std::size_t by = nothing;     // the parameter with the size that C expects
+    std::size_t unit = 1;         // bytes per unit of that size
+    bool is_counted = false;      // the size counts elements
+    PyObject *refusal = nullptr;  // function that returns a reason to refuse the argument, or nullptr
 };
 
-// All that a call needs; made once, kept for good.
+// Everything that a call needs; created once and never freed.
 struct Plan {
     const char *name;
     void *address;
     std::vector<Parameter> parameters;
-    std::vector<std::size_t> taken;  // those that callers give
+    std::vector<std::size_t> taken;  // parameters that callers pass
     std::vector<Measured> measured;
     std::size_t returned_count = 0;
     bool is_freeing = false;
     const FormObject *result;
     std::size_t result_cell, frame_size;
     std::optional<ffi::Signature> signature;
-    PyObject *success;  // nullptr: the library has no statuses
-    bool has_status;    // the result is one
+    PyObject *success;  // the success status; nullptr if the library has no statuses
+    bool has_status;    // the result is a status
 };
 
 struct FunctionObject {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *library;      // entrepot.ffi.Library
     PyObject *declaration;  // the Python function that declares it
-    PyObject *symbol;       // of libraries that have none by the function's name; None
+    PyObject *symbol;       // used if the library has no symbol of the function's name; or None
     PyObject *weak_references;
     std::atomic<const Plan *> plan;
 };
@@ -115,14 +116,14 @@ const FormObject *kept_form(PyObject *form) {
     return reinterpret_cast<const FormObject *>(Py_NewRef(form));
 }
 
-// Of the array whose address it is; 0 where nobody knows.
+// Bytes of an element if the address is that of an array; 0 if the element type is unknown.
 std::size_t element_size_of(const FormObject &form) {
     if (const RecordLayout *const layout = layout_of(form.type))
         return layout->size;
     return static_cast<std::size_t>(size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
 }
 
-// Of memory that callers bring, or may bring as the text that is otherwise returned.
+// Registers a parameter whose memory the caller passes, or may pass instead of the returned text.
 void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit, PyObject *refusal) {
     Measured measured{plan.parameters.size()};
     if (by >= 0 && (parameter.passed != Passed::returned || parameter.is_text)) {
@@ -139,8 +140,11 @@ void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssiz
         plan.measured.push_back(measured);
 }
 
-// (name, passed, form, index of the parameter that measures it or -1, bytes that this counts or 0 for the form's elements, what
-// says why not or None)
+// Format of the tuple:
+// - name, passed, form;
+// - index of the size parameter, or -1;
+// - bytes per unit of that size, or 0 for elements of the form;
+// - refusal function, or None.
 void add_parameter(Plan &plan, PyObject *tuple) {
     PyObject *name = nullptr, *form = nullptr, *refusal = nullptr;
     const char *passed = nullptr;
@@ -173,7 +177,7 @@ void add_parameter(Plan &plan, PyObject *tuple) {
     plan.parameters.push_back(parameter);
 }
 
-// Where nothing is returned, the call has done it; of what is, somebody has to know what it means.
+// If the function returns a value, it must be known which value means that the memory was freed.
 void check_freeing(const Plan &plan) {
     if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
         throw Error(ErrorKind::type, plan.name,
@@ -181,7 +185,7 @@ void check_freeing(const Plan &plan) {
                     "enum, and name its success: Library(…, status=(\"result\", \"OK\"))");
 }
 
-// A number that is there before the call.
+// The size must be a number that is available before the call.
 void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
     const Parameter &measure = plan.parameters[by];
     const FormObject &form = *measure.form;
@@ -204,7 +208,7 @@ void lay_out(Plan &plan) {
     for (Parameter &parameter : plan.parameters) {
         const bool is_returned = parameter.passed == Passed::returned;
         parameter.cell = place(is_returned ? sizeof(void *) : std::max<std::size_t>(size_of(*parameter.form), 8));
-        // A record that is returned has memory of its own.
+        // A record that is returned allocates its own memory.
         parameter.target = is_returned && parameter.form->how != How::record ? place(size_of(*parameter.form)) : 0;
     }
     plan.frame_size = size;
@@ -212,8 +216,8 @@ void lay_out(Plan &plan) {
 
 const Interned plan_name("_plan");
 
-// What the library's `_plan(function)` says: (address, name, parameters, result, success or None, whether the result is a
-// status).
+// Calls the library's `_plan(function)`, which returns (address, name, parameters, result, success
+// or None, whether the result is a status).
 std::unique_ptr<Plan> new_plan(FunctionObject &function) {
     const Reference told =
         checked(PyObject_CallMethodOneArg(function.library, plan_name, reinterpret_cast<PyObject *>(&function)));
@@ -260,7 +264,7 @@ const Plan &plan_of(FunctionObject &function) {
     const Plan *first = nullptr;
     if (function.plan.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel))
         return *made.release();
-    return *first;  // another thread was faster; what this one made is small, and left
+    return *first;  // another thread was first; leaks the plan made here, which is small
 }
 
 // ---------------------------------------------------------------- calls
@@ -273,7 +277,7 @@ Integer integer_at(ffi::Kind kind, const std::byte *from) {
     return {static_cast<std::uint64_t>(number), number < 0};
 }
 
-// `bytes` are those that are there; -1: NULL is.
+// `bytes` is the size of the argument's memory; -1 if the argument is NULL.
 [[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const Measured &measured, const Integer &count,
                                                Py_ssize_t bytes) {
     const char *const name = plan.parameters[measured.index].text, *const measure = plan.parameters[measured.by].text;
@@ -291,7 +295,7 @@ Integer integer_at(ffi::Kind kind, const std::byte *from) {
                 ", and '", measure, "' says ", said, each, "; pass as many, or a smaller ", measure);
 }
 
-// The values of one call, where C finds them, and what keeps what they point to.
+// The argument values of one call in the layout for C, and references to the memory they point to.
 class Frame {
 public:
     explicit Frame(const Plan &plan) : plan_(plan), memory_(inline_) {
@@ -325,7 +329,7 @@ public:
         held_[index] = held.release();
     }
 
-    // Memory for what C is to write.
+    // Prepares the memory that C writes a returned value to.
     void prepare(std::size_t index) {
         const Parameter &parameter = plan_.parameters[index];
         void *target = memory_ + parameter.target;
@@ -341,13 +345,13 @@ public:
         std::memcpy(values_[index], &target, sizeof target);
     }
 
-    // Whether C finds as much behind the arguments as others say.
+    // Checks that the arguments' memory is as large as the size parameters say.
     void check_measured() const {
         if (!plan_.measured.empty())
             check_all_measured();
     }
 
-    // Of the objects whose memory C has taken back.
+    // Marks the objects whose memory C has freed.
     void tell_freed() const {
         for (std::size_t i = 0; i < plan_.parameters.size(); ++i)
             if (plan_.parameters[i].passed == Passed::freed && held_[i])
@@ -355,7 +359,7 @@ public:
     }
 
     void call() {
-        // Through a local: the compiler need not read it again after the call.
+        // Local copy: the compiler need not reload it after the call.
         const ffi::Signature &signature = *plan_.signature;
         void *const address = plan_.address;
         const ReleaseGil released;
@@ -377,15 +381,15 @@ public:
     }
 
 private:
-    // As many zeros as the caller says that C may write.
+    // A CStr with as many zeros as the caller allows C to write.
     Reference new_text(const Parameter &parameter) const {
         const Reference bytes = load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
         const Reference zeros = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
         return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
-    // What a parameter says: a number, or the one at the host that it is the address of. Empty where nobody knows what is there.
-    // Out of the way of calls that measure nothing.
+    // The value of a size parameter, or the host integer that it points to; empty if that is
+    // unknown. Not inlined, to keep calls without size parameters small.
     [[gnu::noinline]] std::optional<Integer> count_at(std::size_t index) const {
         const FormObject &form = *plan_.parameters[index].form;
         if (form.how != How::address)
@@ -407,7 +411,7 @@ private:
         }
     }
 
-    // NULL is an array of none; where C writes, it may stand for "not wanted".
+    // NULL is an array of 0 elements. For an output it may mean that the value is not wanted.
     void check_length(const Measured &measured, const Integer &count) const {
         if (count.is_negative)
             refuse_length(plan_, measured, count, 0);
@@ -432,7 +436,7 @@ private:
             refuse_length(plan_, measured, count, bytes);
     }
 
-    // How many elements of the adapter's the count says there are; -1: more than an adapter may have.
+    // Number of elements that the size stands for; -1 if an adapter cannot have as many.
     static Py_ssize_t length_of(const FormObject &form, const Measured &measured, const Integer &count) {
         Py_ssize_t bytes = 0;
         if (__builtin_mul_overflow(count.bits, measured.unit, &bytes))
@@ -440,7 +444,8 @@ private:
         return bytes / static_cast<Py_ssize_t>(std::max<std::size_t>(element_size_of(form), 1));
     }
 
-    // What the library would end the process over. Asked of what C will find, whatever the caller gave.
+    // Refuses arguments that would make the library abort the process. The refusal function gets
+    // the value as C will see it, not the caller's object.
     void ask_for_refusal(const Measured &measured, const std::optional<Integer> &count) const {
         const Parameter &parameter = plan_.parameters[measured.index];
         Target target;
@@ -467,7 +472,7 @@ private:
         return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write : Use::read;
     }
 
-    // An out-parameter whose memory the caller brings.
+    // An output parameter whose memory the caller passes.
     static void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
         check_no_handle(value, subject);
         if (!parameter.is_text)
@@ -515,9 +520,10 @@ std::size_t index_named(const Plan &plan, PyObject *name) {
     throw Error(ErrorKind::type, plan.name, "() got an unexpected keyword argument '", text, "'; it takes ", names);
 }
 
-using Given = std::array<PyObject *, most_parameters>;  // by parameter; nullptr: not given
+using Given = std::array<PyObject *, most_parameters>;  // by parameter; nullptr if not given
 
-// By position those that callers give, or all that C takes; by name any.
+// Positional arguments are the parameters that callers pass, or all parameters of the C function.
+// Any parameter can be given by name.
 void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames, Given &given) {
     const std::size_t total = plan.parameters.size(), named = kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
     std::fill_n(given.begin(), total, nullptr);
@@ -537,7 +543,8 @@ void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *
             throw Error(ErrorKind::type, plan.name, "() is missing its argument '", plan.parameters[index].text, "'");
 }
 
-// The status first, then what C has written. Libraries without statuses give what they return, alone where that is all.
+// Order: the status, the result if it is not a status, the values that C wrote. Libraries without
+// statuses return a single value alone.
 PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
     const bool has_result = plan.result->how != How::none;
     const bool has_own = has_result && !(plan.success && plan.has_status);
@@ -570,7 +577,8 @@ PyObject *call_simply(const Plan &plan, PyObject *const *args) {
     Frame frame(plan);
     for (std::size_t next = 0; next < plan.taken.size(); ++next)
         frame.set(plan.taken[next], args[next]);
-    for (std::size_t i = 0, left = plan.returned_count; left; ++i)  // some need to know of the others how long they are
+    // After the other parameters, because they may contain the sizes.
+    for (std::size_t i = 0, left = plan.returned_count; left; ++i)
         if (plan.parameters[i].passed == Passed::returned) {
             frame.prepare(i);
             --left;
@@ -633,7 +641,7 @@ int function_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-// Leaves None: others of the garbage may still ask for its name.
+// Sets members to None, not nullptr: other garbage may still use the function's name.
 int function_clear(PyObject *self) {
     for (PyObject *FunctionObject::*member : {&FunctionObject::library, &FunctionObject::declaration})
         Py_XSETREF(function_of(self).*member, Py_NewRef(Py_None));

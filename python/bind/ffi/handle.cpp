@@ -1,4 +1,4 @@
-// Handles: pointers to what only their library knows, told apart by their types.
+// Handles: opaque pointers of a library, distinguished by their types.
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
@@ -27,7 +27,7 @@ PyObject *make_handle(PyObject *, PyObject *args) {
         auto made = std::make_unique<Declared>();
         made->name = PyUnicode_AsUTF8(name);
         Reference type = make_declared(handle_base, made.get(), name, dict);
-        (void)made.release();  // the class's
+        (void)made.release();  // owned by the class
         return type.release();
     });
 }

@@ -1,4 +1,4 @@
-// The ffi room in Python: entrepot.ffi is written with what stands here.
+// Adds to the module the types that entrepot.ffi is built from.
 #include "declared.hpp"
 #include "form.hpp"
 #include "library.hpp"

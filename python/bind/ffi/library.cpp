@@ -1,4 +1,4 @@
-// ForeignLibrary: a shared library as Python sees it.
+// ForeignLibrary: a shared library, opened on first use.
 #include "library.hpp"
 
 #include "../errors.hpp"
@@ -54,7 +54,7 @@ void library_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-// Loading runs the library's own initialisation, which may take its time.
+// Releases the GIL, because loading runs the library's initialization.
 PyObject *find(PyObject *self, PyObject *symbol) {
     return guarded([&]() -> PyObject * {
         const char *name = PyUnicode_AsUTF8(symbol);
@@ -84,19 +84,19 @@ PyObject *path(PyObject *self, void *) {
 
 PyMethodDef methods[] = {
     {"find", find, METH_O,
-     "find($self, symbol, /)\n--\n\nThe address of a symbol, or None. Raises LibraryError where there is no library."},
+     "find($self, symbol, /)\n--\n\nThe address of a symbol, or None. Raises LibraryError if the library is not found."},
     {"require", require, METH_O,
-     "require($self, symbol, /)\n--\n\nThe address of a symbol. Raises LibraryError where there is none."},
-    {"is_there", is_there, METH_NOARGS, "is_there($self, /)\n--\n\nWhether the library is found and loads."},
+     "require($self, symbol, /)\n--\n\nThe address of a symbol. Raises LibraryError if it is not found."},
+    {"is_there", is_there, METH_NOARGS, "is_there($self, /)\n--\n\nTrue if the library is found and loads."},
     {},
 };
 PyGetSetDef attributes[] = {
-    {"path", path, nullptr, "The file that was opened. Raises LibraryError where there is none.", nullptr},
+    {"path", path, nullptr, "The file that was opened. Raises LibraryError if there is no such library.", nullptr},
     {},
 };
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>("ForeignLibrary(name, sonames, directories=(), variable='', advice='')\n--\n\n"
-                                   "A shared library that is opened when something of it is first asked for, and never closed.")},
+                                   "A shared library that is opened on first use and never closed.")},
     {Py_tp_new, reinterpret_cast<void *>(library_new)},
     {Py_tp_dealloc, reinterpret_cast<void *>(library_dealloc)},
     {Py_tp_methods, methods},

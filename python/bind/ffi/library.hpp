@@ -1,4 +1,4 @@
-// The types of libraries and of their functions.
+// The Python types of shared libraries and of their functions.
 #pragma once
 #include <Python.h>
 

@@ -1,4 +1,4 @@
-// Records: structs and unions of C as Python objects whose attributes are their fields.
+// Records: C structs and unions as Python objects whose attributes are their fields.
 #include "declared.hpp"
 
 #include "../adapters/object.hpp"
@@ -70,7 +70,7 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     const std::uint64_t changed = (unit & ~(mask << field.first_bit)) | (given & mask) << field.first_bit;
     std::byte written[sizeof changed];
     std::memcpy(written, &changed, sizeof changed);
-    // What is too wide reads back as something else.
+    // A number that is too wide reads back as a different one.
     std::byte copy[sizeof changed] = {};
     std::memcpy(copy, written, ffi::size_of(field.form->kind));
     const Reference back = load_bits(field, copy);
@@ -84,10 +84,11 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     std::memcpy(place, written, ffi::size_of(field.form->kind));
 }
 
-// The name of the field that the byte lies in; of a nested record, that of the outermost.
+// The name of the field that contains the byte; inside a nested record, that
+// of the outermost field.
 const char *field_at(const RecordLayout &layout, std::size_t offset) {
     for (const FieldObject *field : layout.fields)
-        if (offset - field->offset < size_of(*field->form))  // of what lies before the field, wraps around
+        if (offset - field->offset < size_of(*field->form))  // wraps around for bytes before the field
             return field->text;
     return "";
 }
@@ -95,7 +96,7 @@ const char *field_at(const RecordLayout &layout, std::size_t offset) {
 PyObject *root_of_record(PyObject *self) { return record_of(self)->root ? record_of(self)->root : self; }
 
 struct Kept {
-    std::size_t offset;  // from the place that is asked for
+    std::size_t offset;  // from the place of the query
     Reference object;
 };
 
@@ -111,7 +112,8 @@ std::vector<Kept> kept_within(PyObject *self, const void *place, std::size_t siz
     return found;
 }
 
-// What the fields of a stored value point to, by where they lie in it; `held` is what store() gave.
+// Collects the objects that the fields of a stored value point to, with the offsets of these
+// fields. `held` is the result of store().
 void add_kept(const FormObject &form, std::size_t offset, PyObject *held, std::vector<Kept> &found) {
     if (!held || held == Py_None)
         return;
@@ -129,12 +131,14 @@ void add_kept(const FormObject &form, std::size_t offset, PyObject *held, std::v
 
 Reference key_of(const std::byte *place) { return checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place))); }
 
-// What a field points to lives as long as the record that has the memory, or until the field points elsewhere.
+// Keeps the objects that a field points to alive until the field is assigned again or the record
+// that owns the memory is destroyed.
 void keep_for(PyObject *self, const FormObject &form, const std::byte *place, const Reference &held) {
-    std::vector<Kept> added, removed;  // gone after the lock
+    std::vector<Kept> added, removed;  // released after the lock
     auto *const root = record_of(root_of_record(self));
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
-    add_kept(form, 0, held.get(), added);  // before the old ones go: a record may be assigned to itself
+    // Before removing the old ones, because a record may be assigned to itself.
+    add_kept(form, 0, held.get(), added);
     removed = kept_within(self, place, size_of(form));
     for (const Kept &each : removed)
         if (PyDict_DelItem(root->kept, key_of(place + each.offset).get()) < 0)
@@ -200,7 +204,7 @@ int field_set(PyObject *descriptor, PyObject *self, PyObject *value) {
     });
 }
 
-// Classes and their fields live as long as the process.
+// Only reached on failure: classes and their fields are never freed.
 void field_dealloc(PyObject *self) {
     auto &field = *reinterpret_cast<FieldObject *>(self);
     PyTypeObject *type = Py_TYPE(self);
@@ -236,7 +240,7 @@ PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0, Py_TPFLAG
 
 // ---------------------------------------------------------------- objects
 
-// Memory of `count` records, with their defaults.
+// Allocates `count` records with default values.
 void allocate(PyObject *self, const RecordLayout &layout, std::size_t count) {
     if (count > static_cast<std::size_t>(PY_SSIZE_T_MAX) / std::max<std::size_t>(layout.size, 1))
         throw Error(ErrorKind::overflow, layout.name, ".allocate(): ", count, " records are more than there are bytes");
@@ -248,7 +252,7 @@ void allocate(PyObject *self, const RecordLayout &layout, std::size_t count) {
     pointer_of(self)->length = static_cast<Py_ssize_t>(count);
 }
 
-// __init__ once more: views stand for the memory that there is, so it stays.
+// A repeated __init__ keeps the memory, because views point into it.
 void reset(PyObject *self, const RecordLayout &layout) {
     check_writable(self);
     void *const to = pointer_of(self)->address;
@@ -258,7 +262,7 @@ void reset(PyObject *self, const RecordLayout &layout) {
         std::memcpy(to, layout.initial.data(), layout.size);
 }
 
-// The name in quotes, and the field that is like it; where none is, all that there are.
+// The name in quotes, with the most similar field name; or with all field names if none is similar.
 std::string meant_by(const RecordLayout &layout, PyObject *name) {
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
@@ -283,7 +287,7 @@ const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObj
     if (!found || Py_TYPE(found.get()) != field_type) {
         throw Error(ErrorKind::type, layout.name, "() has no field ", meant_by(layout, name));
     }
-    return *reinterpret_cast<FieldObject *>(found.get());  // the class keeps it
+    return *reinterpret_cast<FieldObject *>(found.get());  // the class owns it
 }
 
 void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *const *names, std::size_t named) {
@@ -315,7 +319,7 @@ PyObject *record_new(PyTypeObject *type, PyObject *, PyObject *) {
     });
 }
 
-// Of subclasses that users make, and of calls through __init__.
+// Used by subclasses in Python and by explicit calls of __init__.
 int record_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     return guarded_int([&] {
         std::vector<PyObject *> values(&PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args)), names;
@@ -333,7 +337,7 @@ bool has_attribute(PyTypeObject *type, PyObject *name) {
     return PyObject_HasAttr(reinterpret_cast<PyObject *>(type), name) == 1;
 }
 
-// Of a name that is none of the record's, Python says no more; where one is read, it adds itself what may have been meant.
+// Improves the AttributeError for an unknown field. For reads, Python adds a suggestion itself.
 int record_set_attribute(PyObject *self, PyObject *name, PyObject *value) {
     const int result = PyObject_GenericSetAttr(self, name, value);
     if (result == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError) || has_attribute(Py_TYPE(self), name)) [[likely]]
@@ -364,7 +368,7 @@ int record_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int record_clear(PyObject *self) {
-    Py_CLEAR(record_of(self)->kept);  // a view's memory stays until it goes itself
+    Py_CLEAR(record_of(self)->kept);  // a view keeps its memory until dealloc
     const inquiry base = record_type->tp_base->tp_clear;
     return base ? base(self) : 0;
 }
@@ -377,7 +381,7 @@ void record_dealloc(PyObject *self) {
     Py_XDECREF(root);
 }
 
-// Nothing that a field points to is read: who shows a record need not have valid addresses in it.
+// Does not follow pointers: the addresses in a record need not be valid.
 Reference text_of(const FormObject &form, const std::byte *place, PyObject *self) {
     if (form.how == How::address || form.how == How::pointed) {
         void *address = nullptr;
@@ -401,7 +405,7 @@ PyObject *record_repr(PyObject *self) {
         const void *const address = pointer_of(self)->address;
         if (!address)
             return PyUnicode_FromFormat("<%s at 0x0>", fields.name.c_str());
-        if (pointer_of(self)->length < 1)  // whether there is a record at that address nobody knows
+        if (pointer_of(self)->length < 1)  // unknown whether the address is valid
             return PyUnicode_FromFormat("<%s at %p>", fields.name.c_str(), address);
         Reference text = checked(PyUnicode_FromFormat("<%s at %p:", fields.name.c_str(), address));
         const std::size_t most = fields.is_union ? 1 : 6;
@@ -426,12 +430,12 @@ PyObject *record_item(PyObject *self, Py_ssize_t index) {
     return guarded([&] {
         const RecordLayout &fields = layout(self);
         if (index < 0 || static_cast<std::size_t>(index) >= fields.fields.size())
-            throw Error(ErrorKind::index, fields.name, " has ", fields.fields.size(), " fields; ", index, " is none of them");
+            throw Error(ErrorKind::index, fields.name, " has ", fields.fields.size(), " fields; there is no field ", index);
         return field_get(reinterpret_cast<PyObject *>(fields.fields[static_cast<std::size_t>(index)]), self, nullptr);
     });
 }
 
-// Indices are fields, as hip-python has it; Pointer's own `p[n]` steps through bytes.
+// Indices select fields, as in hip-python, while Pointer's `p[n]` adds bytes.
 PyObject *record_subscript(PyObject *self, PyObject *key) {
     Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred())
@@ -496,7 +500,8 @@ Py_ssize_t bytes_of(const Target &target, PyObject *object) {
     return of && length >= 0 ? length * static_cast<Py_ssize_t>(of->size) : -1;
 }
 
-// Makes the new object stand for what is there, of which it must be one record at least where the length is known.
+// Points the new object to `object`'s memory, which must hold one record at
+// least if its size is known.
 void stand_for(PyObject *self, const RecordLayout &layout, PyObject *object) {
     Target target = target_of(object);
     const Py_ssize_t bytes = bytes_of(target, object);
@@ -565,7 +570,7 @@ struct FieldArguments {
     PyObject *name, *form;
     Py_ssize_t offset;
     int first_bit, bits;
-    PyObject *value;  // the default; None: zero
+    PyObject *value;  // the default; None means zero
     int is_inside;
 };
 
@@ -599,7 +604,8 @@ void set_default(RecordLayout &made, const FieldObject &field, PyObject *value) 
     store(*field.form, value, made.initial.data() + field.offset, {field.owner, field.text, true}, held);
 }
 
-// make_record(name, size, alignment, is_union, fields, dict): a field is (name, form, offset, first bit, bits, default, inside).
+// make_record(name, size, alignment, is_union, fields, dict): a field is
+// (name, form, offset, first bit, bits, default, inside).
 PyObject *make_record(PyObject *, PyObject *args) {
     PyObject *name = nullptr, *fields = nullptr, *dict = nullptr;
     Py_ssize_t size = 0, alignment = 0;
@@ -627,7 +633,7 @@ PyObject *make_record(PyObject *, PyObject *args) {
             }
             if (PyDict_SetItem(dict, arguments.name, field.get()) < 0)
                 throw PythonError{};
-            (void)field.release();  // the layout's
+            (void)field.release();  // owned by the layout
         }
         Reference type = make_declared(record_base, made.get(), name, dict);
         (void)made.release();
@@ -660,7 +666,7 @@ Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
     const bool is_read_only = (pointer_of(owner)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
     PyObject *const root = is_record(owner) ? root_of_record(owner) : owner;
     const Py_ssize_t length = is_record(owner) ? std::min<Py_ssize_t>(pointer_of(owner)->length, 1) : -1;
-    // The root stands for nothing else meanwhile: its memory would go, and the view's with it.
+    // Depending on the root prevents it from releasing the memory while the view exists.
     set(made.get(), {address, depend_on(root), -1, is_read_only}, length);
     if (is_record(owner))
         record_of(made.get())->root = Py_NewRef(root);
@@ -688,8 +694,8 @@ void check_fields_not_freed(PyObject *record, const Subject &subject) {
     }
     const auto *const first = static_cast<const std::byte *>(pointer_of(record)->address);
     for (const Kept &each : kept)
-        if (load<void *>(first + each.offset) ==
-            pointer_of(each.object.get())->address)  // else C has written something else there
+        // Otherwise C has overwritten the field.
+        if (load<void *>(first + each.offset) == pointer_of(each.object.get())->address)
             with_subject([&] { check_nothing_freed(each.object.get()); }, subject, ": ", of.name, ".",
                          field_at(of, each.offset % of.size));
 }

@@ -1,5 +1,5 @@
-// Making them: bytes allocated, another object's memory seen, or copied; from a call of a class, of a subclass, or of
-// as_usm_memory.
+// Construction: allocation, a view of another object's memory, or a copy. Called by a class, a
+// subclass or as_usm_memory.
 #include "usm_memory.hpp"
 
 #include "../allocate.hpp"
@@ -23,7 +23,7 @@
 namespace entrepot::python {
 namespace {
 
-// What the caller asked for; borrowed references, nullptr where nothing was said.
+// The caller's arguments; borrowed references, nullptr if not given.
 struct Options {
     PyObject *source = nullptr, *alignment = nullptr, *queue = nullptr, *copy = nullptr;
 };
@@ -39,10 +39,10 @@ std::size_t alignment_from(PyObject *object) {
     const Py_ssize_t alignment = object ? PyNumber_AsSsize_t(object, PyExc_OverflowError) : 0;
     if (alignment == -1 && PyErr_Occurred())
         throw PythonError{};
-    return alignment > 0 ? static_cast<std::size_t>(alignment) : 0;  // as the peer has it: not positive is none
+    return alignment > 0 ? static_cast<std::size_t>(alignment) : 0;  // as in dpctl
 }
 
-// A class of ours itself, or what a subclass is a subclass of.
+// The class itself, or the one that a subclass derives from.
 const UsmClass &class_of(PyTypeObject *type) {
     for (const UsmClass &row : usm_classes())
         if (type == row.type)
@@ -55,7 +55,7 @@ const UsmClass &class_of(PyTypeObject *type) {
 
 // ---------------------------------------------------------------- allocate
 
-// SYCL's default device decides, as it does for users of the peer; where there is none, what is current.
+// The queue of SYCL's default device, as in dpctl; the current queue if there is no SYCL device.
 const Queue &default_queue() {
     static const Device of_sycl = []() -> Device {
         try {
@@ -73,7 +73,8 @@ UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, LazyReference
     return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
 }
 
-// A queue of the caller's, and the caller's object where it is one: a device or a selector only names a queue.
+// A queue with the caller's object for it. Empty if the object is a device or
+// selector, not a queue.
 struct NamedQueue {
     Queue queue;
     Reference object;
@@ -101,7 +102,7 @@ std::size_t count_from(PyObject *number) {
 
 // -------------------------------------------------------------------- view
 
-// A queue in the memory's own context, in which others order their work behind what happens to the array.
+// A queue in the memory's own context that is ordered after all work on the array.
 Queue queue_for(const Array &array) {
     const Context &context = array.memory().context();
     Queue queue = array.queue();
@@ -112,13 +113,13 @@ Queue queue_for(const Array &array) {
     return queue;
 }
 
-// What a pointer without elements is: nobody has asked the driver yet.
+// The kind of a pointer without elements, for which the import has not asked the driver.
 UsmKind kind_of_nothing(const Array &array) {
     const ep_allocation found = array.memory().context().query(array.data(), 1);
     return found.kind == EP_USM_UNKNOWN ? array.memory().kind() : static_cast<UsmKind>(found.kind);
 }
 
-// From the lowest byte to the highest that an element of the array has.
+// The memory from the lowest to the highest byte of any element.
 UsmMemory span_of(const Array &array) {
     const ByteRange touched = array.layout().byte_range(array.itemsize());
     const auto bytes = static_cast<std::size_t>(touched.size());
@@ -142,10 +143,10 @@ UsmMemory same(const UsmMemory &other) {
             Reference::borrow(other.queue_object.get())};
 }
 
-// Memory that a queue's device may be asked to use; what only the host knows is not.
+// True unless the memory is ordinary host memory, which no device's context knows.
 bool is_usm(const UsmMemory &memory) { return !memory.memory.context().backend().is_host() || !memory.memory.is_borrowed(); }
 
-// Another queue of the caller's is taken where work on it can reach the memory.
+// Replaces the queue by the caller's. Refuses a queue whose context is not the memory's.
 void adopt_queue(UsmMemory &memory, PyObject *object) {
     NamedQueue named = named_queue(object);
     if (named.queue.context() != memory.memory.context())
@@ -171,7 +172,7 @@ UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options
     return std::move(memory);
 }
 
-// Without a queue of the caller's the copy is made where the original is.
+// Without a queue argument, allocates the copy in the context of the original.
 UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options) {
     UsmMemory result = options.queue || !is_usm(source)
                            ? new_memory(row.kind, source.bytes, options)
@@ -192,10 +193,10 @@ UsmMemory made(const UsmClass &row, const Options &options) {
         return new_memory(row.kind, count_from(options.source), options);
     if (std::optional<UsmMemory> memory = find_usm_memory(options.source))
         return is_true(options.copy) ? copied(row, *std::move(memory), options) : viewed(row, *std::move(memory), options);
-    if (PyIndex_Check(options.source)) {  // NumPy's integers; after the interfaces, which 0-d arrays of integers have too
+    if (PyIndex_Check(options.source)) {  // after SUAI, because 0-d arrays have both
         if (const Reference count{PyNumber_Index(options.source)})
             return new_memory(row.kind, count_from(count.get()), options);
-        if (!PyErr_ExceptionMatches(PyExc_TypeError))  // its other arrays look like numbers too
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))  // NumPy's larger arrays also have __index__
             throw PythonError{};
         PyErr_Clear();
     }

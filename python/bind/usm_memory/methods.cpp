@@ -1,4 +1,4 @@
-// The attributes and methods of entrepot.memory.Memory, under the names that users of dpctl.memory know.
+// Attributes and methods of entrepot.memory.Memory, with the names of dpctl.memory.
 #include "usm_memory.hpp"
 
 #include "../array/array.hpp"
@@ -23,7 +23,7 @@
 namespace entrepot::python {
 namespace {
 
-// Runs a body on the memory of `self`; the only place where its exceptions become Python's.
+// Runs a body on the memory of `self` and converts C++ exceptions into Python ones.
 template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
     try {
         return body(usm_memory_of(self));
@@ -37,13 +37,13 @@ template <auto get> PyObject *getter(PyObject *self, void *) { return method(sel
 
 // ------------------------------------------------------- queue and context
 
-// Kept, so that it is the same object each time.
+// Cached, so that it is the same object each time.
 PyObject *queue_object_of(UsmMemory &memory) {
     PyObject *const kept = memory.queue_object.get();
     return kept ? kept : memory.queue_object.keep(checked(wrap_queue(memory.queue)));
 }
 
-// What the caller's own queue answers, in its library's types.
+// An attribute of the caller's queue, whose value has a type of the queue's library.
 PyObject *ask_queue(const UsmMemory &memory, const char *attribute) {
     return PyObject_GetAttrString(memory.queue_object.get(), attribute);
 }
@@ -62,8 +62,8 @@ PyObject *get_device(UsmMemory &memory) {
 
 PyObject *get_nbytes(UsmMemory &memory) { return PyLong_FromSize_t(memory.bytes); }
 
-// Whoever knows the address may use it in work that we do not see: the memory is not given again before the queue has passed
-// here.
+// The address may be used by work that Entrepot does not track. So the memory is not reused before
+// the queue has finished the work submitted so far.
 PyObject *get_pointer(UsmMemory &memory) {
     memory.memory.after(memory.read_only ? Access::read : Access::write, memory.queue, memory.queue.submitted());
     memory.memory.mark_escaped();
@@ -77,7 +77,8 @@ PyObject *get_reference(UsmMemory &memory) {
     return Py_NewRef(object ? object : Py_None);
 }
 
-// The consumer is ordered by the queue, which is in the memory's context and behind all work on it.
+// The consumer is ordered by the queue, which is in the memory's context and
+// waits for all work on it.
 PyObject *get_interface(UsmMemory &memory) { return suai_export_of(bytes_of(memory), queue_object_of(memory)); }
 
 // -------------------------------------------------------------------- kind
@@ -120,7 +121,8 @@ PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t na
 
 // ------------------------------------------------------------------ copies
 
-// A buffer of the caller's, held while a copy runs without the GIL: until then its owner can neither resize nor free it.
+// A buffer that is held while a copy runs without the GIL, so that its owner
+// cannot resize or free it.
 class HostBuffer {
 public:
     HostBuffer(PyObject *object, int flags) {
@@ -142,7 +144,8 @@ Array first_bytes(const Array &array, std::size_t count) {
     return static_cast<std::size_t>(array.size()) == count ? array : array.select({&part, 1});
 }
 
-// Where work that is waited for runs: a queue out of order, which promises no order anyway, would need a barrier to wait for.
+// The queue for synchronous work. An out-of-order queue would need a barrier, so the default queue,
+// which is in order, is used instead if it is in the same context.
 const Queue &prompt_queue(const UsmMemory &memory) {
     const Queue &own = memory.memory.device().default_queue();
     return memory.queue.is_in_order() || own.context() != memory.queue.context() ? memory.queue : own;
@@ -166,7 +169,7 @@ void read_into(const UsmMemory &memory, PyObject *target) {
     copy_bytes(to, bytes_of(memory), memory.bytes, prompt_queue(memory));
 }
 
-// uninitialised: what is read into it covers it all.
+// Uninitialized, because the read overwrites all bytes.
 Reference numpy_bytes(std::size_t count) {
     const Reference numpy(PyImport_ImportModule("numpy"));
     if (!numpy) {
@@ -242,7 +245,7 @@ PyObject *tobytes(PyObject *self, PyObject *) {
     return method(self, [](const UsmMemory &memory) {
         Reference bytes = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
         Py_buffer content{};
-        content.buf = PyBytes_AS_STRING(bytes.get());  // nobody else has seen the object yet, so it may still be written
+        content.buf = PyBytes_AS_STRING(bytes.get());  // writable: not shared yet
         content.len = PyBytes_GET_SIZE(bytes.get());
         copy_bytes(bytes_of(content), bytes_of(memory), memory.bytes, prompt_queue(memory));
         return bytes.release();
@@ -251,8 +254,8 @@ PyObject *tobytes(PyObject *self, PyObject *) {
 
 // ------------------------------------------------------------ Python's own
 
-// The bytes travel through the host, and are allocated on the default device where they are read again; a subclass keeps its
-// class and its __dict__.
+// Pickling copies the bytes to the host; unpickling allocates on the default device. A subclass
+// keeps its class and its __dict__.
 PyObject *reduce(PyObject *self, PyObject *) {
     return method(self, [self](const UsmMemory &memory) {
         const Reference module = checked(PyImport_ImportModule("entrepot.memory"));
@@ -275,7 +278,8 @@ PyObject *share(PyObject *self, PyObject *) {
     return method(self, [](const UsmMemory &memory) { return share_array(bytes_of(memory), false); });
 }
 
-// NumPy comes here when there is no buffer: without an answer it would make an array of objects, with this one as its only one.
+// NumPy calls this if there is no buffer. If it failed without raising, NumPy would create an
+// object array with this object as its only element.
 PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         if (!is_host_accessible(memory.kind))

@@ -1,4 +1,4 @@
-// The types themselves: creation and destruction from a free list, garbage collection, the buffer protocol, the route into
+// The memory types: allocation from a free list, garbage collection, the buffer protocol, import by
 // asarray.
 #include "usm_memory.hpp"
 
@@ -22,7 +22,7 @@ PyTypeObject *usm_memory_base = nullptr;
 
 namespace {
 
-// One row a kind. The numbers are those of the SYCL runtime, which get_usm_type_enum gives.
+// One row for each kind. The numbers are those of the SYCL runtime.
 std::array<UsmClass, 3> classes{{
     {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3,
      "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
@@ -42,8 +42,7 @@ constexpr const char *base_doc =
     "same\n"
     "kind is then seen without a copy, from its lowest byte to its highest. With copy=True the bytes are copied to new "
     "memory.\n\n"
-    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where there is none "
-    "left,\n"
+    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where memory runs out,\n"
     "DeviceError where the device lacks the kind.";
 
 struct UsmMemoryObject {
@@ -59,9 +58,10 @@ bool is_exact(PyTypeObject *type) noexcept {
     return type == classes[0].type || type == classes[1].type || type == classes[2].type;
 }
 
-FreeList free_list;  // of memory of any of the three classes
+FreeList free_list;  // for objects of all three classes
 
-// Not tracked by the collector yet, except an object of a subclass, which its allocator tracks: zeros are a valid UsmMemory.
+// A new object of zeros, which are a valid UsmMemory. Objects of subclasses are already tracked by
+// the garbage collector; others are not.
 PyObject *new_object(PyTypeObject *type) {
     if (!is_exact(type))
         return type->tp_alloc(type, 0);
@@ -74,7 +74,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     const UsmMemory &value = value_of(self);
     Py_VISIT(value.queue_object.get());
-    // An owner that several objects share is visited by none: the collector would count its one reference several times.
+    // A shared Memory is not visited: each of its users would report its owner's one reference.
     if (value.memory && !value.memory.is_shared())
         Py_VISIT(kept_object(value.memory.owner()));
     return 0;
@@ -82,7 +82,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 
 int clear(PyObject *self) {
     UsmMemory &value = value_of(self);
-    const Memory memory = std::exchange(value.memory, {});  // what was there goes last, for that may run Python code
+    const Memory memory = std::exchange(value.memory, {});  // last: may run Python code
     const auto queue_object = std::exchange(value.queue_object, {});
     return 0;
 }
@@ -92,7 +92,7 @@ void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (reinterpret_cast<UsmMemoryObject *>(self)->weak_references)
         PyObject_ClearWeakRefs(self);
-    value_of(self).~UsmMemory();  // lets go of the memory, or of its owner
+    value_of(self).~UsmMemory();  // releases the memory or its owner
     if (!is_exact(type) || !free_list.give(self))
         type->tp_free(self);
     Py_DECREF(type);
@@ -111,7 +111,7 @@ PyObject *repr(PyObject *self) {
     }
 }
 
-// The view keeps the object, and with it the memory, until the consumer releases it.
+// The view keeps the object and its memory alive until the consumer releases the view.
 int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
     try {
         const UsmMemory &memory = usm_memory_of(self);
@@ -147,11 +147,11 @@ constexpr unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_
 
 PyType_Spec base_spec = {"entrepot.memory.Memory", sizeof(UsmMemoryObject), 0, flags, base_slots};
 
-// nullptr with an exception set where that fails.
+// Returns nullptr with an exception set on failure.
 PyTypeObject *make_class(const UsmClass &row) {
     std::array<PyType_Slot, 6> slots{{
         {Py_tp_doc, const_cast<char *>(row.doc)},
-        // A spec that leaves these out gets those of classes written in Python.
+        // Without these slots, PyType_FromSpec would install those of classes written in Python.
         {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
         {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
         {Py_tp_clear, reinterpret_cast<void *>(clear)},
@@ -166,7 +166,7 @@ PyTypeObject *make_class(const UsmClass &row) {
     return type;
 }
 
-// The attribute of the base class that says what the memory is, and its name.
+// The interface attribute of the base class, and its name.
 const Interned interface_name = "__sycl_usm_array_interface__";
 PyObject *own_interface = nullptr;
 
@@ -192,7 +192,7 @@ bool is_usm_memory(PyObject *object) noexcept { return is_exact(Py_TYPE(object))
 UsmMemory &usm_memory_of(PyObject *self) {
     UsmMemory &value = value_of(self);
     if (!value.memory) [[unlikely]]
-        throw Error(ErrorKind::value, "this memory has been let go by the garbage collector, as part of a cycle of objects");
+        throw Error(ErrorKind::value, "this memory has been released by the garbage collector, as part of a cycle of objects");
     return value;
 }
 
