@@ -136,12 +136,15 @@ docs: install $(call group,docs)
 
 cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
 
-# What needs no build: formatting, ruff's rules, and the English of comments and pages.
+# The checks that need no build: formatting, ruff's rules, English, spelling, shell scripts, subjects of commits.
 lint-source: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format --dry-run --Werror
 	ruff check
 	ruff format --check
 	$(PY) tools/check_prose.py
+	git ls-files | xargs codespell
+	shellcheck .ci/run tools/*.sh
+	$(PY) tools/check_commits.py
 
 lint: lint-source install bindgen $(call group,build lint test bindings)
 	mypy

@@ -9,7 +9,7 @@
 # PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have: by default a CUDA device and
 # every peer but those that need SYCL's or AMD's libraries (dpctl, dpnp, HIP Python).
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 python=${PYTHON:-python3}
 build=build/gpu
@@ -17,22 +17,25 @@ results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
 peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
-parts=(${@:-build cpp hip between interop device memory kernel conformance check sanitize sanitize_python})
+parts=("$@")
+((${#parts[@]})) || parts=(build cpp hip between interop device memory kernel conformance check sanitize sanitize_python)
+read -ra cmake_args <<<"${GPU_CMAKE_ARGS:-}"
+read -ra pytest_args <<<"${PYTEST_ARGS:-}"
 mkdir -p "$results"
 
 part_carry() {
     local headers
     headers=$(printf '#include <%s>\n' doctest/doctest.h ffi.h | c++ -x c++ -M - | grep -oE '/\S+\.h') || return
     mkdir -p "$carried/include/doctest" "$carried/lib"
-    cp $(grep '/doctest/doctest\.h$' <<<"$headers") "$carried/include/doctest" &&
-        cp $(grep -E '/ffi(target)?\.h$' <<<"$headers") "$carried/include" &&
+    grep '/doctest/doctest\.h$' <<<"$headers" | xargs cp -t "$carried/include/doctest" &&
+        grep -E '/ffi(target)?\.h$' <<<"$headers" | xargs cp -t "$carried/include" &&
         cp "$(c++ -print-file-name=libffi_pic.a)" "$carried/lib"
 }
 
 part_build() {
     CMAKE_PREFIX_PATH=$carried${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH} cmake -S . -B "$build" -G Ninja \
         -DPython_EXECUTABLE="$(command -v "$python")" -DENTREPOT_SYCL=OFF -DENTREPOT_TESTS=ON -DENTREPOT_BENCHMARKS=ON \
-        ${GPU_CMAKE_ARGS:-} --log-level=NOTICE || return
+        "${cmake_args[@]}" --log-level=NOTICE || return
     cmake --build "$build" || return
     rm -rf "$package"
     mkdir -p "$package"
@@ -52,7 +55,7 @@ part_hip() {
     export ENTREPOT_REQUIRE=hip,${ENTREPOT_REQUIRE:-numpy}
     ctest --test-dir "$build" --output-on-failure -R "backends_hip(_two_devices)?$" || return
     PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} "$python" -m pytest -o minversion=7 -q -m hip \
-        tests/python tests/contract tests/robustness ${PYTEST_ARGS:-}
+        tests/python tests/contract tests/robustness "${pytest_args[@]}"
 }
 
 # JAX would take most of the device's memory for itself.
@@ -65,12 +68,12 @@ tests() {
     local cores processes=()
     cores=$(nproc)
     "$python" -c "import xdist" 2>/dev/null && processes=(-n "$((cores < 8 ? cores : 8))")
-    in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" ${PYTEST_ARGS:-}
+    in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" "${pytest_args[@]}"
 }
 
 # From every library to every other, a slow kernel at work for each: half of what the matrix takes, and most of it alone.
 part_between() {
-    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py ${PYTEST_ARGS:-}
+    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py "${pytest_args[@]}"
 }
 
 # Writes the page of the documentation.
@@ -105,7 +108,7 @@ part_check() {
 # Tests provoke errors of the driver's calls, which are none of ours.
 sanitizer() {
     local tool
-    tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer | tail -n 1)
+    tool=$(command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' | tail -n 1)
     "${tool:?compute-sanitizer is not here}" --target-processes application-only --error-exitcode 86 --report-api-errors no "$@"
 }
 
@@ -126,7 +129,7 @@ part_sanitize() {
 
 # Times are not what they are without it, so none of the tests that are alone; and a child of a fork has no driver.
 part_sanitize_python() {
-    local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone" ${PYTEST_ARGS:-}) kernel=tests/python/kernel
+    local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone" "${pytest_args[@]}") kernel=tests/python/kernel
     in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \
         tests/python/device/test_cuda.py -k "not Fork" &&
         in_python sanitizer --tool racecheck "${tests[@]}" $kernel/test_groups.py $kernel/test_functions_of_groups.py \
