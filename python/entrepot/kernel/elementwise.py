@@ -132,9 +132,9 @@ class Vectorized:
 
 
 def vectorize(function: Any) -> Any:
-    """Makes a function of numbers apply to arrays: ``@vectorize``, or
-    ``vectorize(lambda a, x, y: a * x + y)``. As in Numba, ``@vectorize(["float32(float32, float32)"])``
-    accepts no other types.
+    """Makes a function of numbers apply to arrays: ``@vectorize``, or ``vectorize(lambda a, x, y: a
+    * x + y)``. With signatures, ``@vectorize(["float32(float32, float32)"])`` accepts no other
+    types.
 
         add = vectorize(lambda x, y: x + y)
         add(np.ones((3, 1)), np.ones(4))  # a NumPy array of the shape (3, 4)
@@ -187,8 +187,8 @@ def _is_of_numpy(value: object) -> bool:
 
 
 def _typed(value: Any, arrays: list[Array]) -> Any:
-    """A Python number in the type of the arrays. If all are integers, the widest type of the
-    number's own kind.
+    """A Python number in the widest suitable type of the arrays. If no array has one, as for a
+    float with arrays of integers, the widest type of the number's own kind.
     """
     if not isinstance(value, (bool, int, float, complex)):
         return value

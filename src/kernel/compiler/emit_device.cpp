@@ -297,8 +297,8 @@ std::string DeviceEmitter::inverting(Dtype dtype) {
     return called;
 }
 
-// 0, because no group has 2^30 work-items, which the compiler does not know. From 2^31 on SYCL's would:
-// it is told that sizes fit an int.
+// Expression for a 0 that compilers cannot fold: no group has 2^30 work-items. With 2^31, SYCL's
+// compiler could fold it, because it is told that sizes fit an int.
 std::string DeviceEmitter::unknown_zero() {
     ir::Expression size;
     size.op = ir::Op::index;
