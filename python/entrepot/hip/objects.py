@@ -34,7 +34,7 @@ def _name_of(status: Any) -> str:
     return f"{status.name} ({int(status)})" if hasattr(status, "name") else f"status {status}"
 
 
-_NO_DEVICE = "`entrepot devices` lists the devices, or says why no device is available"
+_NO_DEVICE = "`entrepot devices` prints the devices, or why no device is available"
 
 # Advice for statuses whose text is not sufficient.
 _ADVICE = {
