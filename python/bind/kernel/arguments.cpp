@@ -88,7 +88,8 @@ bool is_same(const Array &one, const Array &other) {
     return one.data() == other.data() && one.layout() == other.layout() && one.dtype() == other.dtype();
 }
 
-// True if the array spans fewer bytes than its elements would need separately, as broadcast arrays do.
+// True if the array spans fewer bytes than its elements would need separately, as broadcast arrays
+// do.
 bool repeats_elements(const Array &array) {
     return array.layout().byte_range(array.itemsize()).size() / array.itemsize() < array.size();
 }

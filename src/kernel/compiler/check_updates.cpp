@@ -206,8 +206,8 @@ using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 // Collects the updates of arrays in `space` that several work-items may make at once, each with the
 // conditions on its path.
 //
-// A loop is analysed in one of two ways. In `Round::first` the values of variables in the first round
-// are known. In `Round::any` only variables that no round changes are known.
+// A loop is analysed in one of two ways. In `Round::first` the values of variables in the first
+// round are known. In `Round::any` only variables that no round changes are known.
 class LostUpdates {
 public:
     enum class Round : std::uint8_t { first, any };

@@ -209,8 +209,8 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
     return given.block;
 }
 
-// Opens the loop over lanes and declares the variables that its body names. If `by` is `&`, they are
-// references to the lane's variables, else copies, which fit in registers.
+// Opens the loop over lanes and declares the variables that its body names. If `by` is `&`, they
+// are references to the lane's variables, else copies, which fit in registers.
 void HostEmitter::open_lanes(const Lanes &given, bool asks_id, const char *by,
                              std::initializer_list<const Declarations::Variables *> touched) {
     out_.open("for (int " + given.lane + " = 0; " + given.lane + " < " + std::to_string(lanes) + "; ++" + given.lane + ")");

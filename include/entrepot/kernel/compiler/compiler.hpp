@@ -15,8 +15,8 @@
 
 namespace entrepot::kernel {
 
-// Type of one argument of a launch: a scalar, an array, or a value that is compiled in. Local memory
-// sized at launch is an array in Space::local without a shape.
+// Type of one argument of a launch: a scalar, an array, or a value that is compiled in. Local
+// memory sized at launch is an array in Space::local without a shape.
 struct ArgumentType {
     Type type;
     bool restrict_ = false;  // no other argument overlaps this array
@@ -71,7 +71,8 @@ struct LostUpdate {
     // the place). Any other subexpression is unknown.
     struct Guard {
         ir::Expression condition;
-        bool if_unknown = false;  // an unknown value counts as this; true: it is the same for all work-items
+        // An unknown value counts as this; true: it is the same for all work-items.
+        bool if_unknown = false;
     };
     static constexpr std::string_view argument = "argument";
 

@@ -19,7 +19,7 @@ enum class Rule : std::uint8_t {
     counting,    // integers, converted to int64; 0 if int64 does not hold the result
     conversion,  // to one of Python's own types
     complex,     // a number; the row names the operation on it
-    analytic,    // a number, converted to complex; predicates give a bool, others the type of the parts
+    analytic,    // a number, converted to complex; the result may be a bool or real
     expanded,    // written out by the front in terms of other operations
     array,       // makes an array
     barrier,     // a statement
@@ -32,8 +32,9 @@ enum class Rule : std::uint8_t {
 struct FunctionRow {
     std::string_view name;  // canonical, as in the syntax tree
     Rule rule;
-    std::string_view parameters;  // their names, "a, b=, *c": `=` marks optional ones, `*` collects the rest
-    std::string_view text;        // for ir::Expression::text, if the rule makes an expression
+    // Their names, "a, b=, *c": `=` marks optional ones, `*` collects the rest.
+    std::string_view parameters;
+    std::string_view text;  // for ir::Expression::text, if the rule makes an expression
 };
 
 // All rows, sorted by name.

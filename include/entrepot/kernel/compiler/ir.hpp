@@ -3,8 +3,8 @@
 // offset. Control flow is that of the source.
 //
 // An array parameter of a device function becomes several parameters. These are a root and its
-// offset (int64). If its type does not give them, extents and strides follow. `extent` and `stride` refer
-// to parameters of the kernel itself only.
+// offset (int64). If its type does not give them, extents and strides follow. `extent` and `stride`
+// refer to parameters of the kernel itself only.
 //
 // Invariants (verify() throws std::logic_error if one is violated, which is a bug of the compiler):
 //  - Operands of arithmetic, comparison, select and assignment have the same type. Only `convert`
@@ -168,7 +168,8 @@ struct Root {
     std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local memory sized at launch is one
     std::shared_ptr<const syntax::ConstantArray> values;  // of Space::constant
     bool read = false, written = false;                   // by loads, stores and atomics; of parameters, those of callees too
-    bool restrict_ = false;  // no other root of the function aliases it; set when the arguments are known
+    // No other root of the function aliases it; set when the arguments are known.
+    bool restrict_ = false;
     std::shared_ptr<const Inlined> inlined;
 };
 
@@ -188,8 +189,9 @@ struct Function {
     std::vector<Root> roots;
     std::vector<Statement> body;
     std::shared_ptr<const syntax::Function> source;
-    std::map<std::string, Held> names;               // "": what it returns
-    std::vector<std::pair<Position, Held>> choices;  // results of if-else, `and` and `or`, without literals
+    std::map<std::string, Held> names;  // "": what it returns
+    // Results of if-else, `and` and `or`, without literals.
+    std::vector<std::pair<Position, Held>> choices;
 };
 
 // A kernel and the device functions that it calls, each before its callers; the kernel is the last.
@@ -200,7 +202,8 @@ struct Module {
     bool has_barriers = false;
     bool prints = false;
     bool checks_bounds = false;
-    std::uint32_t dimensions = 1;  // fewest dimensions of a launch that cover all ids and sizes queried by constants
+    // Fewest dimensions of a launch that cover all ids and sizes queried by constants.
+    std::uint32_t dimensions = 1;
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
 };

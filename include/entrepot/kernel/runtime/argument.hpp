@@ -43,7 +43,8 @@ struct Argument {
                std::uint64_t{dtype.bits} << 16 | std::uint64_t{dtype.lanes} << 24 | std::uint64_t{ndim} << 40;
     }
     ArgumentType type() const;
-    std::size_t local_bytes() const noexcept;  // at least the size of one element, because drivers refuse 0 bytes
+    // At least the size of one element, because drivers refuse 0 bytes.
+    std::size_t local_bytes() const noexcept;
 };
 
 // Sets `apart` for the arrays that share no element with another array of the launch.

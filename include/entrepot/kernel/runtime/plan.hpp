@@ -66,7 +66,8 @@ private:
 class Plans {
     struct alignas(64) Slot {  // one cache line each, to avoid false sharing between threads
         std::atomic<bool> is_taken{false};
-        std::uint8_t launches_without = 0;  // launches that mapped to this slot since the plan was last used
+        // Launches that mapped to this slot since the plan was last used.
+        std::uint8_t launches_without = 0;
         std::unique_ptr<Plan> plan;
     };
 

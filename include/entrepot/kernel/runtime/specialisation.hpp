@@ -54,7 +54,8 @@ struct Specialisation {
     std::vector<ArgumentType> types;
     std::uint32_t dimensions = 1;  // of the launches
     LocalSize local_size{};        // of the launches; all 0: any
-    bool has_siblings = false;     // has specialisations by local size: host code of kernels that tell groups apart
+    // Has specialisations by local size: host code of kernels that tell groups apart.
+    bool has_siblings = false;
     Compiled compiled;
     Kernel kernel;
     std::vector<Access> accesses;  // by argument
