@@ -1,7 +1,7 @@
 """Zero-copy exchange of accelerator memory between Python libraries.
 
-``asarray`` views the memory of any library's object as an :class:`Array`; every consumer takes the Array through the
-protocol that it speaks. ``entrepot.memory`` is a drop-in for ``dpctl.memory``.
+``asarray`` views the memory of any library's object as an :class:`Array`. Consumers import the
+Array through the protocol that they support. ``entrepot.memory`` is a drop-in for ``dpctl.memory``.
 """
 
 import sys as _sys
@@ -11,7 +11,7 @@ from . import _runtime
 
 _runtime.prepare()
 
-from ._core import (  # noqa: E402  the runtime's environment must be set before anyone can ask for devices
+from ._core import (  # noqa: E402  the environment must be set before the first listing of devices
     Array,
     ArrayHandle,
     Context,
@@ -88,29 +88,33 @@ __all__ = [
     "zeros",
 ]
 
-TYPE_CHECKING = False  # what type checkers take for true; importing it from typing would double the time of the import
+# Type checkers take it as true; importing it from typing would double the import time.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
     from .kernel.functions import CallableModule
 
     kernel: CallableModule
 
-# Rooms that are loaded when they are first named, so that importing the package stays cheap.
+# Modules that are imported on first use, to keep importing the package cheap.
 _LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})
 
 
-# Modules that HIP Python has besides.
+# Modules of HIP Python that Entrepot does not provide.
 _NOT_HERE = frozenset({"amdsmi", "hipblas", "hipfft", "hipfile", "hipsolver", "rccl", "roctx"})
 
 
 class _Absent:
-    """What Python asks last for a module: of those it says what is there instead."""
+    """The last finder of modules. For modules of HIP Python that do not exist here, its error names
+    alternatives.
+    """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         package, _, module = name.rpartition(".")
         if package == __name__ and module in _NOT_HERE:
-            # With the whole name, `from entrepot import …` would take it for a missing attribute, and keep no word of it.
+            # With the full name, `from entrepot import …` would report a missing attribute instead
+            # of this error.
             raise ModuleNotFoundError(_absence(module), name=module)
 
 

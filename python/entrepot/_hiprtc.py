@@ -1,4 +1,4 @@
-"""What `entrepot.hiprtc` has besides the functions of the library."""
+"""Members of `entrepot.hiprtc` in addition to the library's functions."""
 
 from __future__ import annotations
 

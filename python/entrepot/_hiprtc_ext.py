@@ -1,4 +1,4 @@
-"""Options of hipRTC's linker by keyword, as HIP Python's `hiprtc.ext` has them."""
+"""Keyword options of hipRTC's linker, as in HIP Python's `hiprtc.ext`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from .adapters import ListOfBytes, ListOfPointer, Pointer
 
 __all__ = ["HiprtcLinkCreateOpts", "hiprtcLinkCreate2"]
 
-# What the linker finds where a value stands: the number itself, of so many bits, or an address.
+# Representation of an option's value: a number of this type, or an address.
 _UNSIGNED, _SIGNED, _SIZE, _BOOL = "unsigned", "signed", "size", "bool"
 
-# The member of hipJitOption, its name before ROCm 6.4 (behind HIPRTC_JIT_), and what its value is.
+# The member of hipJitOption, its name before ROCm 6.4 (without HIPRTC_JIT_), and the type of its
+# value.
 _OPTIONS: tuple[tuple[str, str, Any], ...] = (
     ("hipJitOptionMaxRegisters", "MAX_REGISTERS", _UNSIGNED),
     ("hipJitOptionThreadsPerBlock", "THREADS_PER_BLOCK", _UNSIGNED),
@@ -55,7 +56,8 @@ _RANGES = {_UNSIGNED: (0, 2**32 - 1), _SIGNED: (-(2**31), 2**31 - 1), _SIZE: (0,
 
 
 def _value(name: str, kind: Any, value: Any) -> Any:
-    """As an element of the list of values: an address, or a number in its place. Raises TypeError and OverflowError."""
+    """The entry in the list of values: an address or a number. Raises TypeError and OverflowError.
+    """
     if kind is _BOOL:
         return int(bool(value))
     if kind not in _RANGES:

@@ -1,6 +1,7 @@
-"""Makes the runtimes that were installed as Python packages findable, before anyone in the process asks for devices.
+"""Makes runtimes from Python packages findable, before the process lists devices for the first
+time.
 
-Imported first and by everyone who imports entrepot: nothing here may be slow.
+Imported first whenever entrepot is imported, so nothing here may be slow.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import os
 import sys
 
 _CPU_DEVICE = "libintelocl.so"  # of intel-opencl-rt
-_NVIDIA = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")  # of NVIDIA's packages, beside the others: CUDA 13 and 12
+# NVIDIA's packages in site-packages: CUDA 13 and 12.
+_NVIDIA = ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")
 _AMD = ("_rocm_sdk_core/lib",)  # of AMD's
 _SYSTEM_DRIVERS = "/etc/OpenCL/vendors"
 
 
 def library_directories() -> list[str]:
-    """Where Python packages put shared libraries: ``lib`` of the environment, beside each place of packages, or inside."""
+    """Directories in which Python packages install shared libraries: ``lib`` of each prefix, and
+    some in site-packages.
+    """
     found = [os.path.join(sys.prefix, "lib")]
     for entry in sys.path:
         if os.path.basename(entry) in ("site-packages", "dist-packages"):
@@ -33,18 +37,20 @@ def _system_has_drivers() -> bool:
 
 
 def prepare() -> None:
-    """Name the OpenCL CPU device to the OpenCL loader, which does not look where the package puts it.
+    """Tells the OpenCL loader where the package of the OpenCL CPU device is, which it would not
+    find itself.
 
-    The loader reads the variable when platforms are listed for the first time in the process; later is too late. The system's
-    loader, which MPI brings along, reads another one; that is set where no driver is registered that it would hide.
-    ``ENTREPOT_OPENCL_CPU=0`` turns this off, and a variable that is set already stays as it is.
+    The loader reads its variable when the process lists platforms for the first time; later changes
+    have no effect. The system's loader, which MPI loads, reads another variable. That is set only
+    if no system drivers are registered, because it would hide them. ``ENTREPOT_OPENCL_CPU=0`` turns
+    this off. Variables that are already set are not changed.
     """
     if "OCL_ICD_FILENAMES" in os.environ or os.environ.get("ENTREPOT_OPENCL_CPU") == "0":
         return
     for directory in library_directories():
         path = os.path.join(directory, _CPU_DEVICE)
         if os.path.exists(path):
-            os.environ["OCL_ICD_FILENAMES"] = path  # reaches C's getenv as well
+            os.environ["OCL_ICD_FILENAMES"] = path  # also visible to C's getenv
             if not _system_has_drivers():
                 os.environ.setdefault("OCL_ICD_VENDORS", path)
             return

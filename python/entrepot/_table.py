@@ -1,4 +1,4 @@
-"""Tables for the terminal: by rich where it is installed, else by aligning columns."""
+"""Tables for the terminal, by rich if it is installed, else with aligned columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _plain(headers: Row, rows: Sequence[Row]) -> str:
 
 
 def show(headers: Row, rows: Sequence[Row]) -> None:
-    """Print a table. Into a pipe or file it is plain and never shortened."""
+    """Prints a table. In a pipe or file it is plain and never truncated."""
     try:
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
@@ -29,7 +29,8 @@ def show(headers: Row, rows: Sequence[Row]) -> None:
         return
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for header in headers:
-        # Folded, not cut: selectors and calls are there to be copied. The first column says what the row is about.
+        # Folded, not truncated, so that selectors and calls can be copied. The first column
+        # identifies the row.
         table.add_column(header, overflow="fold", no_wrap=header == headers[0])
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))

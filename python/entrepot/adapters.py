@@ -1,7 +1,8 @@
-"""Adapters: Python objects that stand for an address in a call of a C function, after HIP Python's adapter types.
+"""Adapters: Python objects that represent an address in a call of a C function, after HIP Python's
+adapter types.
 
-Any adapter can be passed wherever an adapter is expected, and ``int(adapter)`` is its address. What an adapter is made from lives
-as long as the adapter.
+Any adapter can be passed where an adapter is expected, and ``int(adapter)`` is its address. An
+adapter holds a reference to the object that it was made from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Entrepot's resources as the allocator of other libraries: one pool, and one budget, for a whole program.
+"""Entrepot's resources as the allocator of other libraries: one pool, and one budget, for a whole
+program.
 
     import entrepot as ep
 
@@ -6,10 +7,12 @@
     ep.allocators.use_in_cupy()
     ep.allocators.use_in_torch()  # before PyTorch's first allocation on a device
 
-Blocks come from the resource that is current for the device, and are reused in the order of the library's streams: one that
-came back on a stream is given again on that stream at once, and on another when its work is done. Who works with an array on
-another stream than the one it was made on makes that stream wait, as with the libraries' own pools. Streams of CuPy are kept as
-long as blocks of theirs may be asked about; those that PyTorch was given by others (``torch.cuda.ExternalStream``) must last.
+Blocks come from the device's current resource and are reused in stream order. A block that was
+freed on a stream is available on that stream immediately, and on other streams once its work is
+complete. To use an array on another stream than the one it was allocated on, make that stream wait,
+as with the libraries' own pools. Entrepot holds references to CuPy's streams while it may still
+query them for freed blocks. External streams of PyTorch (``torch.cuda.ExternalStream``) must stay
+valid.
 """
 
 from __future__ import annotations
@@ -21,29 +24,34 @@ from . import _core
 
 __all__ = ["FREE", "MALLOC", "library_path", "use_in_cupy", "use_in_torch"]
 
-#: The C functions ``void *(ssize_t size, int device, cudaStream_t stream)`` and ``void (void *, ssize_t, int, cudaStream_t)`` of
-#: the library, for whoever takes an allocator in PyTorch's form. The first throws a C++ exception where there is no memory.
+#: The library's C functions ``void *(ssize_t size, int device, cudaStream_t stream)`` and
+#: ``void (void *, ssize_t, int, cudaStream_t)``, which form an allocator as PyTorch expects it. The
+#: first
+#: throws a C++ exception if memory is exhausted.
 MALLOC = "entrepot_cuda_malloc"
 FREE = "entrepot_cuda_free"
 
-_kept: list[Any] = []  # what the libraries point to, as long as the process lives
+_kept: list[Any] = []  # referenced by the libraries until the process exits
 
 
 def library_path() -> str:
-    """The shared library that has the functions ``MALLOC`` and ``FREE``."""
+    """Path of the shared library with the functions ``MALLOC`` and ``FREE``."""
     assert _core.__file__ is not None
     return _core.__file__
 
 
 def use_in_cupy() -> None:
-    """Let CuPy allocate from Entrepot from now on, on every device and thread, for its current stream.
+    """Makes CuPy allocate from Entrepot from now on, on every device and thread, for its current
+    stream.
 
-    Arrays that exist stay where they are. ``cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)`` undoes it.
+    Existing arrays are not affected.
+    ``cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)`` undoes it.
     """
     cupy = import_module("cupy")
 
     current_stream = cupy.cuda.get_current_stream
-    lend, take_back = _core._lend, _core._take_back  # found once: CuPy calls them for every array
+    # Looked up once: CuPy calls them for every array.
+    lend, take_back = _core._lend, _core._take_back
 
     def malloc(size: int, device: int) -> int:
         stream = current_stream()
@@ -58,11 +66,13 @@ def use_in_cupy() -> None:
 
 
 def use_in_torch() -> None:
-    """Let PyTorch allocate device memory from Entrepot, as its ``CUDAPluggableAllocator``, for the rest of the process.
+    """Makes PyTorch allocate device memory from Entrepot, as its ``CUDAPluggableAllocator``, until
+    the process exits.
 
-    PyTorch takes another allocator only before its first allocation on a device: it raises RuntimeError later. With any
-    other allocator than its own it has no statistics (``torch.cuda.memory_allocated``) and no ``Tensor.record_stream``; out of
-    memory is a RuntimeError with Entrepot's sentence.
+    PyTorch accepts another allocator only before its first allocation on a device, and raises
+    RuntimeError later. It then has no statistics (``torch.cuda.memory_allocated``) and no
+    ``Tensor.record_stream``, as with any pluggable allocator. If memory is exhausted, it raises
+    RuntimeError with Entrepot's message.
     """
     torch = import_module("torch")
 

@@ -1,4 +1,4 @@
-"""The command line: one row per command, each loaded when it is asked for."""
+"""The command line: a table of commands, whose modules are imported on use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import __version__, _core
 
-# Command → what --help says of it, and the module whose main() runs it.
+# Command → its help text, and the module whose main() runs it.
 COMMANDS = {
     "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
     "demo": ("memory handed between the libraries that are installed, and the proof that nothing was copied", "entrepot.demo"),
@@ -25,7 +25,7 @@ COMMANDS = {
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Asks the command's module for its options when the command is named, and not before."""
+    """Imports a command's module for its options only if the command is used."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         module = import_module(COMMANDS[self.prog.split()[-1]][1])
@@ -35,7 +35,7 @@ class _CommandParser(argparse.ArgumentParser):
 
 
 class _PrintCMakeDir(argparse.Action):
-    """Not argparse's own action for versions, which breaks long lines."""
+    """Used instead of argparse's version action, which breaks long lines."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(Path(_core.__file__).with_name("cmake"))
@@ -57,14 +57,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that the arguments name; its exit status."""
+    """Runs the command in the arguments and returns its exit status."""
     chosen = _parser().parse_args(arguments)
     try:
         module = import_module(COMMANDS[chosen.command][1])
         status: int = module.main(chosen) if hasattr(module, "add_options") else module.main()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output wants no more of it, as `head` does; nor may the interpreter try again when it exits.
+        # The reader closed the pipe, as `head` does. Redirects output so that the flush at exit
+        # does not fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     return status

@@ -1,4 +1,4 @@
-"""``entrepot cache``: the compiled code that is kept on disk for the next process: how much there is of it, and its end."""
+"""``entrepot cache``: lists or removes the compiled code that is cached on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import _table
 from ._core import cache_directory, cache_obstacle
 from .device_list import bytes_text
 
-# The folders that backends make, by what is in them.
+# The folders that backends create, with their contents.
 KINDS = {
     "host": "shared objects for the host",
     "opencl": "binaries of OpenCL C",
@@ -23,7 +23,8 @@ KINDS = {
     "hip": "code objects of HIP C++",
 }
 
-# What backends name their files, until they are whole with a suffix, and how these begin.
+# Names of the backends' files, with a suffix until they are complete, and the start of their
+# contents.
 _NAME = re.compile(r"[0-9a-f]{16}(\.[0-9a-f]{6})?")
 _BEGINNING = b"entrepot code "
 
@@ -36,25 +37,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def directory() -> Path | None:
-    """Where the backends keep the code; None where they keep none."""
+    """Directory of the cached code; None if caching is disabled."""
     place = cache_directory()
     return Path(os.fsdecode(place)) if place else None
 
 
 def kept(kind: str) -> list[Path]:
-    """The files of a kind."""
+    """The complete files of a kind."""
     return sorted(path for path, _ in _files(kind) if _is_whole(path))
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a process has written it to the end: until then its name ends in a dot and letters."""
+    """True if the file is complete. Until then its name has a suffix."""
     return not path.suffix
 
 
 def _files(kind: str) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files that backends made, of a kind, whole or not. The folder may hold files of others, which are left alone.
+    """The backends' files of a kind, complete or not. Other files in the folder are ignored.
 
-    Other processes write and remove files meanwhile: what is gone when looked at was not there.
+    Other processes may write and remove files meanwhile. A file that disappears is ignored.
     """
     place = directory()
     try:
@@ -69,14 +70,14 @@ def _files(kind: str) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is_ours(path: Path) -> bool:
-    """True if the file begins as those of backends do. One that is being written may be empty."""
+    """True if a backend wrote the file, by its first bytes. An incomplete file may be empty."""
     with path.open("rb") as file:
         beginning = file.read(len(_BEGINNING))
     return beginning == _BEGINNING or (not beginning and not _is_whole(path))
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Lists the kinds with their files and what keeps them from being written, or removes the files."""
+    """Lists the kinds with their files and obstacles to writing them, or removes the files."""
     place = directory()
     if place is None:
         print("Nothing is kept: ENTREPOT_CACHE_DIR is set and empty.")
@@ -100,7 +101,9 @@ def _sums(kind: str) -> list[str]:
 
 
 def _cleared() -> str:
-    """Files of processes that died as they wrote them go, too; who is still writing one keeps nothing, and compiles again."""
+    """Removes all files, including incomplete ones. A process that is writing one loses it and has
+    to compile again.
+    """
     removed = size = 0
     for kind in KINDS:
         for path, state in _files(kind):

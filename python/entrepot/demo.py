@@ -1,7 +1,9 @@
-"""``entrepot demo``: memory of one device handed between the libraries that are installed, and the proof that nothing is copied.
+"""``entrepot demo``: passes memory of one device between the installed libraries and proves that
+nothing is copied.
 
-Each line is one hand-over: the address on both sides, a write through the producer's name read through the consumer's, and
-what it took, beside what the two libraries do without Entrepot. The status is 1 where a copy was made or a write was missed.
+Each line is one transfer with the address on both sides. The producer writes, and the consumer must
+see the write. The line also shows the time, and what the two libraries do without Entrepot. The
+status is 1 if a copy was made or a write was not seen.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import entrepot as ep
 
 from . import _table
 
-ELEMENTS = 1 << 18  # of float32: 1 MiB, so that a copy shows in the time as well as in the address
+ELEMENTS = 1 << 18  # of float32: 1 MiB, so that a copy is visible in the time, too
 NBYTES = 4 * ELEMENTS
 WRITTEN = 42.0
 
@@ -30,18 +32,18 @@ Call = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Party:
-    """A library, or a type of Python's own, that has memory of 1 MiB of float32 or takes it."""
+    """A library, or a type of Python, that exports or imports 1 MiB of float32."""
 
     name: str
     make: Callable[[], Any]
     address: Callable[[Any], int]
-    write: Callable[[Any], None] | None  # WRITTEN into the first element; None: its objects cannot be written
+    write: Callable[[Any], None] | None  # writes WRITTEN to the first element; None: read-only
     first: Callable[[Any], float]
 
 
 @dataclass(frozen=True)
 class Way:
-    """How one party's object becomes another's: the call as a person writes it, and the call."""
+    """A conversion from one party's object to another's: its source text, and the call."""
 
     text: str
     call: Call
@@ -49,22 +51,24 @@ class Way:
 
 @dataclass(frozen=True)
 class HandOver:
-    """A way to be tried, and what people do today: with the same producer, or with one that the consumer knows."""
+    """A conversion to try, and the one without Entrepot, from the same producer or one that the
+    consumer supports.
+    """
 
     producer: Party
     consumer: Party
     way: Way
-    today: Way | None = None  # None: there is nothing to compare with
+    today: Way | None = None  # None: no comparison
     today_from: Party | None = None  # None: the same producer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a hand-over."""
+    """The result of a hand-over."""
 
     hand_over: HandOver
     addresses: tuple[int, int]
-    write_seen: bool | None  # None: the producer's objects cannot be written
+    write_seen: bool | None  # None: the producer's objects are read-only
     nanoseconds: float
     today: str
 
@@ -88,7 +92,7 @@ def elapsed(call: Call, argument: Any, repetitions: int) -> int:
 
 
 def median_ns(call: Call, argument: Any) -> float:
-    """Median time of a call over seven runs of at least a millisecond, in nanoseconds."""
+    """Median time of a call in nanoseconds, over seven runs of at least a millisecond."""
     repetitions = 1
     while elapsed(call, argument, repetitions) < 1_000_000:
         repetitions *= 2
@@ -107,7 +111,7 @@ def time_text(nanoseconds: float) -> str:
 
 
 def today(row: HandOver) -> str:
-    """What the libraries do by themselves: the time it takes and whether it copies, or the error."""
+    """The result without Entrepot: the time and whether it copies, or the error."""
     if row.today is None:
         return ""
     producer = row.today_from or row.producer
@@ -132,7 +136,7 @@ def attempt(row: HandOver) -> Outcome:
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """The words in which a call that would have to copy is refused."""
+    """The error of a call that would have to copy."""
     try:
         call()
     except Exception as error:
@@ -247,7 +251,7 @@ class Libraries:
 def installed(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
-    except Exception:  # a library that breaks while being imported is as absent as one that is not there
+    except Exception:  # a library that cannot be imported counts as absent
         return None
 
 
@@ -259,7 +263,7 @@ def find_libraries() -> Libraries:
 def built_in_rows(ours: Party) -> Iterator[HandOver]:
     for party in BUILT_IN:
         yield HandOver(party, ours, IN, Way("memoryview(x)", memoryview))
-    # ctypes needs a writable buffer to tell an address, and Entrepot does not.
+    # ctypes gives the address of writable buffers only; Entrepot gives any.
     out = Party("memoryview", BUILT_IN[-1].make, lambda view: int(ep.asarray(view).data_ptr), set_first, get_first)
     yield HandOver(ours, out, Way("memoryview(a)", memoryview), Way("memoryview(array)", memoryview), BUILT_IN[2])
 
@@ -319,7 +323,7 @@ def dpnp_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
 
 
 def bridged_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
-    """Libraries that refuse each other's memory, or copy it, and take it from Entrepot."""
+    """Libraries that refuse or copy each other's memory, but import it from Entrepot."""
     np, torch, jnp, dpnp = libraries.numpy, libraries.torch, libraries.jnp, libraries.dpnp
     if dpnp is None:
         return
@@ -340,7 +344,7 @@ def bridged_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
 
 
 def demo_device() -> str:
-    """A SYCL device whose memory the host can read; the host where there is none."""
+    """A SYCL device whose memory the host can read, else the host."""
     for device in ep.devices():
         if device.backend in ("opencl", "level_zero") and device.has_aspect_usm_shared_allocations:
             return str(device)
@@ -369,7 +373,7 @@ def show(title: str, rows: Iterable[HandOver]) -> list[Outcome]:
 
 
 def show_refusals(device: str, libraries: Libraries) -> None:
-    """What is never copied in silence."""
+    """Shows the errors of calls that would have to copy."""
     if device == "host":
         return
     private = ep.zeros(ELEMENTS, "float32", device=device, kind="device")
@@ -392,7 +396,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def main() -> int:
-    """Prints the tables; 1 where something was copied or a write was not seen."""
+    """Prints the tables. Returns 1 if anything was copied or a write was not seen."""
     device = demo_device()
     kind = "host" if device == "host" else "shared"
     libraries = find_libraries()

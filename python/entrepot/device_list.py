@@ -1,4 +1,6 @@
-"""``entrepot devices``: every device with what it can do, and every backend with what was loaded or why it is absent."""
+"""``entrepot devices``: lists devices with their capabilities, and backends with their library or
+why they are absent.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def kinds_text(device: Device) -> str:
 
 
 def sub_devices_text(device: Device) -> str:
-    """How many sub-devices there can be, and how they are made."""
+    """The maximum number of sub-devices and the ways to partition the device."""
     if device.partition_max_sub_devices <= 1 or not device.partitions:
         return "-"
     return f"{device.partition_max_sub_devices}, by {' or '.join(device.partitions)}"
@@ -54,7 +56,7 @@ def cells(device: Device) -> list[str]:
 
 
 def main() -> int:
-    """Prints both tables; always 0, because an absent backend is no failure."""
+    """Prints both tables. Always returns 0, because an absent backend is no failure."""
     _table.show(
         ["device", "type", "name", "memory", "kinds", "units", "floats", "local memory", "sub-devices", "driver"],
         [cells(device) for device in devices()],

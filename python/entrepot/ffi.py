@@ -1,6 +1,7 @@
 """Foreign functions: C libraries declared in Python, as the modules that tools/bindgen writes are.
 
-A declaration reads like the header. What its annotations mean is looked up when it is first used; the library is opened then::
+A declaration reads like the header. Its annotations are resolved, and the library is opened, on
+first use::
 
     from __future__ import annotations
     from entrepot.ffi import In, Library, Pointer, c_uint, c_ulong
@@ -12,16 +13,19 @@ A declaration reads like the header. What its annotations mean is looked up when
 
     __getattr__, __dir__, __all__ = _library.declared(globals())
 
-A parameter is a type of C, by value; ``In[…]``, ``Out[…]`` or ``InOut[…]`` of what it points to, taken by the adapter that is
-named or by the address of a record; ``Freed[…]`` of memory that is given back; ``Returned[…]`` of what C writes, which the call
-returns.
+Annotations of parameters:
+
+- a C type: passed by value
+- ``In[…]``, ``Out[…]``, ``InOut[…]``: a pointer to an adapter type, or to a record
+- ``Freed[…]``: memory that the function frees
+- ``Returned[…]``: an out-parameter that the call returns
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from _thread import RLock  # threading is a module of its own to import
+from _thread import RLock  # avoids importing threading
 
 from ._core import (
     CStr,
@@ -137,7 +141,8 @@ def _number(kind: str) -> CType:
 
 c_bool = _number("bool")
 c_char = CType(Form("character", "int8"), "int8")
-c_raw = CType(Form("raw", "uint8"), "uint8")  # a byte whose arrays are bytes, and no text that ends at a NUL
+# A byte whose arrays are bytes, not NUL-terminated text.
+c_raw = CType(Form("raw", "uint8"), "uint8")
 c_byte = c_int8 = _number("int8")
 c_ubyte = c_uint8 = _number("uint8")
 c_short = c_int16 = _number("int16")
@@ -153,7 +158,7 @@ _nothing = CType(Form("none", "none"))
 
 
 class _Placed:
-    """A field where it lies."""
+    """A field with its position in the record."""
 
     __slots__ = ("bits", "first_bit", "form", "is_anonymous", "offset")
 
@@ -166,7 +171,7 @@ class _Placed:
 
 
 class bits:
-    """A bit-field: of a type, from which bit of it, how many."""
+    """A bit-field: its type, its first bit and its width."""
 
     __slots__ = ("first", "type", "width")
 
@@ -180,7 +185,7 @@ class bits:
 
 
 class anonymous:
-    """A struct or union without a name, whose fields are the record's too."""
+    """An unnamed struct or union, whose fields are also fields of the record."""
 
     __slots__ = ("type",)
 
@@ -192,7 +197,7 @@ class anonymous:
 
 
 class _Passed:
-    """A parameter, and how it is passed."""
+    """A parameter with the way in which it is passed."""
 
     __slots__ = ("measure", "passed", "refusal", "type", "unit")
 
@@ -204,11 +209,13 @@ class _Passed:
         self.refusal = refusal
 
     def __call__(self, *, bytes: str = "", count: str = "", refusal: str = "") -> _Passed:
-        """Which parameter says how many bytes there are (``bytes="n"``, ``bytes="4 * n"``), or how many elements.
+        """Names the parameter with the size, in bytes (``bytes="n"``, ``bytes="4 * n"``) or
+        elements (``count="n"``).
 
-        A returned DeviceArray, or text, has as many; what the caller brings is refused where it is known to have fewer.
-        ``refusal`` names a function, as ``"package.module.function"``, that is given an adapter of what C will find there, or
-        None for NULL, and says why the library would end the process over it, or None.
+        A returned DeviceArray, or text, gets this size. An argument that is known to be smaller is
+        refused. ``refusal`` names a function, as ``"package.module.function"``. It gets an adapter
+        of the data that C will read, or None for NULL. It returns the reason why the library would
+        abort the process, or None.
         """
         if self.measure or self.refusal:
             raise TypeError('a parameter has one pair of parentheses, as In[ListOfInt](count="n", refusal="module.function")')
@@ -216,7 +223,7 @@ class _Passed:
 
 
 def _measure_of(bytes: str, count: str) -> tuple[str, int]:
-    """The parameter that says how much there is, and the bytes of what it counts; 0: elements."""
+    """The parameter with the size, and its unit in bytes; 0: elements."""
     if bytes and count:
         raise TypeError(f"bytes={bytes!r} and count={count!r} say the same thing; give one of them")
     if not bytes:
@@ -231,7 +238,7 @@ def _measure_of(bytes: str, count: str) -> tuple[str, int]:
 
 
 class _Passing:
-    """``In[type]`` and its like."""
+    """``In``, ``Out`` and similar names that take a type in brackets."""
 
     __slots__ = ("passed",)
 
@@ -245,7 +252,7 @@ class _Passing:
 
 
 class _At:
-    """``At[record]``: the address of one, which is seen as the record."""
+    """``At[record]``: the address of a record, which Python sees as the record."""
 
     __slots__ = ()
 
@@ -273,7 +280,7 @@ def _record_of(type: CType) -> Any:
 
 
 def _address_of(type: CType) -> CType:
-    """Of a record its address; adapters are addresses already."""
+    """The address type of a record; adapters are addresses already."""
     record = _records.get(type.form)
     return type if record is None else CType(Form("address", "pointer", record))
 
@@ -283,15 +290,16 @@ def _address_of(type: CType) -> CType:
 _enum_kinds: dict[Any, str] = {}
 _types: dict[Any, CType] = {}
 
-# Held while a declaration is made or an annotation looked up: another thread waits for what is whole. One for all libraries,
-# whose declarations name each other's.
+# Held while a declaration is made or an annotation resolved, so that other threads never see
+# partial ones.
+# One lock for all libraries, because their declarations refer to each other.
 _making = RLock()
 _being_made: list[_Declaration] = []
-_libraries: dict[str, list[Library]] = {}  # by the names of the modules that they are declared in
+_libraries: dict[str, list[Library]] = {}  # by the name of the declaring module
 
 
 def _begin_anew_in_a_child() -> None:
-    """Of a fork while another thread was making something: in the child nobody ends that."""
+    """Resets the lock after fork: another thread that held it does not exist in the child."""
     _making._at_fork_reinit()  # type: ignore[attr-defined]
     _being_made.clear()
 
@@ -301,14 +309,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def _type_of(named: Any) -> Any:
-    """What a name in an annotation means: classes stand for their values."""
+    """The C type of a name in an annotation; classes stand for their values."""
     if not isinstance(named, type):
         return _nothing if named is None else named
     if named in (bits, anonymous):
         return named
     known = _types.get(named)
     if known is None:
-        with _making:  # one type each: forms are compared by who they are
+        with _making:  # one type per class, because forms are compared by identity
             known = _types.get(named)
             if known is None:
                 known = _types[named] = _type_of_class(named)
@@ -331,7 +339,7 @@ def _type_of_class(named: type) -> CType:
 
 
 class _Scope:
-    """The names of annotations: those of this module, of the module that is declared, of those that it builds on."""
+    """Names for annotations: those of this module, of the declared module and of its imports."""
 
     __slots__ = ("modules",)
 
@@ -351,7 +359,7 @@ class _Scope:
 
 
 class _Declaration:
-    """A class that is made when it is first named: an enum of a hundred members takes longer than a call."""
+    """A class that is made on first use, because making a large enum takes longer than a call."""
 
     __slots__ = ("_made", "_maker", "waiting")
 
@@ -376,7 +384,7 @@ class _Declaration:
 
 
 class _Unfinished:
-    """A record among its own fields, where only its address can stand."""
+    """A record inside its own declaration, where only its address may be used."""
 
     __slots__ = ("declaration",)
 
@@ -385,7 +393,7 @@ class _Unfinished:
 
 
 class _Choice:
-    """A name that stands for one of two declarations or numbers, by the library that is there."""
+    """A name for one of two declarations or numbers, depending on the installed library."""
 
     __slots__ = ("absent", "present", "symbol")
 
@@ -400,11 +408,14 @@ def _made(meant: Any) -> Any:
 
 
 class Library:
-    """A C library, and the decorators that declare what is in it.
+    """A C library with the decorators that declare its contents.
 
-    ``sonames``, newest first, are looked for in the process, in ``directories`` (``$NAME/…`` begins with what an environment
-    variable holds), and where the system looks; ``variable`` names an environment variable with a path that is used instead.
-    ``status`` is the enum that functions return and its member for success: then every call returns a tuple, the status first.
+    The library is searched for by ``sonames``, newest first. It may be loaded in the process, or be
+    in ``directories`` or in the system's path. A directory may start with an environment variable,
+    as ``$NAME/…``. The environment variable ``variable`` gives a path that is used instead.
+
+    If functions return a status, ``status`` names the enum and its member for success. Every call
+    then returns a tuple with the status first.
     """
 
     def __init__(
@@ -424,22 +435,25 @@ class Library:
         self._scope = _Scope()
         self._evaluated: dict[str, Any] = {}
 
-    # What is there.
+    # The library.
 
     @property
     def path(self) -> str:
-        """The file that was opened. Raises LibraryError, which lists what was tried, where there is none."""
+        """The file that was opened. Raises LibraryError, which lists the files tried, if it was not
+        found.
+        """
         return self._foreign.path
 
     def is_there(self) -> bool:
-        """Whether the library is found and loads."""
+        """True if the library is found and can be loaded."""
         return self._foreign.is_there()
 
     def has(self, symbol: str) -> bool:
-        """Whether the library has a function of that name. Raises LibraryError where there is no library."""
+        """True if the library has a function of that name. Raises LibraryError if it was not found.
+        """
         return self._foreign.find(symbol) is not None
 
-    # What is declared.
+    # Declarations.
 
     def function(self, declaration: Any) -> Any:
         """A function of the library: parameters and result are annotated, the body is empty."""
@@ -447,7 +461,7 @@ class Library:
         return ForeignFunction(self, declaration)
 
     def function_or(self, symbol: str) -> Any:
-        """The same of one that libraries of another version have by another name."""
+        """A function that has the name ``symbol`` in other versions of the library."""
 
         def declared(declaration: Any) -> Any:
             _check_annotated(declaration)
@@ -460,31 +474,34 @@ class Library:
         return lambda declaration: _Declaration(lambda: _make_enum(declaration, type.kind))
 
     def opaque(self, declaration: Any) -> Any:
-        """A struct that only the library knows: its pointers are handles, and one is refused where another is asked for."""
+        """An opaque struct: its pointers are handles, which are not interchangeable with those of
+        other structs.
+        """
         return _Declaration(lambda: make_handle(declaration.__name__, _attributes(declaration)))
 
     def struct(self, *, size: int, alignment: int) -> Any:
-        """A struct: a class whose annotations say type and place of each field."""
+        """A struct: a class whose annotations give the type and offset of each field."""
         return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, False))
 
     def union(self, *, size: int, alignment: int) -> Any:
-        """A union, as a struct is declared."""
+        """A union, declared like a struct."""
         return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, True))
 
     def callback(self, declaration: Any) -> Any:
-        """A pointer to a function, declared as functions are."""
+        """A function pointer, declared like a function."""
         _check_annotated(declaration)
         return _Declaration(lambda: self._make_callback(declaration))
 
     def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
-        """One of two declarations, or numbers, or further choices: by whether the library has the symbol.
+        """One of two declarations, numbers or further choices, depending on whether the library has
+        the symbol.
 
-        Without a library, the first.
+        Without a library, ``present``.
         """
         return _Choice(symbol, present, absent)
 
     def declared(self, names: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-        """Ends a module: takes the classes that were declared out of its names, until they are asked for.
+        """Finishes a module: removes the declared classes from its names until their first use.
 
         Returns the module's ``__getattr__``, ``__dir__`` and ``__all__``.
         """
@@ -503,19 +520,20 @@ class Library:
             if declaration is None:
                 raise _NoSuchName(f"module {names['__name__']!r}", name, public)
             if isinstance(declaration, _Choice) and not self._foreign.is_there():
-                return _made(declaration.present)  # until there is a library to ask
+                return _made(declaration.present)  # there is no library to ask yet
             self._import()
             with _making:
                 made = _made(self._chosen(declaration))
-                if not _being_made:  # what another names may have fields of it, which other threads are not to see yet
+                if not _being_made:  # else it may be part of an unfinished declaration
                     names[name] = made
             return made
 
-        self._scope.modules += [sys.modules[names["__name__"]], own]  # what a module declares goes before what is imported
+        # Own declarations hide imported ones.
+        self._scope.modules += [sys.modules[names["__name__"]], own]
         _libraries.setdefault(names["__name__"], []).append(self)
         return get, lambda: sorted({*names, *pending}), public
 
-    # What declarations mean.
+    # Resolution of declarations.
 
     def _chosen(self, declaration: Any) -> Any:
         while isinstance(declaration, _Choice):
@@ -523,8 +541,11 @@ class Library:
         return declaration
 
     def _import(self, on_the_way: tuple[Library, ...] = ()) -> None:
-        """What the declarations build on, and what that builds on. Not with `_making` held: a module may use declarations
-        while it is imported, and then its thread holds the lock of its import."""
+        """Imports the modules that the declarations use, recursively.
+
+        Must not be called with `_making` held. A module may use declarations during its import,
+        when its thread holds the import lock: the opposite lock order would deadlock.
+        """
         imports = self._imports
         if not imports:
             return
@@ -572,7 +593,8 @@ class Library:
 
     def _make_record(self, declaration: Any, size: int, alignment: int, is_union: bool) -> Any:
         fields: list[tuple[str, Form, int, int, int, Any, bool]] = []
-        mangled = f"_{declaration.__name__.lstrip('_')}__"  # what Python makes of a name that begins with two underscores
+        # Python's mangling of names that begin with two underscores.
+        mangled = f"_{declaration.__name__.lstrip('_')}__"
         for written, annotation in declaration.__annotations__.items():
             placed = self._evaluate(annotation)
             default = declaration.__dict__.get(written)
@@ -599,7 +621,7 @@ class Library:
         return make_callback(declaration.__name__, result.form, forms, _attributes(declaration))
 
     def _plan(self, function: Any) -> tuple[Any, ...]:
-        """All that a call needs; asked once, at the first."""
+        """All data for calls; computed at the first call."""
         declaration = function.declaration
         parameters, result = self._parameters(declaration)
         names = list(parameters)
@@ -628,7 +650,7 @@ class Library:
         raise LookupError(name)
 
     def _signature(self, function: Any) -> inspect.Signature:
-        """What callers give; out-parameters can be given by name."""
+        """The signature for callers; out-parameters may be passed by name."""
         from inspect import Parameter, Signature
 
         parameters, _ = self._parameters(function.declaration)
@@ -642,7 +664,7 @@ class Library:
 
 
 def _refusal_named(path: str, subject: str) -> Callable[[Any], str | None]:
-    """The function of a module that nobody needs before; its errors say whose parameter it was asked about."""
+    """Imports a refusal function on first use; errors name the parameter that it belongs to."""
     from importlib import import_module
 
     module, _, name = path.rpartition(".")
@@ -666,11 +688,13 @@ def _refusal_named(path: str, subject: str) -> Callable[[Any], str | None]:
 _fields: dict[Any, list[tuple[str, Form, int, int, int, Any, bool]]] = {}
 
 
-_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS: a module of its own to import
+_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS, CO_VARKEYWORDS, without importing inspect
 
 
 def _check_annotated(declaration: Any) -> None:
-    """Without its type, a parameter would be none of the call's, and C would find the next one in its place."""
+    """Refuses parameters without a type: they would be dropped from the call, which would shift the
+    others.
+    """
     code, annotations = declaration.__code__, declaration.__annotations__
     is_plain = not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
     if is_plain and len(annotations) - ("return" in annotations) == code.co_argcount:
@@ -683,7 +707,9 @@ def _check_annotated(declaration: Any) -> None:
 
 
 class _NoSuchName(AttributeError):
-    """Of a module of a thousand names, or an enum; those that are like it are looked for when somebody reads the message."""
+    """AttributeError of a large module or enum. Similar names are searched for only when the
+    message is read.
+    """
 
     def __init__(self, owner: str, name: str, names: list[str]) -> None:
         super().__init__(f"{owner} has no attribute {name!r}")
@@ -705,9 +731,10 @@ _base_of_enums: Any = None
 
 
 def _make_base_of_enums() -> Any:
-    """IntEnum with members for numbers that the header does not know, which C may return.
+    """IntEnum with members for numbers that the header does not define, which C may return.
 
-    Until Python 3.11, where IntEnum's words for a name that is not there are that name alone, with others.
+    Up to Python 3.11, IntEnum's message for an unknown name is that name alone; this class gives a
+    better one.
     """
     from enum import EnumMeta, IntEnum
     from types import new_class

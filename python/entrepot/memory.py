@@ -1,9 +1,14 @@
-"""USM memory as bytes: a drop-in for ``dpctl.memory``, and the resources that all allocations of Entrepot come from.
+"""USM memory as bytes, a drop-in for ``dpctl.memory``, and the memory resources of all allocations.
 
     import entrepot.memory as dpmem   # was: import dpctl.memory as dpmem
 
-What is different from ``dpctl.memory``: allocations come from a pool; memory may be dropped while kernels use it; copies are
-checked against the sizes of both sides; ``copy=True`` always copies; memory that its producer calls read-only stays so.
+Differences from ``dpctl.memory``:
+
+- allocations come from a pool
+- memory may be dropped while kernels use it
+- copies are checked against the sizes of both sides
+- ``copy=True`` always copies
+- memory that is read-only for its producer stays read-only
 """
 
 from ._core import (
@@ -14,7 +19,7 @@ from ._core import (
     Resource,
     TrackedAllocation,
     USMAllocationError,
-    _rebuild_usm_memory,  # noqa: F401  what pickles name
+    _rebuild_usm_memory,  # noqa: F401  referenced by pickles
     as_usm_memory,
     direct,
     get_resource,

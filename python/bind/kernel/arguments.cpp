@@ -34,8 +34,8 @@ struct KindRow {
 constexpr KindRow kinds[] = {
     {"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
 
-// The type that a Python number has as an argument; nullopt where the object is none, or a number of NumPy's, some of which are
-// floats too.
+// Argument type of a Python number; nullopt for other objects. NumPy scalars are excluded, although
+// some of them derive from float.
 std::optional<Dtype> dtype_of_number(PyObject *object) {
     if (PyLong_CheckExact(object))
         return dtypes::int64;
@@ -48,7 +48,7 @@ std::optional<Dtype> dtype_of_number(PyObject *object) {
     return std::nullopt;
 }
 
-// The same of classes that are derived from Python's numbers, such as those of enumerations.
+// Argument type of an instance of a class derived from Python's numbers, such as an enumeration.
 std::optional<Dtype> dtype_of_derived(PyObject *object) {
     if (PyLong_Check(object))
         return dtypes::int64;
@@ -70,7 +70,7 @@ template <class T> Scalar scalar_of(const T &value) {
     return scalar;
 }
 
-// For devices without float64.
+// Converts a number for devices without float64.
 Argument narrowed(const Argument &wide) {
     if (wide.dtype == dtypes::float64)
         return Argument(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
@@ -88,8 +88,8 @@ bool is_same(const Array &one, const Array &other) {
     return one.data() == other.data() && one.layout() == other.layout() && one.dtype() == other.dtype();
 }
 
-// True if the array has fewer bytes than its elements would take apart from each other, as
-// broadcast arrays have.
+// True if the array spans fewer bytes than its elements would need separately, as broadcast arrays
+// do.
 bool repeats_elements(const Array &array) {
     return array.layout().byte_range(array.itemsize()).size() / array.itemsize() < array.size();
 }
@@ -188,13 +188,15 @@ inline void CallArguments::add_array(const Array &array) {
             add(given[i], signature ? &(*signature)[i] : nullptr);
 }
 
-// Each array is released at once, as one that a caller drops: a launch keeps what has to live longer.
+// Each array is released immediately, like one that a caller drops: a launch holds references to
+// the memory that it needs.
 [[gnu::hot]] CallArguments::~CallArguments() {
     for (Array &array : imported_)
         release_here(let_go(free_records, std::move(array).take_memory()));
 }
 
-// The first signature whose arrays are those of the call; the first of all, which then says what does not fit, where none is.
+// The first signature that matches the arrays of the call. If none matches, the first one, whose
+// mismatch is then reported.
 const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const {
     if (signatures.empty()) [[likely]]
         return nullptr;
@@ -269,7 +271,7 @@ void CallArguments::refuse_local_memory(PyObject *object) const {
             "dtype)");
 }
 
-// A number as the signature has it.
+// Converts a number to the type in the signature.
 void CallArguments::add_declared(PyObject *object, Dtype dtype) {
     const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
     try {
@@ -298,7 +300,7 @@ void CallArguments::refuse_sequence(PyObject *object, std::size_t position) cons
                 function_.parameters[position].name, ", 'float32')");
 }
 
-// What the object's protocol says of it, with the argument's name.
+// Imports the object; errors name the argument.
 Array CallArguments::imported(PyObject *object, std::size_t position) const {
     refuse_sequence(object, position);
     try {
@@ -319,7 +321,7 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
     add_array(array);
 }
 
-// ------------------------------------------------------------------------ place
+// ----------------------------------------------------------------------- device
 
 [[gnu::hot]] Queue CallArguments::queue() const {
     if (has_host_memory_ || has_other_devices_)
@@ -382,7 +384,7 @@ void CallArguments::require_one_place() const {
     }
 }
 
-// The copies that share elements with the first, or with one of them, which is the first of them.
+// The copies that share elements with `first`, directly or through others; `first` comes first.
 std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
     std::vector<Copy *> found{&first};
     for (std::size_t i = 0; i < found.size(); ++i)
@@ -392,7 +394,7 @@ std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
     return found;
 }
 
-// One array, however often it was given.
+// Allocates one array, even if it was passed several times.
 void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queue) {
     const Array &host = *copies.front()->host;
     const Array there = without_gil([&] { return Array::empty(host.shape(), host.dtype(), UsmKind::device, queue); });
@@ -401,8 +403,8 @@ void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queu
     transfers_.push_back({host, there});
 }
 
-// The bytes from the first element to the last, and views of them with the strides that the arrays
-// have on the host. Each element is as far from a multiple of the alignment as on the host.
+// Allocates the bytes from the first to the last element, and makes views with the strides of the
+// host arrays. Each element has the same offset from an aligned address as on the host.
 void CallArguments::place_together(std::span<Copy *const> copies, const Queue &queue) {
     constexpr std::uintptr_t alignment = 64;
     std::byte *begin = nullptr, *end = nullptr;

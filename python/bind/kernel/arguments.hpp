@@ -1,5 +1,5 @@
-// Arguments: what a kernel is called with, as its launch takes it; signatures; and the host's memory brought to a device and
-// back.
+// Conversion of Python call arguments for a kernel launch, signatures, and transfers of host memory
+// to a device and back.
 #pragma once
 #include <Python.h>
 
@@ -15,7 +15,7 @@
 
 namespace entrepot::python {
 
-// What a signature says of a parameter.
+// A parameter as declared in a signature.
 struct DeclaredParameter {
     kernel::Argument::Kind kind = kernel::Argument::Kind::scalar;
     Dtype dtype{};
@@ -24,14 +24,14 @@ struct DeclaredParameter {
 };
 using Signature = std::vector<DeclaredParameter>;
 
-// Of a tuple of tuples (kind, dtype, ndim, contiguous), kind being "array", "scalar" or "local".
+// Reads a tuple of tuples (kind, dtype, ndim, contiguous); kind is "array", "scalar" or "local".
 Signature signature_from(PyObject *entries);
 std::string text_of(const Signature &signature);
-// As a launch would have them: arrays that share no element, and are not there.
+// Placeholder arguments without memory, as for a launch whose arrays share no elements.
 std::vector<kernel::Argument> arguments_of(const Signature &signature);
 std::vector<kernel::ArgumentType> types_of(const Signature &signature);
 
-// Local memory of a size that is known at launch; an argument of kernels.
+// Argument of kernels: local memory whose size is known only at launch.
 struct LocalAccessor {
     std::vector<std::int64_t> shape;
     Dtype dtype{};
@@ -39,8 +39,8 @@ struct LocalAccessor {
 
 class CallArguments {
 public:
-    // Throws TypeError for another number of arguments than the function has parameters, for objects that hold no memory, and
-    // where no signature fits.
+    // Throws: TypeError if the number of arguments differs from the function's parameters, an
+    //   object has no memory, or no signature matches.
     CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                   std::span<const Signature> signatures);
     ~CallArguments();  // with the GIL
@@ -48,29 +48,31 @@ public:
     CallArguments &operator=(const CallArguments &) = delete;
 
     std::span<const kernel::Argument> all() const noexcept { return all_; }
-    // The same, each with what it says of the others: whether it is apart from them.
+    // all() with `apart` set for arrays that share no element with another one.
     std::span<const kernel::Argument> with_overlaps() noexcept {
         kernel::find_overlaps(all_);
         return all_;
     }
-    // Whether the caller may look at memory of an argument without asking us whether it is done.
+    // True if the caller may access an argument's memory without synchronizing through Entrepot.
     bool is_watched() const noexcept { return watched_ || !copies_.empty(); }
 
-    // Where it runs: on the device of the arrays, and if there is none, on the current one. Throws KernelError where they are on
-    // several, or, before host memory is copied there, in several contexts; other contexts are left to require_one_place.
+    // Queue to launch on: a queue of the arrays' device, or of the current device if there are no
+    // arrays. Contexts are checked here only if host memory must be copied, else by
+    // require_one_place().
+    // Throws: KernelError if the arrays are on several devices, or checked contexts differ.
     Queue queue() const;
-    // Throws KernelError where the arrays are on several devices, or in several contexts.
+    // Throws: KernelError if the arrays are on several devices or in several contexts.
     void require_one_place() const;
-    // Gives arrays in host memory that the queue's device cannot read a place on the device, and
-    // puts that place in their stead. Arrays that share elements share them there, too.
+    // Allocates device memory for arrays in host memory that the queue's device cannot read, and
+    // substitutes it in the arguments. Arrays that share elements share them on the device, too.
     void place_on(const Queue &queue);
-    // Copies the elements to those places.
+    // Copies the elements to that device memory.
     //
-    // Throws: KernelError for a written array that has several elements in one place.
-    // Blocks: for all work in the queue if the host memory may be written without telling us, since
-    //         the copy has to be made after that work.
+    // Throws: KernelError for a written array that has several elements at one address.
+    // Blocks: for all work in the queue if other code may write the host memory, since the copy has
+    //   to follow that work.
     void bring_to(const kernel::Compiled &compiled, const Queue &queue) const;
-    // Copies the arrays that the kernel has written back to the host.
+    // Copies arrays that the kernel has written back to the host.
     void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
@@ -82,17 +84,17 @@ private:
     void refuse_local_memory(PyObject *object) const;
     void refuse_sequence(PyObject *object, std::size_t position) const;
     Array imported(PyObject *object, std::size_t position) const;
-    std::string named(std::size_t position) const;  // as messages name an argument
+    std::string named(std::size_t position) const;  // name of an argument for messages
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
 
-    // An argument in host memory, and its place on the device.
+    // An argument in host memory, and its copy on the device.
     struct Copy {
         std::size_t position;
         const Array *host;
         std::unique_ptr<Array> there;
     };
-    // What is copied to the device in one piece: an array, or all bytes of several that overlap.
+    // One transfer to the device: an array, or the bytes of several arrays that overlap.
     struct Transfer {
         Array host, there;
     };
@@ -103,9 +105,9 @@ private:
     const kernel::syntax::Function &function_;
     SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
-    bool has_host_memory_ = false;  // which a device may not reach
+    bool has_host_memory_ = false;  // that a device may not be able to access
     bool has_other_devices_ = false;
-    SmallVector<Array, 8> imported_;  // each stays where it is: `all_` refers to it
+    SmallVector<Array, 8> imported_;  // addresses are stable, because `all_` points to them
     std::vector<Copy> copies_;
     std::vector<Transfer> transfers_;
     bool watched_ = false, has_floats_ = false;

@@ -43,14 +43,14 @@ std::string utf8(PyObject *text) {
     return {bytes, static_cast<std::size_t>(length)};
 }
 
-// The attribute as text; empty where there is none.
+// The attribute as text; empty if it is missing or not a string.
 std::string text_attribute(PyObject *object, PyObject *name) {
     const Reference text(PyObject_GetAttr(object, name));
     clear_answer();
     return text && PyUnicode_Check(text.get()) ? utf8(text.get()) : std::string();
 }
 
-// True for numba's types of numbers: objects of these classes, wherever the version of numba has them.
+// True for numba's number types: instances of these classes, in any of numba's modules.
 bool is_numba_type(PyObject *object) {
     constexpr std::string_view names[] = {"Integer", "Float", "Complex", "Boolean"};
     PyTypeObject *const type = Py_TYPE(object);
@@ -58,7 +58,8 @@ bool is_numba_type(PyObject *object) {
            text_attribute(reinterpret_cast<PyObject *>(type), module_name).starts_with("numba.");
 }
 
-// Classes that stand for an element's type. Python's own int and float are functions of the language too, and come as those.
+// Classes that denote an element type. Python's own int and float are excluded, since they are also
+// functions of the language.
 bool is_dtype(PyObject *object) {
     if (ours<Dtype>(object) || has_base(Py_TYPE(object), "numpy.dtype") ||
         std::string_view(Py_TYPE(object)->tp_name) == "torch.dtype" || is_numba_type(object))
@@ -150,7 +151,7 @@ std::optional<Constant> constant_from(PyObject *object) {
         return Constant{};
     if (PyBool_Check(object))
         return Constant{object == Py_True, false, {}};
-    if (is_numpy_scalar(object))  // before float: NumPy's float64 is one
+    if (is_numpy_scalar(object))  // before float: NumPy's float64 derives from it
         return typed_from(object);
     if (PyLong_Check(object))
         return integer_from(object);

@@ -1,4 +1,4 @@
-// Constant: a Python object that a kernel found in its surroundings, as the compiler sees it.
+// Conversion of Python objects that a kernel captures to constants of the compiler.
 #pragma once
 #include <Python.h>
 
@@ -9,14 +9,17 @@
 
 namespace entrepot::python {
 
-// None, numbers, strings, tuples of them, NumPy scalars, dtypes of any library, arrays that the host can read (whose elements are
-// copied). nullopt for anything else. Throws OverflowError for an integer beyond 64 bits.
+// Accepts None, numbers, strings, tuples of these, NumPy scalars, dtypes of any library, and arrays
+// that the host can read. The elements of arrays are copied.
+// Returns: nullopt for any other object.
+// Throws: OverflowError for an integer beyond 64 bits.
 std::optional<kernel::syntax::Constant> constant_from(PyObject *object);
 
-// The compiler's name of a function of ours, of Python's builtins, or of math, cmath and NumPy; nullopt for anything else.
+// The compiler's name of a function of Entrepot, of Python's builtins, or of math, cmath and NumPy;
+// nullopt for any other object.
 std::optional<std::string> builtin_name_of(PyObject *object);
 
-// Different for different constants: what is behind a kernel's name in the key of its code.
+// Distinct for distinct constants; part of the key of compiled code.
 std::string text_of(const kernel::syntax::Constant &constant);
 
 }  // namespace entrepot::python

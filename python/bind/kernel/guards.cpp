@@ -11,13 +11,13 @@
 namespace entrepot::python {
 namespace {
 
-// Equal numbers and strings are as good as the same.
+// Equal numbers and strings count as the same object.
 bool is_same(PyObject *now, PyObject *then) {
     if (now == then)
         return true;
     if (!now || !then || Py_TYPE(now) != Py_TYPE(then))
         return false;
-    if (PyFloat_CheckExact(now))  // 0.0 == -0.0, and they are not the same
+    if (PyFloat_CheckExact(now))  // 0.0 == -0.0, but they differ
         return std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(now)) == std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(then));
     if (!PyLong_CheckExact(now) && !PyUnicode_CheckExact(now))
         return false;
@@ -27,7 +27,8 @@ bool is_same(PyObject *now, PyObject *then) {
     return equal == 1;
 }
 
-// A number that every change of the dict changes; 0 where the interpreter counts none, as CPython from 3.13 on.
+// Version number that changes with every change of the dict; 0 if the interpreter has none (CPython
+// from 3.13 on).
 std::uint64_t version_of(PyObject *dict) noexcept {
 #if PY_VERSION_HEX < 0x030D0000
 #pragma GCC diagnostic push
@@ -61,7 +62,7 @@ void Guards::add(std::vector<Guard> &guards, Guard guard) {
     return std::ranges::all_of(dicts_, is_unchanged) || look_up();
 }
 
-// A dict that changes meanwhile is looked at again: the versions are those from before.
+// Versions are read before the lookups, so that a dict that changes meanwhile is checked again.
 [[gnu::noinline]] bool Guards::look_up() const {
     SmallVector<std::uint64_t, 4> versions(dicts_.size());
     for (const Dict &each : dicts_)
@@ -82,13 +83,13 @@ bool Guards::holds(const Guard &guard) {
         return is_same(now.get(), guard.found.get());
     }
     case Kind::cell: {
-        const Reference now(PyCell_Get(guard.where.get()));  // another thread may put something else there
+        const Reference now(PyCell_Get(guard.where.get()));  // another thread may replace it
         return is_same(now.get(), guard.found.get());
     }
     default: {
         const Reference now(PyObject_GetAttr(guard.where.get(), guard.name.get()));
         if (!now)
-            PyErr_Clear();  // what it says when the kernel is read again is what the caller sees
+            PyErr_Clear();  // reading the kernel again reports the error to the caller
         return is_same(now.get(), guard.found.get());
     }
     }

@@ -1,4 +1,5 @@
-// Guards: which objects a kernel found in its surroundings, so that a launch knows cheaply whether it would find others now.
+// Guards: the objects that a kernel's names referred to when it was read. A launch checks cheaply
+// whether they have changed.
 #pragma once
 #include <Python.h>
 
@@ -12,13 +13,14 @@ namespace entrepot::python {
 
 class Guards {
 public:
-    // The name was looked up in the dict and found to be `found`; nullptr: it was not there.
+    // Records that looking up the name in the dict gave `found`; nullptr: not present.
     void name(PyObject *dict, PyObject *name, PyObject *found);
     void cell(PyObject *cell, PyObject *found) { add(others_, {Kind::cell, cell, nullptr, found}); }
     void attribute(PyObject *object, PyObject *name, PyObject *found) { add(others_, {Kind::attribute, object, name, found}); }
 
-    // Whether everything is as it was found. Runs Python code only where attributes of the program's own objects were captured.
-    // One thread at a time.
+    // True if all lookups would still give the same objects. Runs Python code only if attributes of
+    // the program's own objects were captured.
+    // Thread safety: one thread at a time.
     bool hold() const { return names_hold() && (others_.empty() || all_hold(others_)); }
 
     int traverse(visitproc visit, void *arg) const;
@@ -32,7 +34,7 @@ private:
         Guard(Kind of, PyObject *in, PyObject *called, PyObject *was)
             : kind(of), where(Reference::borrow(in)), name(Reference::borrow(called)), found(Reference::borrow(was)) {}
     };
-    // A dict that `names_` were looked up in, and its version when all of them were last found to hold.
+    // A dict in which `names_` were looked up, and its version when all of them last held.
     struct Dict {
         PyObject *dict;
         mutable std::uint64_t version = 0;

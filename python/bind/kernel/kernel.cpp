@@ -34,7 +34,8 @@ namespace entrepot::python {
 
 PyTypeObject *python_kernel_type = nullptr;
 
-// Of values that were captured: who launches with ever new ones has them compiled ever again, and not all of it is kept.
+// Limit on versions per kernel: a program whose captured values keep changing compiles each time,
+// and only some versions are kept.
 constexpr std::size_t most_versions = 64;
 
 [[gnu::hot]] VersionPtr current_version(PythonKernel *kernel) {
@@ -43,14 +44,14 @@ constexpr std::size_t most_versions = 64;
     if (!versions.empty()) [[likely]]
         if (VersionPtr last = versions.back(); last->guards.hold()) [[likely]]
             return last;
-    if (!kernel->function)  // the collector has been here, and others of its garbage still launch
-        throw Error(ErrorKind::kernel, "the kernel is being let go of, and is launched no more");
+    if (!kernel->function)  // tp_clear has run; other garbage may still launch
+        throw Error(ErrorKind::kernel, "the kernel is being garbage-collected and cannot be launched");
     Translated read = translate(kernel->function);
     const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
     auto code = known != versions.end() ? (*known)->code
                                         : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
     VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
-    VersionPtr dropped;  // let go of when the list is whole again
+    VersionPtr dropped;  // released once the list is consistent again
     if (known != versions.end() || versions.size() == most_versions) {
         const auto place = known != versions.end() ? known : versions.begin();
         dropped = std::move(*place);
@@ -127,7 +128,8 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    // Letting go may run Python code, which then sees a kernel that has none of them.
+    // Releasing the references may run Python code, which must see a kernel that no longer has
+    // them.
     const std::vector<VersionPtr> versions = std::exchange(kernel_of(self)->versions, {});
     Py_CLEAR(kernel_of(self)->function);
     return 0;
@@ -160,9 +162,10 @@ PyObject *subscript(PyObject *self, PyObject *index) {
     });
 }
 
-// ------------------------------------------------------- what was, or would be, compiled
+// ------------------------------------------------------- inspection of compiled code
 
-// For a signature, a device and a number of dimensions; without a signature, what the last launch was specialised by.
+// Properties for which the code is compiled: those requested, or, without a signature, those of the
+// last launch.
 struct Request {
     std::vector<kernel::ArgumentType> types;
     std::uint32_t dimensions = 1;
@@ -182,7 +185,7 @@ std::uint32_t dimensions_from(PyObject *object) {
     return static_cast<std::uint32_t>(count);
 }
 
-// Those that are given, which have to be enough; else as many as the kernel asks about.
+// The given number of dimensions, which must suffice; else as many as the kernel queries.
 std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version, std::span<const kernel::ArgumentType> types,
                              const Device &device, ep_dialect dialect, PyObject *given) {
     const auto &function = version.code->function();
@@ -269,7 +272,7 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
-// The type of the variable in the kernel, compiled for the signature and the device.
+// Type of the variable in the kernel, compiled for the signature and the device.
 PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
         if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
@@ -290,8 +293,8 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     });
 }
 
-// For the simulator: NumPy's types as a Dtype, Python's own classes for what is of literals alone, tuples of them, None for an
-// array.
+// Type for the simulator. NumPy types become a Dtype, and numbers made of literals only become
+// Python's own classes. A tuple becomes a tuple of these, and an array None.
 nb::object type_held(const kernel::ir::Held &held) {
     if (!held.items.empty()) {
         nb::list items;
@@ -310,8 +313,8 @@ nb::object type_held(const kernel::ir::Held &held) {
     return nb::borrow(reinterpret_cast<PyObject *>(&python));
 }
 
-// ((file, first line, name), types of names, types of choices by their places) of the kernel and of what it calls, each function
-// as often as it is called with other types.
+// Returns ((file, first line, name), types of names, types of choices by position) for the kernel
+// and its device functions. A function occurs once for each combination of argument types.
 PyObject *types_for(PyObject *self, PyObject *arguments) {
     return guarded([&] {
         if (!PyTuple_Check(arguments))
@@ -345,7 +348,7 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
 
 const Parameters of_specialise("_specialise", 2, 0, {"device", "dimensions"});
 
-// Compiles for the signatures, before anybody launches.
+// Compiles for the signatures before the first launch.
 PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
         const auto [device, dimensions] = of_specialise.read(args, nargs, kwnames);
@@ -377,7 +380,7 @@ PyObject *compiled_count(PyObject *self, void *) {
 
 // ---------------------------------------------------------------- for the simulator
 
-// (global, local), the local one empty where there is none.
+// Returns (global, local); the local range is empty if it was not given.
 PyObject *range_for(PyObject *, PyObject *index) {
     return guarded([&] {
         const ep_range range = range_of(index);
@@ -391,7 +394,8 @@ PyObject *range_for(PyObject *, PyObject *index) {
     });
 }
 
-// What a launch is given, as the kernel has it: Arrays, numbers of the types that they come to, and local memory as it is.
+// Arguments of a launch after conversion: Arrays, numbers of their argument types, and local memory
+// unchanged.
 PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
         if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]))
@@ -422,17 +426,17 @@ PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 // -------------------------------------------------------------------- the type
 
 PyMethodDef methods[] = {
-    {"_range", range_for, METH_O,
-     "_range($self, index, /)\n--\n\nThe global and the local range of what stands in the brackets."},
+    {"_range", range_for, METH_O, "_range($self, index, /)\n--\n\nThe global and the local range of an index in brackets."},
     {"_arguments", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(arguments_for)), METH_FASTCALL,
-     "_arguments($self, name, parameters, arguments, /)\n--\n\nWhat the arguments of a launch are to the kernel."},
+     "_arguments($self, name, parameters, arguments, /)\n--\n\nThe arguments of a launch, converted as for the kernel."},
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
-     "The source of the kernel and how it is called, without building it: for the last launch's local size, or for any."},
+     "The source of the kernel and its parameters, without building it: for the last launch's local size, or for any."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
-     "_type_of($self, variable, signature, device, /)\n--\n\nThe type of a variable of the kernel, for that signature there."},
+     "_type_of($self, variable, signature, device, /)\n--\n\nThe type of a variable of the kernel for that signature and "
+     "device."},
     {"_types", types_for, METH_O,
-     "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and what it calls, for those arguments."},
+     "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device functions for those arguments."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
      "_specialise($self, device=None, dimensions=None)\n--\n\nCompile for the signatures."},
     {},
@@ -450,7 +454,7 @@ PyGetSetDef attributes[] = {
 
 constexpr const char *type_doc =
     "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n--\n\n"
-    "A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``.";
+    "A Python function that is compiled for the arguments of its launches: ``kernel[global, local](arguments…)``.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

@@ -1,4 +1,5 @@
-// PythonKernel: a Python function that is compiled for what it is launched with; the type behind entrepot.kernel.kernel.
+// PythonKernel: a Python function that is compiled for the arguments of its launches; the type of
+// entrepot.kernel.kernel.
 #pragma once
 #include <Python.h>
 
@@ -18,14 +19,16 @@
 
 namespace entrepot::python {
 
-// The function as it was read with the objects that its names meant then, and the code that was made of that. Never changed.
+// The function as read with the current values of its names, and the code compiled from it.
+// Immutable.
 struct Version {
     Guards guards;
     std::string captured;
     std::shared_ptr<kernel::Specialisations> code;
 };
 
-// A version that several have. The GIL guards their number, for each launch is one of them.
+// Shared pointer to a version. The GIL guards its reference count, because every launch holds a
+// reference.
 class VersionPtr {
 public:
     VersionPtr() noexcept = default;
@@ -60,19 +63,20 @@ struct PythonKernel {
     PyObject_HEAD PyObject *function;
     kernel::Options options;
     std::vector<Signature> signatures;
-    std::vector<VersionPtr> versions;  // the current one is the last, the longest unused the first
+    std::vector<VersionPtr> versions;  // the last one is current, the first one least recently used
 };
 
 extern PyTypeObject *python_kernel_type;
 
-// The version for what the function's names mean now; read anew where they mean something else than at the last launch.
+// The version for the current values of the function's names. Reads the function again if a value
+// has changed since the last launch.
 VersionPtr current_version(PythonKernel *kernel);
 
-// The code for a launch with these arguments on that queue; compiled where there is none yet.
+// Code for a launch with these arguments on that queue. Compiles it if necessary.
 const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue);
 
-// kernel[index]: an object to call with the kernel's arguments. A new reference.
+// kernel[index]: a callable that takes the kernel's arguments. Returns a new reference.
 PyObject *launcher_for(PyObject *kernel, PyObject *index);
 bool init_launcher_type(PyObject *module);
 

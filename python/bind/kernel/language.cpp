@@ -13,7 +13,8 @@ PyObject *attribute_of(const char *module, const char *name) {
 }  // namespace
 
 const Language &language() {
-    // Not by the initialiser of a static object: an import may lose the GIL to a thread that would wait here for its end.
+    // Not a static initialiser: the import may release the GIL to a thread that would then block on
+    // the static's guard.
     static std::atomic<const Language *> found{nullptr};
     if (const Language *known = found.load(std::memory_order_acquire)) [[likely]]
         return *known;
@@ -21,7 +22,8 @@ const Language &language() {
         new Language{attribute_of("entrepot.kernel.language", "Builtin"), attribute_of("entrepot.kernel.language", "Item"),
                      attribute_of("entrepot.kernel.functions", "DeviceFunction"), attribute_of("entrepot.kernel.source", "find"),
                      attribute_of("entrepot.kernel.ranges", "NdRange")};
-    found.store(made, std::memory_order_release);  // two threads make equal ones
+    // Two threads may both make one; the results are equal.
+    found.store(made, std::memory_order_release);
     return *made;
 }
 

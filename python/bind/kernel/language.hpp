@@ -1,4 +1,4 @@
-// The Python side of the kernel language: the classes of entrepot.kernel that the compiler's front tells names by.
+// The classes of entrepot.kernel by which the compiler's front end recognises names.
 #pragma once
 #include <Python.h>
 
@@ -6,7 +6,7 @@
 
 namespace entrepot::python {
 
-// Imported when a kernel is first made or launched, and kept for ever.
+// Imported when the first kernel is created or launched, and never released.
 struct Language {
     PyObject *builtin;          // entrepot.kernel.language.Builtin: has `name`
     PyObject *item;             // entrepot.kernel.language.Item: the class of numba-dpex's Item and NdItem

@@ -1,4 +1,5 @@
-// kernel[global, local](…): launches of compiled Python functions. On the way to one nothing is looked up but the code.
+// kernel[global, local](…): launches of compiled Python functions. The fast path looks up nothing
+// but the code.
 #include "kernel.hpp"
 
 #include "../convert.hpp"
@@ -21,7 +22,8 @@ PyTypeObject *launcher_type = nullptr;
 
 const Parameters of_call("launch", 0, 0, {"queue", "depends_on", "wait"});
 
-// Throws where one of the names is the kernel's: its arguments are told by their places.
+// Throws: TypeError if a name is one of the kernel's parameters, because its arguments are
+//   positional.
 void refuse_named_argument(const kernel::syntax::Function &function, PyObject *kwnames) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i)
         for (const kernel::syntax::Parameter &parameter : function.parameters)
@@ -53,7 +55,8 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     }
 }
 
-// Waits if it is to: where the caller says nothing, after work on memory that he may look at behind our back.
+// Submits a launch. Without `wait`, waits only if the caller may access an argument's memory
+// without synchronizing through Entrepot.
 [[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher.kernel);
     const VersionPtr version = current_version(kernel);
@@ -66,13 +69,14 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
     kernel::Plans &plans = version->code->plans();
-    kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());  // whose arrays are on one device
+    // Its arrays are on one device.
+    kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());
     if (!plan && follows_data)
         arguments.require_one_place();
     const kernel::Specialisation &made =
         plan ? plan->made() : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
-    const ReleaseGil released;  // on the host, the kernel may run at once
+    const ReleaseGil released;  // the host may run the kernel at once
     arguments.bring_to(made.compiled, queue);
     if (plan) {
         plan->launch(queue, arguments.all());

@@ -1,5 +1,5 @@
-// Objects: names in a kernel that stand for numba-dpex's work-items, groups and atomic references, which take no place at run
-// time.
+// Names in a kernel that denote numba-dpex's work-items, groups and atomic references. These
+// objects do not exist at run time.
 #pragma once
 #include <entrepot/kernel/compiler/syntax.hpp>
 
@@ -13,8 +13,8 @@ namespace entrepot::python {
 
 class Objects {
 public:
-    // A method as a function of the language. Where linear_sizes is given: the number that the function's three dimensions make
-    // with the sizes that it names.
+    // Maps a method to a function of the language. If linear_sizes is set, the method returns a
+    // linear id: the ids of three dimensions combined with the sizes that it names.
     struct Method {
         std::string_view name;
         const char *builtin;
@@ -22,7 +22,7 @@ public:
     };
     struct Atomic {
         kernel::syntax::NodePtr array, index;
-        kernel::syntax::NodePtr order, scope;  // nullptr: the language's own
+        kernel::syntax::NodePtr order, scope;  // nullptr: default of the language
     };
 
     void add_item(const std::string &name) { classes_[name] = Class::item; }
@@ -40,12 +40,12 @@ public:
     const char *what(const std::string &name) const;
     const Method *method(const std::string &name, std::string_view method) const;  // nullptr: unknown
     static const Method *group_method(std::string_view method);                    // nullptr: unknown
-    const Atomic *atomic(const std::string &name) const;                           // nullptr: it is another object
+    const Atomic *atomic(const std::string &name) const;                           // nullptr: not an atomic reference
 
-    // Whether the item's method of that name gives its group.
+    // True if this method of an item returns its group.
     static bool names_group(std::string_view method) { return method == "get_group"; }
     static bool is_item_method(std::string_view method);
-    // The function that a method of an atomic reference is; nullptr where there is none.
+    // Function for a method of an atomic reference; nullptr if unknown.
     static const char *atomic_function(std::string_view method);
     static std::vector<std::string> atomic_methods();
 

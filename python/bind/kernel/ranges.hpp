@@ -1,4 +1,4 @@
-// Ranges: what stands in the brackets of kernel[…], as a backend takes it.
+// Conversion of the index in kernel[…] to a backend's range.
 #pragma once
 #include <Python.h>
 
@@ -6,8 +6,9 @@
 
 namespace entrepot::python {
 
-// kernel[global], kernel[global, local], each an int or a tuple; a Range; an NdRange. `local` may be None or empty: all 0.
-// Throws TypeError or ValueError saying what was expected.
+// Accepts kernel[global] and kernel[global, local], each an int or a tuple. Accepts a Range or an
+// NdRange as well. `local` may be None or empty, which gives all 0.
+// Throws: TypeError or ValueError that says what was expected.
 ep_range range_of(PyObject *index);
 
 }  // namespace entrepot::python

@@ -11,7 +11,8 @@ namespace {
 
 const Interned builtins_name = "__builtins__", free_name = "co_freevars";
 
-// Their functions and constants stay what they are: to ask on each launch would be for nothing.
+// Modules whose functions and constants do not change, so that checks on each launch are
+// unnecessary.
 bool is_fixed_module(PyObject *object) {
     if (!PyModule_Check(object))
         return false;

@@ -1,4 +1,4 @@
-// Surroundings: what the names of a Python function mean that are not its own.
+// Lookup of the global, built-in and captured names of a Python function.
 #pragma once
 #include <Python.h>
 
@@ -11,11 +11,12 @@ class Surroundings {
 public:
     Surroundings(PyObject *function, Guards &guards);
 
-    // The object that the name means now; empty where it means nothing. It is guarded from now on.
+    // Current object of the name; empty if the name is undefined. Adds a guard for the result.
     Reference find(PyObject *name);
     PyObject *globals() const { return globals_.get(); }  // the dict
 
-    // Of an object that was found; empty where it has none. Guarded too, unless the object is a module that nobody changes.
+    // Attribute of an object that was found; empty if it has no such attribute. Adds a guard,
+    // unless the object is a module that is known not to change.
     Reference attribute_of(PyObject *object, PyObject *name);
 
 private:

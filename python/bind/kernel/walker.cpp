@@ -57,7 +57,7 @@ bool is_node(PyObject *object) { return PyObject_HasAttr(object, fields_name); }
 
 Reference child(PyObject *node, PyObject *name) { return checked(PyObject_GetAttr(node, name)); }
 
-// The nodes of a list that the node has under that name.
+// Child nodes in the list attribute `name` of the node.
 std::vector<Reference> children(PyObject *node, PyObject *name) {
     const Reference items = items_of(child(node, name).get());
     std::vector<Reference> found;
@@ -66,7 +66,7 @@ std::vector<Reference> children(PyObject *node, PyObject *name) {
     return found;
 }
 
-// `visit` for the node and all below it.
+// Calls `visit` for the node and all its descendants.
 template <class Visit> void for_each_node(PyObject *node, Visit &&visit) {
     visit(node);
     const Reference fields = child(node, fields_name);
@@ -86,7 +86,7 @@ template <class Visit> void for_each_node(PyObject *node, Visit &&visit) {
     }
 }
 
-// Whether one of numba-dpex's methods of work-items is called on the name.
+// True if the function calls one of numba-dpex's methods of work-items on the name.
 bool is_used_as_item(PyObject *function, const std::string &name) {
     bool found = false;
     for_each_node(function, [&](PyObject *each) {
@@ -111,7 +111,8 @@ Position position_of(PyObject *node) {
             number_at(node, end_col_offset_name)};
 }
 
-// What messages call an object: "entrepot.kernel.atomic", "module math", "a Settings object".
+// Description of an object for messages: "entrepot.kernel.atomic", "module math", "a Settings
+// object".
 std::string name_of(PyObject *object) {
     const Reference name(PyObject_GetAttr(object, own_name));
     PyErr_Clear();
@@ -154,12 +155,12 @@ std::string operator_of(PyObject *op) {
     return std::string(kind_of(op));
 }
 
-// What is common to a kernel and the device functions that it calls.
+// State shared by a kernel and the device functions that it calls.
 struct Translation {
     Translated made;
-    std::vector<PyObject *> path;  // functions that are being translated, each called by the one before it
+    std::vector<PyObject *> path;  // call stack of the functions being translated
     std::vector<std::pair<Reference, std::shared_ptr<const Function>>> done;
-    std::vector<std::pair<Reference, Constant>> arrays;  // that are captured: however often one is named, it is one
+    std::vector<std::pair<Reference, Constant>> arrays;  // captured arrays, each converted once
 };
 
 std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function);
@@ -252,7 +253,7 @@ private:
     Surroundings surroundings_;
     const Function &function_;
     std::unordered_set<std::string> own_;  // parameters and variables
-    Objects objects_;                      // names that stand for objects of numba-dpex's, which take no place at run time
+    Objects objects_;                      // names of numba-dpex's objects, which do not exist at run time
 };
 
 const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
@@ -345,7 +346,8 @@ std::vector<NodePtr> Walker::body_of(PyObject *node) {
     return walk_all(body);
 }
 
-// A first parameter that is annotated with Item or NdItem, or whose methods are called as a work-item's, is no argument.
+// A first parameter is no argument if it is annotated with Item or NdItem, or if a work-item's
+// methods are called on it.
 void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
     const std::vector<Reference> arguments = children(child(node, args_name).get(), args_name);
     if (arguments.empty() || parameters.empty())
@@ -360,7 +362,7 @@ void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
     parameters.erase(parameters.begin());
 }
 
-// Names that are assigned anywhere in the function are its own, as in Python.
+// Names that are assigned anywhere in the function are local, as in Python.
 void Walker::find_own_names(PyObject *node) {
     for_each_node(node, [&](PyObject *each) {
         const std::string_view kind = kind_of(each);
@@ -371,9 +373,9 @@ void Walker::find_own_names(PyObject *node) {
     });
 }
 
-// --------------------------------------------------------------- surroundings
+// --------------------------------------------------------- captured names
 
-// The Python object that a name or a chain of attributes means; empty for what is the function's own.
+// Python object denoted by a name or a chain of attributes; empty for local names.
 Reference Walker::object_of(PyObject *expression) {
     const std::string_view kind = kind_of(expression);
     if (kind == "Name") {
@@ -422,7 +424,8 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
     return made;
 }
 
-// "`ping` calls `pong` calls `ping`", of a function that is being translated.
+// Describes a cycle of calls: "`ping` calls `pong` calls `ping`". Requires: the function is being
+// translated.
 std::string Walker::cycle_to(PyObject *function) const {
     std::string cycle;
     const auto add = [&](PyObject *each) {
@@ -435,7 +438,7 @@ std::string Walker::cycle_to(PyObject *function) const {
     return cycle;
 }
 
-// nullptr: the object is no function.
+// nullptr: the object is not a function.
 NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text) {
     const int is_device_function = PyObject_IsInstance(object, language().device_function);
     if (is_device_function < 0)
@@ -501,7 +504,7 @@ NodePtr Walker::name(PyObject *node) {
     return captured(node, object.get(), text);
 }
 
-// What a name that means nothing may have been meant to be.
+// Suggestion for an undefined name.
 std::string Walker::meant_by(const std::string &text) const {
     for (const std::string module : {"math.", "numpy."})
         if (kernel::find_function(module + text))
@@ -509,7 +512,8 @@ std::string Walker::meant_by(const std::string &text) const {
     if (kernel::find_function(text))
         return "; import it, as in `from entrepot.kernel import " + text + "`";
     std::vector<std::string> known(own_.begin(), own_.end());
-    std::ranges::sort(known);  // a set has no order, and of two as near the first is taken
+    // Sorted, so that the choice between equally close names is deterministic.
+    std::ranges::sort(known);
     add_names(surroundings_.globals(), known);
     for (const kernel::FunctionRow &row : kernel::functions())
         if (row.name.find('.') == row.name.npos)
@@ -547,7 +551,7 @@ NodePtr Walker::tuple(PyObject *node) {
     return made;
 }
 
-// Allowed as a shape or as values, by who walks those.
+// Callers that accept a list as a shape or as values handle it themselves.
 NodePtr Walker::list(PyObject *node) {
     refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() for what is written to");
 }
@@ -620,7 +624,7 @@ NodePtr Walker::call(PyObject *node) {
     return made;
 }
 
-// f"…": a call of `format` with the pieces in their order.
+// f"…": becomes a call of `format` with the pieces in order.
 NodePtr Walker::joined_text(PyObject *node) {
     auto made = make(Kind::call, node);
     made->operands.push_back(make(Kind::builtin, node, "format"));
@@ -652,7 +656,7 @@ NodePtr Walker::assign(PyObject *node) {
     return made;
 }
 
-// A name for an object of numba-dpex's; nullptr: the call makes none.
+// Registers a name for an object of numba-dpex's; nullptr if the call creates no such object.
 NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) {
     const std::string name = text_of_name(child(target, id_name).get());
     if (is_group(call)) {
@@ -662,7 +666,7 @@ NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) 
     return makes_atomic(call) ? assign_atomic(node, target, call) : nullptr;
 }
 
-// Whether it is a call of AtomicRef.
+// True for a call of AtomicRef.
 bool Walker::makes_atomic(PyObject *expression) {
     if (kind_of(expression) != "Call")
         return false;
@@ -691,7 +695,7 @@ Objects::Atomic Walker::atomic_of(PyObject *call) {
     return {array, index ? index : number(call, 0), given("memory_order", 2), given("memory_scope", 3)};
 }
 
-// The index is evaluated here, once, and kept in a variable.
+// The index is evaluated once, here, and stored in a variable.
 NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
     const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
     Objects::Atomic atomic = atomic_of(call);
@@ -761,7 +765,8 @@ std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name, std::
     return made;
 }
 
-// A work-group given to a function: barriers and group functions mean it anyway.
+// True for a work-group passed to a function. It can be ignored: barriers and group functions apply
+// to the work-group anyway.
 bool Walker::is_group(PyObject *expression) const {
     if (kind_of(expression) == "Name")
         return objects_.is_group(text_of_name(child(expression, id_name).get()));
@@ -771,7 +776,7 @@ bool Walker::is_group(PyObject *expression) const {
     return is_object(callee.get()) && Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
-// `item.method`, where item is a name of objects_ or a call that gives a work-group.
+// True for `item.method`, where item is a name in objects_ or a call that returns a work-group.
 bool Walker::is_object(PyObject *expression) const {
     if (kind_of(expression) != "Attribute")
         return false;
@@ -780,7 +785,7 @@ bool Walker::is_object(PyObject *expression) const {
            (kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
-// Of a method, whose arguments have no names here.
+// Arguments of a method, which must be positional.
 std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
     for (const Reference &keyword : children(call, keywords_name)) {
         const Reference name = child(keyword.get(), arg_name);
@@ -826,7 +831,8 @@ NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, co
     return made;
 }
 
-// (id(0) * size(1) + id(1)) * size(2) + id(2); where the sizes' own product is meant, without the ids.
+// (id(0) * size(1) + id(1)) * size(2) + id(2). If the method returns the product of the sizes, that
+// product.
 NodePtr Walker::linear(PyObject *node, const Objects::Method &method) {
     const auto at = [&](const char *name, std::int64_t dimension) {
         auto made = builtin_call(node, name, {number(node, dimension)});

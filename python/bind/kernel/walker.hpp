@@ -1,4 +1,4 @@
-// Walker: a Python function, through Python's ast, as the compiler's syntax tree.
+// Walker: converts a Python function, as parsed by Python's ast, to the compiler's syntax tree.
 #pragma once
 #include <Python.h>
 
@@ -13,12 +13,14 @@ namespace entrepot::python {
 
 struct Translated {
     std::shared_ptr<const kernel::syntax::Function> function;
-    Guards guards;         // of all names that the tree was made with
-    std::string captured;  // the sources and the values behind the names: equal for equal trees
+    Guards guards;         // for all names used in the tree
+    std::string captured;  // sources and captured values: equal for equal trees
 };
 
-// Of a plain function, whose names are looked up in its closure, its globals and the builtins, and of the device functions that
-// it calls. Throws CompileError for what no kernel may contain, KernelError where there is no source.
+// Converts a plain function and the device functions that it calls. Names are looked up in its
+// closure, its globals and the builtins.
+// Throws: CompileError for constructs that kernels do not support, KernelError if the source is not
+//   available.
 Translated translate(PyObject *function);
 
 }  // namespace entrepot::python

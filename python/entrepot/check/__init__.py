@@ -1,6 +1,7 @@
-"""Conformance of somebody else's exporter or importer, clause by clause: ``entrepot check``, and a pytest plugin.
+"""Checks the conformance of an exporter or importer clause by clause: ``entrepot check``, and a
+pytest plugin.
 
-:func:`check` asks all clauses of a target named as on the command line, in a process of its own.
+:func:`check` checks a target, named as on the command line, in a process of its own.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def speaks(obj: Any) -> bool:
 
 
 def struct_of(obj: Any) -> Any:
-    """The struct of an object, which keeps the capsule that keeps it."""
+    """The struct of an object. It holds a reference to the capsule, which owns it."""
     capsule = getattr(obj, ATTRIBUTE)
     require(isinstance(capsule, structs.Capsule), "a PyCapsule", type(capsule).__name__)
     struct = ArrayStruct.from_address(structs.address_in(capsule))
@@ -35,7 +35,7 @@ def struct_of(obj: Any) -> Any:
 def read(obj: Any) -> Seen:
     struct = struct_of(obj)
     if struct.two != 2 or not 0 <= struct.nd <= 64:
-        skip("the struct does not begin with 2, or its number of dimensions is none")
+        skip("the struct does not begin with 2, or its number of dimensions is invalid")
     shape = tuple(struct.shape[: struct.nd]) if struct.nd else ()
     steps = (
         tuple(step // struct.itemsize for step in struct.strides[: struct.nd]) if struct.nd and struct.strides else packed(shape)
@@ -112,11 +112,11 @@ def leak(exporter: Exporter) -> None:
     leaks_nothing(lambda: getattr(exporter.object, ATTRIBUTE))
 
 
-# ---------------------------------------------------------------- what an importer is handed
+# ---------------------------------------------------------------- importers
 
 
 class Fabricated:
-    """An object whose struct is of our making, each field of which may be bent."""
+    """An object with a fabricated struct, any field of which may be falsified."""
 
     def __init__(self, importer: Importer, layout: Layout = PLAIN, *, read_only: bool = False, **bent: Any) -> None:
         ground = importer.ground

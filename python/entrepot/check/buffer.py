@@ -1,4 +1,6 @@
-"""The buffer protocol, PEP 3118: what an exporter fills in for each request, and that an importer holds what it was given."""
+"""The buffer protocol, PEP 3118: the fields that exporters fill in for each request, and the
+lifetime of buffers.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ _release.restype, _release.argtypes = None, (POINTER(PyBuffer),)
 
 
 def speaks(obj: Any) -> bool:
-    """Whether the type has buffers at all; of this object's memory they may be refused."""
+    """True if the type supports buffers; this object may still refuse requests."""
     return bool(structs.python_api.PyObject_CheckBuffer(py_object(obj)))
 
 
@@ -64,22 +66,23 @@ def requested(obj: Any, flags: int) -> Iterator[Any]:
 
 @contextmanager
 def described(obj: Any, *, sound: bool = True) -> Iterator[Any]:
-    """With everything that can be said; not applicable where the object has no buffer of this memory, or ``ndim`` is nonsense."""
+    """A full read-only request; not applicable if the object refuses it or ``ndim`` is invalid."""
     try:
         held = requested(obj, structs.FULL_RO)
         view = held.__enter__()
-    except Exception as refusal:  # in the right manner or not: that is a clause of its own
+    except Exception as refusal:  # another clause checks the kind of exception
         skip(f"the buffer is refused: {words_of(refusal)}")
     try:
         if sound and not 0 <= view.ndim <= 64:
-            skip("the number of dimensions is none")
+            skip("the number of dimensions is invalid")
         yield view
     finally:
         held.__exit__(None, None, None)
 
 
 def dtype_of(format: bytes | None, itemsize: int) -> str | None:
-    """As Entrepot calls it; None for structures and what else is no plain number."""
+    """Entrepot's name of the type; None for structures and other types that are not plain numbers.
+    """
     text = (format or b"B").decode()
     kind = text.lstrip("@=<>!^")
     if itemsize > 1 and text.startswith((SWAPPED, "!" if SWAPPED == ">" else SWAPPED)):
@@ -133,7 +136,7 @@ def refusal(exporter: Exporter) -> None:
         pass
 
 
-@EXPORTS.clause("exporter", "obj is set: releasing the buffer gives back a reference to its exporter", STRUCTURE)
+@EXPORTS.clause("exporter", "obj is set: releasing the buffer drops its reference to the exporter", STRUCTURE)
 def has_exporter(exporter: Exporter) -> None:
     with described(exporter.object) as view:
         require(view.obj, "a reference to the exporter", "a null pointer")
@@ -210,7 +213,9 @@ def any_contiguous(exporter: Exporter) -> None:
 
 
 def answers_or_refuses(exporter: Exporter, flags: int, orders: str) -> bool:
-    """Whether the request is answered, as it must be where the memory is laid out so; if it is not, it must be refused."""
+    """True if the request is answered. It must be answered if the memory has this layout, else
+    refused.
+    """
     with described(exporter.object) as view:
         fits = any(is_contiguous(view, order) for order in orders)
         strides = strides_of(view)
@@ -292,7 +297,7 @@ def leak(exporter: Exporter) -> None:
     leaks_nothing(once)
 
 
-# ---------------------------------------------------------------- what an importer is handed
+# ---------------------------------------------------------------- importers
 
 
 class _Slot(ctypes.Structure):
@@ -308,7 +313,9 @@ _DEFAULT, _BASETYPE = 1 << 18, 1 << 10
 
 
 class Token:
-    """What a buffer owns until it is released; releases are counted by these, as no Python code may run while one is refused."""
+    """Object that a buffer owns until its release. Tokens count releases, because no Python code
+    may run during one.
+    """
 
     def __init__(self, exporter: Any) -> None:
         self.exporter = exporter
@@ -324,7 +331,7 @@ def _get_buffer(exporter: Any, view: Any, flags: int) -> int:
     return 0
 
 
-# The type has no memory of what it was made from, and needs all of it.
+# The type stores no references to these objects but needs them all.
 _FUNCTION = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(PyBuffer), c_int)(_get_buffer)
 
 
@@ -340,7 +347,9 @@ _Raw: Any = _raw_type()
 
 
 class Fabricated(_Raw):  # type: ignore[misc]
-    """Fills in what it was told, whatever was asked; each field may be bent, and what is given and released is counted."""
+    """Fills in given values for any request. Fields may be falsified; buffers and releases are
+    counted.
+    """
 
     def __init__(self, importer: Importer, layout: Layout = PLAIN, **bent: Any) -> None:
         ground = importer.ground
@@ -374,7 +383,7 @@ class Fabricated(_Raw):  # type: ignore[misc]
 
 
 def view_of(importer: Importer, layout: Layout, read_only: bool) -> memoryview:
-    """Nothing but a buffer, that honours every request: of an Array, by way of the array interface."""
+    """A plain buffer that answers every request: that of an Array, through the array interface."""
     ground = importer.ground
     entries = {
         "shape": layout.shape,
@@ -387,7 +396,8 @@ def view_of(importer: Importer, layout: Layout, read_only: bool) -> memoryview:
 
 
 IMPORTS = Table(NAME, IMPORT)
-# A consumer may make a view of its own of what is behind a memoryview: the owner of the memory tells.
+# A consumer may make its own view of the exporter of a memoryview, so the memory's owner is the
+# witness.
 add_views(IMPORTS, SHAPES, view_of, witness=lambda view: view.obj.owner)
 
 
@@ -424,7 +434,7 @@ def follows_suboffsets(importer: Importer) -> None:
     rows = (c_void_p * 3)(*(importer.ground.address + 16 * row for row in range(3)))
     given = Fabricated(importer, PLAIN, buf=ctypes.addressof(rows), strides=(8, 4), suboffsets=(0, -1))
     difference = importer.shows(attempt(importer, given), PLAIN)
-    # Who does not follow them shows pieces of the addresses, or what lies behind: something else each time.
+    # An importer that ignores suboffsets shows parts of the addresses or what follows them.
     require(not difference, "the elements of the rows", "elements that are not those")
 
 

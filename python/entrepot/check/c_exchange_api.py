@@ -1,4 +1,6 @@
-"""DLPack's C exchange API: a table of C functions on the type, by which tensors are handed over without a Python call."""
+"""DLPack's C exchange API: a table of C functions on the type that passes tensors without a Python
+call.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def function(obj: Any, name: str, kind: Any) -> Any:
 
 
 class Managed:
-    """A tensor that the table gave, owned by us until it is deleted."""
+    """A tensor from the table, which the check owns until it is deleted."""
 
     def __init__(self, obj: Any) -> None:
         out = c_void_p()
@@ -98,7 +100,7 @@ def capsule(exporter: Exporter) -> None:
     require(name == EXCHANGE_API, EXCHANGE_API.decode(), name)
 
 
-@EXPORTS.clause("static", "the table is the same whenever it is asked for: consumers cache it for ever", TABLE)
+@EXPORTS.clause("static", "the table is the same whenever it is asked for: consumers cache it forever", TABLE)
 def static(exporter: Exporter) -> None:
     first, second = (ctypes.addressof(table_of(exporter.object)) for _ in range(2))
     require(first == second, "one table", "two")
@@ -176,7 +178,7 @@ def lends(exporter: Exporter) -> None:
     require(not difference, "the same description", difference)
 
 
-@EXPORTS.clause("lends nothing", "lending takes no reference that nobody could give back", LEND)
+@EXPORTS.clause("lends nothing", "a borrowed tensor holds no reference, since none could be released", LEND)
 def lends_nothing(exporter: Exporter) -> None:
     lend = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)
 
@@ -217,7 +219,7 @@ def owns_what_it_takes(exporter: Exporter) -> None:
 
 
 def tensors_like(exporter: Exporter) -> Tensors:
-    """Tensors of host memory, for tables that take it."""
+    """Tensors of host memory, for tables that import it."""
     if read_device(exporter)[0] != structs.CPU:
         skip("the table is asked about memory of the host only")
     return Tensors(Importer(lambda given: given))
@@ -255,7 +257,7 @@ def refuses_to_allocate(exporter: Exporter) -> None:
 
 
 def allocate(exporter: Exporter, dtype: tuple[int, int, int]) -> Managed | list[str]:
-    """The tensor that the allocator made, or what it said to SetError."""
+    """The tensor that the allocator made, or the arguments of its call of SetError."""
     extents, said = structs.integers((3, 4)), []
     prototype: Any = DLTensor(device=DLDevice(*read_device(exporter)), ndim=2, dtype=DLDataType(*dtype))
     prototype.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
@@ -288,18 +290,18 @@ def leak(exporter: Exporter) -> None:
     leaks_nothing(lambda: Managed(exporter.object).delete())
 
 
-# ---------------------------------------------------------------- what an importer is handed
+# ---------------------------------------------------------------- importers
 
 
 class Published:
-    """Objects of a type that has a table: it hands out the tensors of ``tensors``, and counts how often it is asked."""
+    """Base of types with a table that exports the tensors of ``tensors`` and counts calls."""
 
     tensors: Tensors
     keep: Any
 
 
 class Calls:
-    """What has been asked of the tables, in this process."""
+    """Number of calls of the tables in this process."""
 
     given = 0
 
@@ -332,7 +334,7 @@ def _to_object(tensor: int, out: Any) -> int:
     return -1
 
 
-# In the order of the table; a consumer calls them as long as there are objects of the types.
+# In the order of the table. They must outlive all objects of the types.
 _FUNCTIONS = (
     ExchangeApi.Allocate(_allocate),
     ExchangeApi.FromObject(_give),
@@ -343,7 +345,7 @@ _FUNCTIONS = (
 
 
 def publish(name: str, *, major: int = 1, older: Any = None) -> type:
-    """A type with a table of its own; consumers remember such types for ever, so there are few."""
+    """A type with a table of its own. Consumers never forget such types, so only a few are made."""
     table = ExchangeApi(
         major,
         3,
@@ -361,7 +363,7 @@ _only_newer: Any = publish("OnlyNewerTensor", major=2)
 
 
 def fabricate(importer: Importer, layout: Layout = PLAIN, kind: Any = _current, **bent: Any) -> Any:
-    """An object that speaks nothing but the table."""
+    """An object that supports nothing but the table."""
     obj = kind()
     obj.tensors = Tensors(importer, layout, **bent)
     return obj

@@ -1,4 +1,6 @@
-"""The CUDA array interface, version 3: a dict about memory of CUDA devices, with a stream to come behind."""
+"""The CUDA array interface, version 3: a dict that describes memory of CUDA devices and a stream to
+synchronize with.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,13 @@ def zero_size(exporter: Exporter) -> None:
     require(not seen.address, "0", f"{seen.address:#x}")
 
 
-@EXPORTS.clause("plain types", "typestr is of a number or bool: nobody agrees on others", SOURCE)
+@EXPORTS.clause("plain types", "typestr is of a number or bool: the meaning of others is not agreed", SOURCE)
 def plain_types(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object)["typestr"]
     require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
 
 
-@EXPORTS.clause("stream", "stream, if any, is None or an int from 1: 0 may mean two streams", SYNCHRONIZATION)
+@EXPORTS.clause("stream", "stream, if any, must be None or an int from 1: 0 may mean two streams", SYNCHRONIZATION)
 def stream(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object).get("stream")
     if found is None:
@@ -51,7 +53,7 @@ def stream(exporter: Exporter) -> None:
     require(type(found) is int and found > 0, "an int from 1", repr(found))
 
 
-@EXPORTS.clause("mask", "mask, if any, is None or an object with the interface", SOURCE)
+@EXPORTS.clause("mask", "mask, if any, must be None or an object with the interface", SOURCE)
 def mask(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object).get("mask")
     if found is None:
@@ -71,11 +73,11 @@ def accessible(exporter: Exporter) -> None:
 
 
 def driver() -> Any:
-    """CUDA's, with a device; not applicable where there is none."""
+    """CUDA's driver with a device; not applicable without one."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        skip("only a CUDA driver can say, and there is none here")
+        skip("this needs a CUDA driver, which is not available here")
     count = ctypes.c_int()
     if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
         skip("only a CUDA driver can say, and it finds no device here")
@@ -83,7 +85,9 @@ def driver() -> Any:
 
 
 def truth(importer: Importer, layout: Layout) -> dict[str, Any]:
-    """Of memory of the host: whoever asks a driver about it refuses it, and then nothing here is applicable."""
+    """A dict about host memory. Importers that query a driver refuse it, and no clause here is then
+    applicable.
+    """
     ground = importer.ground
     return {
         "shape": layout.shape,

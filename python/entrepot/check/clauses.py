@@ -1,4 +1,6 @@
-"""What a clause is, and what becomes of it: a sentence of a protocol, where it stands, and the function that asks for it."""
+"""Clauses and their outcomes. A clause is a sentence of a protocol with its source and a function
+that checks it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 PASSED, FAILED, NOT_APPLICABLE = "passed", "failed", "not applicable"
 
-EXPORT, IMPORT = "export", "import"  # the sides of a protocol: who gives memory out, and who takes it in
+EXPORT, IMPORT = "export", "import"  # the sides of a protocol: producer and consumer
 
 Check = TypeVar("Check", bound=Callable[[Any], None])
 
@@ -22,7 +24,7 @@ class Failed(Exception):
 
 
 class NotApplicable(Exception):
-    """The clause says nothing about this object, or it cannot be asked on this machine."""
+    """The clause does not apply to this object, or cannot be checked on this machine."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one clause; ``found`` is the reason where it is not applicable."""
+    """The outcome of one clause; ``found`` is the reason if it is not applicable."""
 
     clause: str
     status: str
@@ -57,7 +59,7 @@ class Outcome:
 
 
 class Table:
-    """The clauses of one side of a protocol, in the order in which they are asked."""
+    """The clauses of one side of a protocol, in the order in which they run."""
 
     def __init__(self, protocol: str, side: str) -> None:
         self.protocol, self.side = protocol, side
@@ -70,7 +72,7 @@ class Table:
         return len(self._clauses)
 
     def clause(self, name: str, says: str, source: str) -> Callable[[Check], Check]:
-        """Enters the function below as the clause's check."""
+        """Decorator that adds the function as the clause's check."""
 
         def enter(check: Check) -> Check:
             self.add(name, says, source, check)
@@ -93,7 +95,7 @@ def skip(reason: str) -> NoReturn:
 
 
 def words_of(error: BaseException) -> str:
-    """An exception in one line of bearable length."""
+    """An exception as one short line."""
     text = " ".join(str(error).split())
     kind = type(error).__name__
     return f"{kind}: {text if len(text) <= 160 else text[:159] + '…'}" if text else kind

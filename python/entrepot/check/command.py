@@ -1,4 +1,4 @@
-"""``entrepot check TARGET``: the clauses of every protocol that a target speaks, and which of them it keeps."""
+"""``entrepot check TARGET``: checks the clauses of every protocol that a target supports."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Prints what was found; 1 where a clause failed, 2 where nothing could be asked."""
+    """Prints the report. Returns 1 if a clause failed, 2 if nothing could be checked."""
     if chosen.list:
         report.show_clauses(every_clause())
         return 0
     if chosen.target is None:
         print("entrepot check: TARGET is missing: module:attribute or module:expression, or --list", file=sys.stderr)
         return 2
-    sys.path.insert(0, os.getcwd())  # the installed script has its own folder there
+    sys.path.insert(0, os.getcwd())  # the installed script has its own folder first in the path
     try:
         request = Request(
             chosen.target,

@@ -1,4 +1,4 @@
-"""DLPack: capsules, legacy and versioned, every keyword and every flag of them, and what a consumer owes their producer."""
+"""DLPack: legacy and versioned capsules, all keywords and flags, and the duties of consumers."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def speaks(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")
 
 
-# ---------------------------------------------------------------- what an exporter gives
+# ---------------------------------------------------------------- exporters
 
 
 class Held:
-    """A capsule in our hands, whose deleter's calls are counted."""
+    """A capsule that the check owns; counts the calls of its deleter."""
 
     def __init__(self, capsule: Any) -> None:
         require(isinstance(capsule, structs.Capsule), "a PyCapsule", type(capsule).__name__)
@@ -67,7 +67,8 @@ class Held:
         self.form = forms[self.name or b""]
         self.capsule = capsule
         self.managed: Any = self.form.from_address(structs.address_in(capsule))  # type: ignore[attr-defined]
-        # Not an attribute that is counted up: the last call may come while this object's own are being cleared.
+        # A list instead of an int attribute: the last call may come while attributes are being
+        # cleared.
         self._deleted = deleted = list[int]()
         original = self.managed.deleter
         self.has_deleter = bool(original)
@@ -97,7 +98,7 @@ class Held:
         return self.managed.flags if self.form is Versioned else None
 
     def drop(self) -> None:
-        """Lets the capsule go as it came."""
+        """Releases the capsule without consuming it."""
         self.capsule = None
 
     def consume(self) -> Held:
@@ -111,7 +112,7 @@ class Held:
 
 
 def dtype_name(code: int, bits: int) -> str | None:
-    """As Entrepot calls it; None for what has no common name."""
+    """Entrepot's name of the type; None if it has no common name."""
     kind = structs.TYPE_CODES.get(code)
     if kind == "bool":
         return "bool"
@@ -139,11 +140,11 @@ def read(obj: Any) -> Seen:
 
 
 def best(obj: Any) -> Held:
-    """The newest tensor that the object gives."""
+    """The newest kind of tensor that the object exports."""
     try:
         return Held(obj.__dlpack__(max_version=LATEST))
     except TypeError:
-        pass  # a producer of before 1.0: that it lacks the keyword is a clause of its own
+        pass  # a producer older than 1.0; another clause checks the keyword
     except BufferError as refusal:
         raise NotApplicable(f"the export is refused: {words_of(refusal)}") from None
     try:
@@ -153,7 +154,7 @@ def best(obj: Any) -> Held:
 
 
 def exported(exporter: Exporter, **keywords: Any) -> Held:
-    """By these keywords; not applicable where this export is refused in the way in which refusals are to be made."""
+    """Exports with these keywords; not applicable if the export is refused by BufferError."""
     try:
         return Held(exporter.object.__dlpack__(**keywords))
     except BufferError as refusal:
@@ -229,7 +230,7 @@ def old_consumer(exporter: Exporter) -> None:
     require(held.form is Legacy, "dltensor", held.name)
 
 
-@EXPORTS.clause("newer consumer", "with a max_version that nobody knows yet, the exporter's newest is given", METHOD)
+@EXPORTS.clause("newer consumer", "with a max_version from the future, the exporter's newest is given", METHOD)
 def newer_consumer(exporter: Exporter) -> None:
     if not accepts(exporter, "max_version"):
         skip("max_version is not accepted")
@@ -321,7 +322,7 @@ def read_only_legacy(exporter: Exporter) -> None:
     known = exporter.read_only(NAME)
     own = read(exporter.object).read_only
     if not (own or (known and known[0])):
-        skip("the memory is writable, or nobody says that it is not")
+        skip("the memory is writable, or no protocol says that it is read-only")
     try:
         held = Held(exporter.object.__dlpack__())
     except BufferError:
@@ -439,7 +440,7 @@ def ambiguous_stream(exporter: Exporter) -> None:
     raise Failed("a refusal of stream=0", "a capsule")
 
 
-@EXPORTS.clause("unconsumed capsule", "a capsule that nobody has consumed frees its tensor, once", IMPLEMENTATION)
+@EXPORTS.clause("unconsumed capsule", "a capsule that was not consumed frees its tensor, once", IMPLEMENTATION)
 def unconsumed_capsule(exporter: Exporter) -> None:
     held = best(exporter.object)
     if not held.has_deleter:
@@ -497,7 +498,7 @@ def keeps_the_memory(exporter: Exporter) -> None:
     before = ctypes.string_at(seen.address, 1) if readable else b""
     del obj
     gc.collect()
-    others = [exporter.fresh() for _ in range(8)]  # would take the memory, were it free
+    others = [exporter.fresh() for _ in range(8)]  # would reuse the memory if it were free
     taken = [other for other in others if seen.size and read(other).address == seen.address]
     after = ctypes.string_at(seen.address, 1) if readable else b""
     held.delete()
@@ -518,7 +519,7 @@ def leak(exporter: Exporter) -> None:
 
 
 def best_capsule(obj: Any) -> None:
-    """As ``best``, without what would be counted: callbacks of ctypes."""
+    """Exports like ``best``, without callbacks of ctypes, which would count as leaks."""
     try:
         obj.__dlpack__(max_version=LATEST)
     except TypeError:
@@ -537,13 +538,14 @@ def accepts(exporter: Exporter, keyword: str) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- what an importer is handed
+# ---------------------------------------------------------------- importers
 
 
 class Fabricated:
-    """A producer of our own making, each field of whose tensors may be bent; it counts what is asked and what is given back.
+    """A fabricated producer, any field of whose tensors may be falsified. Counts requests and
+    deletions.
 
-    As manager_ctx does for a producer in C, ``_lent`` keeps what a tensor needs until its deleter is called.
+    ``_lent`` keeps the data of a tensor alive until its deleter is called, like manager_ctx in C.
     """
 
     _lent: ClassVar[dict[int, tuple[Any, ...]]] = {}
@@ -571,7 +573,7 @@ class Fabricated:
         self.capsules: list[Any] = []
 
     def managed(self, form: type | None = None) -> Any:
-        """A new managed tensor, to be given back through its deleter."""
+        """A new managed tensor, to be freed by its deleter."""
         fields = self.fields
         managed: Any = (form or self.form)()
         tensor = managed.dl_tensor
@@ -594,7 +596,9 @@ class Fabricated:
         self.returned.append(address)
 
     def forget(self) -> None:
-        """Frees what was given back. Not at once: a deleter that is called twice must be there to be counted."""
+        """Frees deleted tensors. This is deferred so that a second call of a deleter can be
+        counted.
+        """
         for address in self.returned:
             self._lent.pop(address, None)
         self.returned.clear()
@@ -614,7 +618,7 @@ class Fabricated:
         return device
 
     def says_versions(self) -> None:
-        """Not applicable to importers that ask for no version, and so get tensors that have none."""
+        """Not applicable to importers that ask for no version and therefore get legacy tensors."""
         if not any(keywords.get("max_version") for keywords in self.asked):
             skip("the importer asks for legacy tensors, which have no version and no flags")
 
@@ -624,7 +628,7 @@ class Fabricated:
 
 
 class WithoutKeywords(Fabricated):
-    """As producers were before the keywords."""
+    """A producer that predates the keywords."""
 
     def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
         return super().__dlpack__(stream=stream)
@@ -639,7 +643,7 @@ IMPORTS = Table(NAME, IMPORT)
 
 
 def takes(layout: Layout, form: type = Versioned, **bent: Any) -> Callable[[Importer], None]:
-    """The elements of the layout are seen, if it is taken at all."""
+    """Requires the elements of the layout, unless the importer refuses it."""
 
     def check(importer: Importer) -> None:
         difference = importer.shows(attempt(importer, Fabricated(importer, layout, form, **bent)), layout)
@@ -651,7 +655,7 @@ def takes(layout: Layout, form: type = Versioned, **bent: Any) -> Callable[[Impo
 def must_take(
     layout: Layout, kind: type[Fabricated] = Fabricated, form: type = Versioned, **bent: Any
 ) -> Callable[[Importer], None]:
-    """What every consumer has to be ready for."""
+    """Requires the elements of a layout that every consumer must support."""
 
     def check(importer: Importer) -> None:
         given = kind(importer, layout, form, **bent)
@@ -687,7 +691,7 @@ IMPORTS.add(
 
 
 @IMPORTS.clause(
-    "asks for a version", "max_version is passed: producers give a legacy tensor, without flags, to whoever does not", METHOD
+    "asks for a version", "max_version is passed: without it, producers give a legacy tensor, which has no flags", METHOD
 )
 def asks_for_a_version(importer: Importer) -> None:
     given = Fabricated(importer)
@@ -713,7 +717,7 @@ def imports_without_copy(importer: Importer) -> None:
     importer.shares(attempt(importer, Fabricated(importer)))
 
 
-@IMPORTS.clause("renames the capsule", "a capsule that was taken is renamed, so that nobody takes it again", IMPLEMENTATION)
+@IMPORTS.clause("renames the capsule", "a consumed capsule is renamed, so that it is not consumed again", IMPLEMENTATION)
 def renames_the_capsule(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
@@ -845,9 +849,9 @@ for name, what, where, bent in (
     ("refuses a null shape", "a null shape of two dimensions", f"{HEADER}: DLTensor.shape", {"shape": None}),
     ("refuses extents", "a negative extent", f"{HEADER}: DLTensor.shape", {"shape": (-3, 4)}),
     ("refuses an overflow", "more elements than there are addresses", f"{HEADER}: DLTensor.shape", {"shape": HUGE}),
-    ("refuses a code", "a type code that nobody has defined", f"{HEADER}: DLDataTypeCode", {"dtype": (200, 32, 1)}),
+    ("refuses a code", "an undefined type code", f"{HEADER}: DLDataTypeCode", {"dtype": (200, 32, 1)}),
     ("refuses bits", "float of 24 bits", f"{HEADER}: DLDataType.bits", {"dtype": (2, 24, 1)}),
-    ("refuses a device", "a device type that nobody has defined", f"{HEADER}: DLDeviceType", {"device": (99, 0)}),
+    ("refuses a device", "an undefined device type", f"{HEADER}: DLDeviceType", {"device": (99, 0)}),
 ):  # fmt: skip
     IMPORTS.add(name, f"{what} is refused", where, must_refuse(what, **bent))
 

@@ -1,4 +1,5 @@
-"""The three protocols that are dicts, in one place: what they share, said once, in each protocol's own words and units."""
+"""Clauses shared by the three protocols that are dicts, with each protocol's own names and units.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ from .views import add_views, must_refuse, must_take
 
 TYPESTR = re.compile(r"[<>|=]?([a-zA-Z])(\d+)(\[.*\])?")
 KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
-MISSING = object()  # in a bent dict: the key is not there
+MISSING = object()  # in a falsified dict: the key is absent
 
 
 @dataclass(frozen=True)
 class Interface:
-    """One of the dicts: what it is called, what it counts in, and where that stands."""
+    """One of the protocols: its attribute, its units and their source."""
 
     name: str
     attribute: str
@@ -87,7 +88,7 @@ def reader(interface: Interface) -> Callable[[Any], Seen]:
 
 
 def exports_of(interface: Interface) -> Table:
-    """The clauses that every exporter of a dict has to keep; the protocol's own come after them."""
+    """The clauses for exporters of all dicts; those of the protocol follow."""
     table = Table(interface.name, EXPORT)
     source = interface.source
     unit = "bytes" if interface.strides_in_bytes else "elements"
@@ -185,11 +186,11 @@ def exports_of(interface: Interface) -> Table:
     return table
 
 
-# ---------------------------------------------------------------- what an importer is handed
+# ---------------------------------------------------------------- importers
 
 
 class Speaker:
-    """An object whose attribute is a dict of our making."""
+    """An object whose attribute is a fabricated dict."""
 
     def __init__(self, attribute: str, entries: dict[str, Any]) -> None:
         self.entries = entries
@@ -205,7 +206,7 @@ def bend(entries: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Fabrication:
-    """How well-formed dicts of one protocol are made, and bent."""
+    """Makes well-formed and falsified dicts of one protocol."""
 
     interface: Interface
     truth: Maker
@@ -218,7 +219,7 @@ def steps_of(interface: Interface, layout: Layout, item: int) -> tuple[int, ...]
     return tuple(stride * (item if interface.strides_in_bytes else 1) for stride in layout.strides)
 
 
-# What no importer may take: the clause, what is wrong in words, and in the dict.
+# Dicts that every importer must refuse: the clause, the error in words, and in the dict.
 MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("refuses no shape", "a dict without a shape", {"shape": MISSING}),
     ("refuses no typestr", "a dict without a type string", {"typestr": MISSING}),
@@ -234,7 +235,7 @@ MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def imports_of(fabricate: Fabrication) -> Table:
-    """The clauses that every importer of a dict has to keep; the protocol's own come after them."""
+    """The clauses for importers of all dicts; those of the protocol follow."""
     interface = fabricate.interface
     table = Table(interface.name, IMPORT)
     source = interface.source

@@ -10,8 +10,9 @@ and then a test, whatever its name, that asks::
     def test_array(clause):
         clause.check()
 
-The mark takes a target as the command line does, which is checked in a process of its own, or an object, a factory or an
-importer at hand, which is checked in the process of the tests; and ``side``, ``device``, ``protocols``, ``only`` and ``skip``.
+The mark takes a target name as on the command line, which is checked in a process of its own. It
+also takes an object, a factory or an importer, which is checked in the process of the tests.
+Keywords are ``side``, ``device``, ``protocols``, ``only`` and ``skip``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .targets import TargetError, target_of
 
 
 class Conformance:
-    """One mark: its clauses, and their outcomes, which are found when the first test asks."""
+    """One mark with its clauses and their outcomes, which are computed for the first test."""
 
     def __init__(self, target: Any, **options: Any) -> None:
         options = {
@@ -62,7 +63,7 @@ class Conformance:
 
 @dataclass(frozen=True)
 class Question:
-    """What the fixture ``clause`` is: a clause of a target."""
+    """Value of the fixture ``clause``: a clause of a target."""
 
     conformance: Conformance
     clause: Clause
@@ -75,7 +76,9 @@ class Question:
         return Outcome(self.clause.id, NOT_APPLICABLE, self.clause.says, self.clause.source, found="the target does not take it")
 
     def check(self) -> None:
-        """Fails the test, with what was asked and what was found, or skips it where the clause is not applicable."""
+        """Fails the test with the expected and the actual value, or skips it if the clause is not
+        applicable.
+        """
         outcome = self.outcome
         if outcome.status == FAILED:
             words = f"{outcome.says} ({outcome.source})\nasked: {outcome.asked}\nfound: {outcome.found}"

@@ -1,4 +1,4 @@
-"""The protocols that are checked, in the order of the report: a row each, and each a module with the same names."""
+"""Table of the protocols, in the order of the report; each is a module with the same names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .subjects import Exporter, Importer, Seen
 
 @dataclass(frozen=True)
 class Protocol:
-    """How it is seen that an object speaks it, what the object then says, and the clauses of both sides."""
+    """A protocol: detection, reading of an object's description, and the clauses of both sides."""
 
     name: str
     title: str
@@ -45,7 +45,9 @@ def every_clause() -> list[Clause]:
 
 
 def speaks(protocol: Protocol, obj: Any) -> bool:
-    """Whether the object speaks it; an attribute that raises something else than AttributeError is there, and wrong."""
+    """True if the object supports the protocol. An attribute that raises any error but
+    AttributeError counts as present.
+    """
     try:
         return protocol.speaks(obj)
     except Exception:
@@ -57,7 +59,7 @@ def spoken(obj: Any) -> list[str]:
 
 
 def exporter(make: Callable[[], Any], *, repeatable: bool, among: Iterable[str] = PROTOCOLS) -> Exporter:
-    """An exporter whose protocols, those named and no others, are held against each other."""
+    """An exporter whose protocols, those named only, are compared with each other."""
     obj = make()
     readers = {name: PROTOCOLS[name].read for name in among if speaks(PROTOCOLS[name], obj)}
     del obj
@@ -65,5 +67,5 @@ def exporter(make: Callable[[], Any], *, repeatable: bool, among: Iterable[str] 
 
 
 def importer(take: Callable[[Any], Any], device: str = "host", *, copies: bool = False) -> Importer:
-    """An importer whose results may speak any protocol."""
+    """An importer whose results may support any protocol."""
     return Importer(take, device, {name: protocol.read for name, protocol in PROTOCOLS.items()}, copies=copies)

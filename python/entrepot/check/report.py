@@ -1,4 +1,4 @@
-"""What was found, as a table for people and as JSON for programs."""
+"""Reports of outcomes, as a table or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Asks the clauses: of a target by its name in a process of its own, which may crash, or of an object at hand in this one."""
+"""Runs the clauses. A named target is checked in a process of its own, which may crash, an object
+in this process.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ PATIENCE = 120.0  # seconds that one clause, or the import of the target's modul
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be checked, and how much of it."""
+    """A target and the clauses to check."""
 
     target: str
     side: str | None = None
@@ -39,7 +41,9 @@ class Request:
     copies: bool = False  # an importer that promises a copy
 
     def __post_init__(self) -> None:
-        """Raises TargetError for what names nothing: what is misspelt would be asked of nobody, and pass."""
+        """Raises TargetError for unknown names: with a misspelt name no clause would run, and the
+        check would pass.
+        """
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
                 raise TargetError(f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}")
@@ -57,7 +61,7 @@ class Request:
 
 @dataclass
 class Result:
-    """What came of a request."""
+    """The outcomes of a request."""
 
     request: Request
     side: str
@@ -70,7 +74,9 @@ class Result:
 
     @property
     def why_nothing(self) -> str:
-        """A sentence where no clause was applicable, so that nobody takes that for success; else empty."""
+        """A sentence if no clause was applicable, so that it is not mistaken for success; else
+        empty.
+        """
         if any(outcome.status != NOT_APPLICABLE for outcome in self.outcomes):
             return ""
         name = self.request.target
@@ -95,7 +101,8 @@ class Result:
 
 
 def ask_target(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
-    """One outcome after the other, without those that are ``done``, each after ``begin`` was told of it."""
+    """Yields the outcomes of clauses that are not in ``done``; calls ``begin`` before each clause.
+    """
     asked = ask_exporter if target.side == EXPORT else ask_importer
     yield from asked(target, request, done, begin)
 
@@ -129,7 +136,9 @@ def ask_importer(target: Target, request: Request, done: Mapping[str, str], begi
 
 
 def why_not_taken(plain: Clause, subject: Importer) -> str | None:
-    """The words in which the plainest object of a protocol is refused; None if it is taken, be it wrongly."""
+    """The error with which the plainest object of a protocol is refused; None if it is imported,
+    even wrongly.
+    """
     try:
         plain.check(subject)
     except Failed:
@@ -152,13 +161,13 @@ def ask_all(
 
 
 def check_here(target: Target, request: Request) -> Result:
-    """In this process: for objects at hand, of which no other process could know."""
+    """Checks an object in this process, because no other process can access it."""
     outcomes = list(ask_target(target, request, {}, lambda clause: None))
     return Result(request, target.side, {}, outcomes)
 
 
 def protocols_of(target: Target, request: Request) -> list[str]:
-    """Those that are asked of it."""
+    """The protocols to check."""
     return list(request.protocols or (spoken(target.call()) if target.side == EXPORT else PROTOCOLS))
 
 
@@ -173,7 +182,9 @@ def require_device(selector: str) -> None:
 
 
 def serve(request: Request, done: Mapping[str, str] | None, say: Callable[[dict[str, Any]], None]) -> None:
-    """The child's part: says what it is about to ask, and what became of it; or, where nothing is to be asked, what there is."""
+    """Runs in the child. Reports each clause before it starts, and its outcome. Without ``done``,
+    lists the protocols.
+    """
     try:
         require_device(request.device)
         target = resolve(request.target, request.side)
@@ -194,7 +205,7 @@ def serve(request: Request, done: Mapping[str, str] | None, say: Callable[[dict[
 
 
 class Child:
-    """A process that asks, and says so line by line; what the target prints goes to a file."""
+    """A process that runs clauses and reports line by line; the target's output goes to a file."""
 
     def __init__(self, request: Request, done: Mapping[str, str] | None) -> None:
         self._printed: IO[bytes] = tempfile.TemporaryFile()
@@ -214,7 +225,7 @@ class Child:
         self._pipe = reading
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Until the process has nothing more to say; one that says nothing for too long is ended."""
+        """Yields lines until the process ends. A process that is silent for too long is killed."""
         rest = b""
         while True:
             if not select.select([self._pipe], [], [], PATIENCE)[0]:
@@ -227,7 +238,7 @@ class Child:
             yield from map(json.loads, lines)
 
     def ended(self) -> str:
-        """How, and the last line of what it printed."""
+        """How the process ended, and the last line that it printed."""
         start = time.monotonic()
         status = self._process.wait()
         self._printed.seek(0)
@@ -247,7 +258,7 @@ class Child:
 
 
 def look(request: Request) -> tuple[str, list[str]]:
-    """The target's side, and the protocols that are asked of it."""
+    """The target's side and the protocols to check."""
     child = Child(request, None)
     side = ""
     try:
@@ -263,7 +274,9 @@ def look(request: Request) -> tuple[str, list[str]]:
 
 
 def check(request: Request) -> Result:
-    """The target in a process of its own. A clause in which the process dies has failed; the next is asked by a new process."""
+    """Checks the target in a process of its own. If a clause crashes it, that clause fails, and a
+    new process continues.
+    """
     clauses = {clause.id: clause for clause in every_clause()}
     outcomes: list[Outcome] = []
     side = request.side or ""
@@ -279,7 +292,7 @@ def check(request: Request) -> Result:
                 if "outcome" in line:
                     outcomes.append(Outcome(**line["outcome"]))
                     asking = ""
-                if "end" in line:  # what the target forked has the pipe, too, and may hold it open
+                if "end" in line:  # children of the target inherit the pipe and may hold it open
                     ended = True
                     break
             if ended:

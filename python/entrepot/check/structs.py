@@ -19,7 +19,8 @@ from ctypes import (
 )
 from typing import Any
 
-#: The interpreter's C functions. Not ``ctypes.pythonapi``, where the types of a function's arguments are the whole process's.
+#: The interpreter's C functions. Not ``ctypes.pythonapi``, whose argument types are shared by the
+#: whole process.
 python_api = ctypes.PyDLL(None)
 
 # ---------------------------------------------------------------- DLPack
@@ -81,7 +82,8 @@ class Versioned(ctypes.Structure):
     )
 
 
-# Form of tensor → name of its capsule, fresh and used. Capsules do not copy names: these must live as long as the process.
+# Form of tensor → name of its capsule, fresh and used. Capsules do not copy names, so these must
+# never be freed.
 CAPSULE_NAMES: dict[type, tuple[bytes, bytes]] = {
     Legacy: (b"dltensor", b"used_dltensor"),
     Versioned: (b"dltensor_versioned", b"used_dltensor_versioned"),
@@ -93,7 +95,9 @@ EXCHANGE_API = b"dlpack_exchange_api"
 
 
 class ExchangeApi(ctypes.Structure):
-    """DLPackExchangeAPI, its header included. What runs Python code is called, and written, with the GIL held."""
+    """DLPackExchangeAPI with its header. Functions that run Python code are called with the GIL
+    held.
+    """
 
     SetError = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
     Allocate = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, SetError)
@@ -103,7 +107,7 @@ class ExchangeApi(ctypes.Structure):
     CurrentStream = ctypes.PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 
 
-# As addresses: a function that is absent is None, and can be told from one that is there.
+# Functions are stored as addresses, so that an absent one reads as None.
 ExchangeApi._fields_ = (
     ("major", c_uint32),
     ("minor", c_uint32),
@@ -174,7 +178,7 @@ _pointer = python_api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
 _rename = python_api.PyCapsule_SetName
 _rename.restype, _rename.argtypes = c_int, (py_object, c_char_p)
-# A destructor is handed an object that is being destroyed: it may only be named by its address.
+# A destructor gets an object that is being destroyed, which must be passed by address only.
 _raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", python_api))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", python_api))
 _Destructor = ctypes.PYFUNCTYPE(None, c_void_p)
@@ -192,7 +196,7 @@ def name_of(capsule: Any) -> bytes | None:
 
 
 def address_in(capsule: Any) -> int:
-    """What a capsule points to, whatever its name."""
+    """The pointer of a capsule with any name."""
     address: int = _pointer(capsule, _name(capsule))
     return address
 
@@ -209,7 +213,7 @@ def _free(capsule: int) -> None:
                 Deleter(managed.deleter)(ctypes.addressof(managed))
 
 
-# Every producer's duty: a capsule that nobody has renamed frees its tensor.
+# Required of every producer: a capsule that was not renamed frees its tensor.
 free_if_fresh = _Destructor(_free)
 
 
@@ -219,5 +223,5 @@ def integers(values: Any) -> Any:
 
 
 def address_of(function: Any) -> int | None:
-    """Of a ctypes function; None for a null one."""
+    """The address of a ctypes function; None for a null pointer."""
     return ctypes.cast(function, c_void_p).value

@@ -89,7 +89,7 @@ def known_pointer(exporter: Exporter) -> None:
         raise Failed("memory that the driver knows", words_of(refusal)) from None
 
 
-# About 0.2 s on a CPU of today.
+# Takes about 0.2 s on a current CPU.
 SPIN = """
 __kernel void spin(__global int *out, long turns) {
     unsigned x = 1;
@@ -158,7 +158,8 @@ class Carrier:
         self._get_capsule = make
 
 
-# The forms of syclobj; a SyclContext and a SyclQueue of dpctl are objects with _get_capsule() to whoever does not know them.
+# The forms of syclobj. An importer that does not know dpctl sees its SyclContext and SyclQueue as
+# objects with _get_capsule().
 FORMS: dict[str, Callable[[Any], Any]] = {
     "selector": lambda usm: str(usm.device),
     "context": lambda usm: Carrier(usm.context._get_capsule),

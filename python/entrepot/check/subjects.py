@@ -1,4 +1,6 @@
-"""Who is asked: an exporter, whose object each protocol describes, or an importer, who is handed memory that we know."""
+"""Subjects of checks: exporters, whose object the protocols describe, and importers of known
+memory.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def packed(shape: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class Seen:
-    """Memory as a protocol describes it; strides in elements. None: the protocol, or this object, does not say."""
+    """Memory as a protocol describes it; strides in elements. None: not specified."""
 
     address: int
     shape: Numbers
@@ -40,7 +42,9 @@ class Seen:
         return math.prod(self.shape)
 
     def differs(self, other: Seen) -> str | None:
-        """In what, if in anything that matters: nobody steps along an axis of one element, or goes to an empty array."""
+        """The difference, if any. Strides of axes of one element and addresses of empty arrays are
+        ignored.
+        """
         if self.shape != other.shape:
             return f"shape {self.shape} and {other.shape}"
         if self.dtype and other.dtype and self.dtype != other.dtype:
@@ -58,14 +62,14 @@ Reader = Callable[[Any], Seen]
 
 
 class Exporter:
-    """An object that gives its memory out; ``make`` gives new ones of the kind if ``repeatable``."""
+    """An object that exports its memory; ``make`` returns further ones if ``repeatable``."""
 
     def __init__(self, make: Callable[[], Any], readers: Mapping[str, Reader], *, repeatable: bool) -> None:
         self._make, self._readers, self._repeatable = make, readers, repeatable
         self.object = make()
 
     def fresh(self) -> Any:
-        """An object that nobody else holds."""
+        """A new object without other references."""
         if not self._repeatable:
             skip("only one object was named: a factory, or an expression, can be asked for more")
         return self._make()
@@ -74,19 +78,19 @@ class Exporter:
         return self._readers[protocol](self.object)
 
     def others(self, protocol: str) -> dict[str, Seen]:
-        """What the object says of itself by all other protocols that can be understood."""
+        """The object's memory as described by all other protocols that can be read."""
         found = {}
         for name, read in self._readers.items():
             if name == protocol:
                 continue
             try:
                 found[name] = read(self.object)
-            except Exception:  # the clauses of that protocol say what is wrong with it
+            except Exception:  # the clauses of that protocol report it
                 continue
         return found
 
     def read_only(self, protocol: str) -> tuple[bool, str] | None:
-        """Whether the memory is read-only by the word of another protocol, and of which."""
+        """The read-only flag of another protocol, with its name; None if no protocol has one."""
         for name, seen in self.others(protocol).items():
             if seen.read_only is not None:
                 return seen.read_only, name
@@ -96,7 +100,7 @@ class Exporter:
         return sys.getrefcount(self.object)
 
 
-# ---------------------------------------------------------------- clauses that every protocol has
+# ---------------------------------------------------------------- common clauses
 
 
 def agrees(protocol: str) -> Callable[[Exporter], None]:
@@ -114,7 +118,7 @@ def agrees(protocol: str) -> Callable[[Exporter], None]:
 
 
 def read_only_agrees(protocol: str) -> Callable[[Exporter], None]:
-    """The flag is what another protocol of the object says; by itself nobody could tell a lie."""
+    """The flag agrees with another protocol of the object; it cannot be checked on its own."""
 
     def check(exporter: Exporter) -> None:
         mine, known = exporter.account(protocol).read_only, exporter.read_only(protocol)
@@ -128,10 +132,10 @@ def read_only_agrees(protocol: str) -> Callable[[Exporter], None]:
 
 
 def lets_go(action: Callable[[Any], object], times: int = 20) -> Callable[[Exporter], None]:
-    """What the action returns and drops holds no references to the object afterwards."""
+    """The action leaves no references to the object behind."""
 
     def check(exporter: Exporter) -> None:
-        action(exporter.object)  # what is cached once is no leak
+        action(exporter.object)  # caches one-off data, which is no leak
         gc.collect()
         before = exporter.references()
         for _ in range(times):
@@ -150,18 +154,20 @@ class _Mallinfo(ctypes.Structure):
 
 
 def allocated_bytes() -> int:
-    """What malloc has given out and not got back, in the whole process."""
+    """Bytes that malloc has allocated and not freed, in the whole process."""
     mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo is None:
-        skip("this C library does not count what malloc has given out")
+        skip("this C library does not count the bytes that malloc has allocated")
     mallinfo.restype = _Mallinfo
     info: Any = mallinfo()
     return int(info.uordblks)
 
 
 def leaks_nothing(action: Callable[[], object], times: int = 300) -> None:
-    """Fails if the process grows by a block each time. Caches grow too, but not for ever: one calm round of twelve is enough.
-    A round in which the process shrank is none: what others let go of hides what was kept."""
+    """Fails if the process grows by a block on each call. Caches grow only at first, so one calm
+    round of twelve suffices. A round in which the process shrank does not count, because memory
+    freed elsewhere may hide a leak.
+    """
     for _ in range(20):
         action()
     growth = 0
@@ -179,8 +185,9 @@ def leaks_nothing(action: Callable[[], object], times: int = 300) -> None:
 
 
 def settles(condition: Callable[[], bool], nudge: Callable[[], object] = lambda: None, seconds: float = 1.0) -> None:
-    """Waits for what comes soon, but need not come at once: memory of devices is let go when their work is done, and by some
-    when they are next asked for something, which is what ``nudge`` does."""
+    """Waits up to ``seconds`` for the condition. Device memory is released after the pending work
+    is complete. Some libraries release it only at their next call, which ``nudge`` makes.
+    """
     for prepare in (lambda: None, nudge):
         prepare()
         end = time.monotonic() + seconds
@@ -192,7 +199,7 @@ def settles(condition: Callable[[], bool], nudge: Callable[[], object] = lambda:
             return
 
 
-# ---------------------------------------------------------------- memory that importers are handed
+# ---------------------------------------------------------------- memory for importers
 
 
 @dataclass(frozen=True)
@@ -227,7 +234,9 @@ EMPTY = Layout((0, 4), (4, 1))
 
 
 class Ground:
-    """Sixty-four float32, 0 to 63, at an address that suits everybody: of the host, or of a SYCL or CUDA device and the host."""
+    """64 float32 values, 0 to 63, well aligned, in host memory or memory shared by a device and the
+    host.
+    """
 
     ELEMENTS, ITEM = 64, 4
     NBYTES = ELEMENTS * ITEM
@@ -243,7 +252,8 @@ class Ground:
             self.array = ep.empty(self.ELEMENTS, "float32", device=device, kind="shared")
             self.address = self.array.data_ptr
             self.dlpack_device = self.array.__dlpack_device__()
-            if self.dlpack_device[0] == CUDA_MANAGED:  # which few consumers know; it is the device's memory as well
+            # Few consumers support it; it is memory of the device as well.
+            if self.dlpack_device[0] == CUDA_MANAGED:
                 self.dlpack_device = (CUDA, int(str(self.array.device).rpartition(":")[2]))
         self.reset()
 
@@ -254,14 +264,16 @@ class Ground:
         return (ctypes.c_float * self.ELEMENTS).from_address(self.address)
 
     def usm(self) -> ep.Array:
-        """The memory as USM, whose queue stands in the dicts of SUAI."""
+        """The memory as USM, whose queue SUAI's dicts contain."""
         if self.array is None or self.array.device.backend not in ("opencl", "level_zero"):
             skip("SUAI is about memory of SYCL devices, and --device names none")
         return self.array
 
 
 class Importer:
-    """A function that takes memory in. What it returns is looked at by Entrepot, so it has to speak some protocol itself."""
+    """A function that imports memory. Entrepot inspects its result, which must support some
+    protocol itself.
+    """
 
     def __init__(
         self,
@@ -282,7 +294,9 @@ class Importer:
             raise NotApplicable(f"what was returned cannot be looked at: {words_of(error)}") from None
 
     def taken(self, result: Any) -> Seen | None:
-        """As what, if memory was taken at all; also what Entrepot would refuse to look at, if it says that it is our memory."""
+        """The imported memory; None if nothing was imported. Includes memory that Entrepot would
+        refuse to import.
+        """
         try:
             view = self.look(result)
             return Seen(view.data_ptr, view.shape, view.strides, str(view.dtype), view.read_only)
@@ -298,7 +312,8 @@ class Importer:
         return None
 
     def shares(self, result: Any, *, on_host: bool = False) -> None:
-        """Fails if the result is a copy, or, of an importer that promises one, if it is none.
+        """Fails if the result is a copy. For an importer that promises a copy, fails if it is not a
+        copy.
 
         ``on_host``: the memory was said to be the host's.
         """
@@ -312,11 +327,14 @@ class Importer:
             require(view.data_ptr == self.ground.address, f"the memory itself, at {own}", f"a copy, at {view.data_ptr:#x}")
 
     def is_raw(self, view: ep.Array) -> bool:
-        """Memory without a type, as of dpctl.memory and mpi4py: its bytes are what can be compared."""
+        """True for memory without a type, as of dpctl.memory and mpi4py, whose bytes are compared.
+        """
         return view.ndim == 1 and view.itemsize == 1
 
     def shows(self, result: Any, layout: Layout) -> str | None:
-        """In what the result differs from the layout's view of the ground."""
+        """The difference between the result and the layout's view of the ground; None if they
+        agree.
+        """
         view = self.look(result)
         if self.is_raw(view):
             low, high = layout.span if math.prod(layout.shape) else (0, 0)
@@ -335,7 +353,7 @@ class Importer:
     def _values(self, view: ep.Array, layout: Layout) -> str | None:
         if not view.size:
             return None
-        # A whole copy, because a view of few elements may lie in memory of many.
+        # Copies everything, because a view of few elements may span a large allocation.
         host = memoryview(view.copy_to_host())
         found = [host[index] if index else host[()] for index in itertools.product(*map(range, view.shape))]
         wanted = [float(value) for value in layout.elements()]
@@ -343,7 +361,7 @@ class Importer:
 
 
 def attempt(importer: Importer, given: Any) -> Any:
-    """What the importer makes of something well-formed; one that it refuses in words is outside of what it does."""
+    """The importer's result for a well-formed object; not applicable if it raises an error."""
     try:
         return importer.take(given)
     except Exception as error:
@@ -351,7 +369,10 @@ def attempt(importer: Importer, given: Any) -> Any:
 
 
 def refuses(importer: Importer, given: Any, what: str, *, typed: bool = False) -> None:
-    """Fails if something malformed is taken: if a result that can be looked at comes back, and shows a type if that is wrong."""
+    """Fails if a malformed object is imported, that is, if the result can be inspected.
+
+    ``typed``: only the type is wrong, so that a result of raw bytes is acceptable.
+    """
     try:
         result = importer.take(given)
     except Exception:
@@ -360,7 +381,7 @@ def refuses(importer: Importer, given: Any, what: str, *, typed: bool = False) -
     if taken is None:
         return
     if typed and taken.dtype is None:
-        return  # as what it is: the other byte order, or a type that only its library knows
+        return  # its real type: the other byte order, or a type of its library
     if typed and taken.dtype == "uint8":
         skip("the importer gives raw bytes, whatever their type")
     raise Failed(f"a refusal of {what}", f"taken, as {taken.dtype or 'something'} of shape {taken.shape} at {taken.address:#x}")

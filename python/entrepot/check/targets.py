@@ -1,4 +1,6 @@
-"""What is checked: ``module:attribute`` or ``module:expression``, an object, a factory of objects, or an importer."""
+"""Targets of checks: ``module:attribute`` or ``module:expression``, an object, a factory, or an
+importer.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class TargetError(Exception):
-    """There is nothing to check under this name."""
+    """The name denotes nothing that can be checked."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Either side of a protocol: ``make`` gives an exporter's object, ``take`` is an importer; ``call`` is whichever it is."""
+    """An exporter or importer: ``call`` makes an exporter's object, or imports one, by ``side``."""
 
     name: str
     side: str
@@ -31,7 +33,9 @@ class Target:
 
 
 def resolve(name: str, side: str | None = None) -> Target:
-    """The target of this name. Its side, if it is not said, is seen by whether it can be called without arguments."""
+    """The target of this name. If no side is given, a target callable without arguments is an
+    exporter.
+    """
     module_name, colon, expression = name.partition(":")
     if not colon or not expression:
         raise TargetError(f"{name!r} is no target: write module:attribute or module:expression, such as numpy:zeros(3)")
@@ -59,7 +63,7 @@ def compile_expression(name: str, expression: str) -> Any:
 
 
 def target_of(name: str, found: Any, side: str | None = None, again: Callable[[], Any] | None = None) -> Target:
-    """Of something at hand; ``again`` makes another one, where it came from an expression."""
+    """The target for an object; ``again`` makes another one if it came from an expression."""
     is_object = not callable(found) or (not isinstance(found, type) and bool(spoken(found)))
     if is_object:
         if side == IMPORT:
@@ -71,12 +75,12 @@ def target_of(name: str, found: Any, side: str | None = None, again: Callable[[]
 
 
 def makes_exporters(function: Callable[..., Any]) -> bool:
-    """Whether it can be called without arguments, and gives something that speaks a protocol."""
+    """True if it can be called without arguments and returns an object that supports a protocol."""
     try:
         inspect.signature(function).bind()
     except TypeError:
         return False
-    except ValueError:  # of C, without a signature: calling it tells
+    except ValueError:  # a C function without a signature: try to call it
         pass
     try:
         return bool(spoken(function()))
@@ -85,8 +89,10 @@ def makes_exporters(function: Callable[..., Any]) -> bool:
 
 
 def versions_of(name: str) -> dict[str, str]:
-    """Distribution → version, of the module that a target is in and of those that its expression imports; empty for modules of
-    nobody's."""
+    """Distribution → version, for the target's module and those that its expression imports.
+
+    Empty for modules that belong to no distribution.
+    """
     module, _, expression = name.partition(":")
     found = importlib.metadata.packages_distributions()
     modules = [module, *re.findall(r"__import__\(['\"]([\w.]+)['\"]", expression)]

@@ -1,4 +1,6 @@
-"""What every importer of described memory owes, whatever the protocol: the right elements, the object kept, and let go."""
+"""Clauses for importers of described memory, for all protocols: correct elements, and the object's
+lifetime.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,14 @@ from .subjects import (
     settles,
 )
 
-# Makes a well-formed object of one protocol about the importer's ground; whether it says read-only.
+# Makes a well-formed object of one protocol for the importer's ground; the flag makes it read-only.
 Fabricate = Callable[[Importer, Layout, bool], Any]
 
 
 def takes(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None]:
-    """The elements of the layout are seen, if it is taken at all: not every library has every layout."""
+    """Requires the elements of the layout, unless the importer refuses it: not every library
+    supports every layout.
+    """
 
     def check(importer: Importer) -> None:
         difference = importer.shows(attempt(importer, fabricate(importer, layout, False)), layout)
@@ -39,7 +43,7 @@ def takes(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None]:
 
 
 def must_take(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None]:
-    """What every consumer has to be ready for."""
+    """Requires the elements of a layout that every consumer must support."""
 
     def check(importer: Importer) -> None:
         difference = importer.shows(importer.take(fabricate(importer, layout, False)), layout)
@@ -49,7 +53,7 @@ def must_take(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None
 
 
 def must_refuse(make: Callable[[Importer], Any], what: str, *, typed: bool = False) -> Callable[[Importer], None]:
-    """``typed``: what is wrong is the type alone, which those that give raw bytes need not look at."""
+    """``typed``: only the type is wrong, which importers that return raw bytes may ignore."""
 
     def check(importer: Importer) -> None:
         refuses(importer, make(importer), what, typed=typed)
@@ -60,10 +64,10 @@ def must_refuse(make: Callable[[Importer], Any], what: str, *, typed: bool = Fal
 def add_views(
     table: Table, source: str, fabricate: Fabricate, *, witness: Callable[[Any], Any] = lambda given: given, on_host: bool = True
 ) -> None:
-    """The clauses that are the same in every protocol that describes memory and leaves its owner to the consumer.
+    """Adds the clauses for protocols that describe memory and leave its lifetime to the consumer.
 
-    ``witness`` is what lives exactly as long as the memory of what was fabricated; ``on_host`` whether the protocol knows
-    the host's memory alone.
+    ``witness`` returns an object that lives exactly as long as the fabricated memory.
+    ``on_host``: the protocol supports host memory only.
     """
     table.add("plain", "contiguous float32 is taken", source, must_take(fabricate, PLAIN))
 
@@ -83,7 +87,7 @@ def add_views(
         require(lives() is not None, "an object that is kept", "one that is gone while its memory is in use")
         del result
 
-    @table.clause("lets the object go", "the object is let go with the last use of the result", source)
+    @table.clause("lets the object go", "the object is released with the last use of the result", source)
     def lets_the_object_go(importer: Importer) -> None:
         given = fabricate(importer, PLAIN, False)
         lives = weakref.ref(witness(given))

@@ -1,4 +1,6 @@
-"""The process that a target is checked in: ``python -m entrepot.check.worker`` reads its order, and answers through a pipe."""
+"""Process in which a target is checked: ``python -m entrepot.check.worker`` reads a request and
+answers through a pipe.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def main() -> None:
         os.write(order["pipe"], json.dumps(line).encode() + b"\n")
 
     serve(request, order["done"], say)
-    # Nothing of the target's may crash, hang or speak any more: everything has been said.
+    # All results have been sent. Skips cleanup, in which the target could still crash, hang or
+    # print.
     os._exit(0)
 
 

@@ -1,9 +1,10 @@
-"""Which architectures hipRTC compiles for: HIP 5's ends the process over another one, so that its compiler is asked before.
+"""Architectures that hipRTC supports. HIP 5 aborts the process for any other, so its compiler is
+queried first.
 
-The HIP backend asks for its own programs in the same way, in src/backends/hip/rtc.cpp.
+The HIP backend does the same for its own programs, in src/backends/hip/rtc.cpp.
 """
 
-# What is declared in the words of entrepot.ffi is no type to mypy.
+# Annotations of entrepot.ffi are not valid types for mypy.
 # mypy: disable-error-code="valid-type, empty-body"
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _of_thread = local()
 
 
 def _ends_the_process() -> bool:
-    """Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed; without the compiler nothing is known.
+    """True for HIP 5.2, where it was observed, and for the rest of HIP 5, where it is assumed.
 
-    Each thread asks HIP once: where one has called HIP and another has not, the other ends the process when it has to wait for the
-    compilation of the first.
+    Each thread queries HIP once. If a thread has never called HIP and has to wait for a compilation
+    in another thread, HIP aborts the process.
     """
     known: bool | None = getattr(_of_thread, "known", None)
     if known is None:
@@ -69,7 +70,7 @@ def _is_known_to_end_it() -> bool:
 
 
 def _compiles_for(architecture: bytes) -> bool:
-    """By what HIP itself asks: the features behind a colon count too."""
+    """True if HIP's own query succeeds; features after a colon count, too."""
     status, info = amd_comgr_create_action_info()
     if status != 0:
         return True
@@ -85,9 +86,10 @@ def _known() -> str:
 
 
 def why_not(options: ListOfBytes | None) -> str | None:
-    """Why hipRTC would not survive these options; None where it would.
+    """The reason why hipRTC would abort the process with these options; None if it would not.
 
-    It is the first architecture that counts: over a later one it only fails, with words in its log.
+    Only the first architecture matters. For a later one hipRTC just fails, with a message in its
+    log.
     """
     if not _ends_the_process():
         return None
@@ -95,11 +97,13 @@ def why_not(options: ListOfBytes | None) -> str | None:
         if option is None:
             return "one of them is NULL, and HIP 5's hipRTC ends the process over it; pass strings"
         name, equals, architecture = option.partition(b"=")
-        if not equals or name not in (b"--offload-arch", b"--gpu-architecture"):  # those of two words it refuses itself
+        if not equals or name not in (b"--offload-arch", b"--gpu-architecture"):  # hipRTC itself refuses options of two words
             continue
         if _compiles_for(architecture):
             return None
         said = architecture.decode(errors="backslashreplace")
-        what = f"{said!r} is no architecture that hipRTC knows" if said else "no architecture is named, as where no device is there"
+        what = (
+            f"{said!r} is no architecture that hipRTC knows" if said else "no architecture is named, as where no device is there"
+        )
         return f"{name.decode()}: {what}, and HIP 5's ends the process over it; it compiles for {_known()}"
     return None

@@ -1,4 +1,4 @@
-"""Streams and events as context managers, and statuses as exceptions: what every user of the HIP runtime writes first."""
+"""Streams and events as context managers, and statuses as exceptions, for the HIP runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Event", "HipError", "Stream", "hip_check"]
 
 
 class HipError(DeviceError, RuntimeError):
-    """A function of the HIP runtime, or of a library on top of it, did not succeed; ``status`` is what it returned."""
+    """A function of the HIP runtime, or of a library based on it, failed; ``status`` is its result."""
 
     def __init__(self, status: Any) -> None:
         self.status = status
@@ -34,21 +34,21 @@ def _name_of(status: Any) -> str:
     return f"{status.name} ({int(status)})" if hasattr(status, "name") else f"status {status}"
 
 
-_NO_DEVICE = "`entrepot devices` prints the devices that there are, or why there is none"
+_NO_DEVICE = "`entrepot devices` prints the devices, or why no device is available"
 
-# What to do, of statuses that tell half of it.
+# Advice for statuses whose text is not sufficient.
 _ADVICE = {
     "hipErrorNoDevice": _NO_DEVICE,
-    "hipErrorInvalidDevice": _NO_DEVICE,  # also where there is none: until HIP 5
+    "hipErrorInvalidDevice": _NO_DEVICE,  # up to HIP 5 also if no device exists
     "HIPRTC_ERROR_COMPILATION": "the reason is in the program's log: hiprtcGetProgramLogSize(prog), hiprtcGetProgramLog(prog, log)",
 }
 
-# The function that knows the words for an enum's statuses, of the module that declares both.
+# The function that returns the text of an enum's statuses, in the module that declares both.
 _SPEAKERS = {"hipError_t": "hipGetErrorString", "hiprtcResult": "hiprtcGetErrorString"}
 
 
 def _words_of(status: Any) -> str:
-    """AMD's text for a status; empty where there is none: older libraries have the names alone."""
+    """AMD's text for a status; empty if not available: older libraries have only the names."""
     enum = type(status)
     if enum.__name__ not in _SPEAKERS:
         return ""
@@ -60,7 +60,9 @@ def _words_of(status: Any) -> str:
 
 
 def hip_check(call_result: Any) -> Any:
-    """What a call returned besides its status: nothing, one value, or a tuple. Raises HipError where the status says so."""
+    """The results of a call without its status: (), one value, or a tuple. Raises HipError for an
+    error.
+    """
     if not isinstance(call_result, tuple) or not call_result or not isinstance(call_result[0], int):
         raise TypeError(
             f"hip_check: what a call of hip or hiprtc returned was expected, a tuple that begins with its status, not {call_result!r}"
@@ -81,20 +83,20 @@ class _Owned:
 
     @property
     def handle(self) -> Any:
-        """What C has for it. Raises ValueError once it is closed."""
+        """The C handle. Raises ValueError if it is closed."""
         if self._handle is None:
             raise ValueError(f"this {type(self).__name__} is closed")
         return self._handle
 
     def as_c_void_p(self) -> Any:
-        """The handle as ctypes has it: so functions of the runtime take the object itself."""
+        """The handle for ctypes, so that functions of the runtime accept the object itself."""
         return self.handle.as_c_void_p()
 
     def __int__(self) -> int:
         return int(self.handle)
 
     def close(self) -> None:
-        """Destroys the handle; again, nothing happens. What was submitted to it is still done."""
+        """Destroys the handle; idempotent. Pending work still completes."""
         if self._handle is not None:
             handle, self._handle = self._handle, None
             hip_check(getattr(hip, self._destroy)(handle))
@@ -110,7 +112,7 @@ class _Owned:
 
 
 class Stream(_Owned):
-    """A new stream; ``flags`` as hipStreamCreateWithFlags takes them. Raises HipError."""
+    """A new stream; ``flags`` as for hipStreamCreateWithFlags. Raises HipError."""
 
     _destroy = "hipStreamDestroy"
 
@@ -118,21 +120,21 @@ class Stream(_Owned):
         super().__init__(hip_check(hip.hipStreamCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
-        """Waits until all that was submitted is done."""
+        """Waits until all submitted work is complete."""
         hip_check(hip.hipStreamSynchronize(self.handle))
 
     def wait(self, event: Event) -> None:
-        """What is submitted from now on begins when the event has happened."""
+        """Makes all later work wait for the event."""
         hip_check(hip.hipStreamWaitEvent(self.handle, event.handle, 0))
 
     def record(self, event: Event) -> Event:
-        """The event happens when all that was submitted is done; returns it."""
+        """Records the event after all work submitted so far; returns it."""
         hip_check(hip.hipEventRecord(event.handle, self.handle))
         return event
 
 
 class Event(_Owned):
-    """A new event; ``flags`` as hipEventCreateWithFlags takes them. Raises HipError."""
+    """A new event; ``flags`` as for hipEventCreateWithFlags. Raises HipError."""
 
     _destroy = "hipEventDestroy"
 
@@ -140,9 +142,9 @@ class Event(_Owned):
         super().__init__(hip_check(hip.hipEventCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
-        """Waits until the event has happened."""
+        """Waits until the event is complete."""
         hip_check(hip.hipEventSynchronize(self.handle))
 
     def milliseconds_since(self, start: Event) -> float:
-        """The time from another event to this one; both have happened."""
+        """The time from ``start`` to this event. Requires: both are complete."""
         return float(hip_check(hip.hipEventElapsedTime(start.handle, self.handle)))

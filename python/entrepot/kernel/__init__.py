@@ -9,8 +9,8 @@
 
     axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y)
 
-The names are numba-dppy's, with those of numba-dpex's kernel API beside them. A kernel runs where its arrays are. The module is
-callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kernel``.
+The names are those of numba-dppy and of numba-dpex's kernel API. A kernel runs on the device of its
+arrays. The module is callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kernel``.
 """
 
 import sys
@@ -180,7 +180,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> object:
-    # Those that need NumPy are loaded when they are named.
+    # Names that need NumPy are loaded on first use.
     if name == "vectorize":
         from .elementwise import vectorize
 
@@ -192,7 +192,7 @@ def __getattr__(name: str) -> object:
     instead = _INSTEAD.get(name)
     if instead:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")
-    # With these two Python's own message names what is nearest.
+    # With name and obj, Python's message suggests a similar name.
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 

@@ -1,4 +1,4 @@
-"""Launches by numba-dpex's names: ``call_kernel`` and ``call_kernel_async``."""
+"""Launches with numba-dpex's names: ``call_kernel`` and ``call_kernel_async``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .ranges import NdRange, Range
 
 
 def call_kernel(kernel_fn: KernelFunction, index_space: Range | NdRange | int | tuple[int, ...], *kernel_args: Any) -> None:
-    """Runs the kernel over the range, and returns when it is done. Raises as a launch does, and what the device reports."""
+    """Runs the kernel over the range and waits for it. Raises the errors of a launch and those of
+    the device.
+    """
     kernel_fn[_index(index_space)](*kernel_args, wait=True).wait()
 
 
@@ -21,13 +23,14 @@ def call_kernel_async(
     dependent_events: Sequence[Event] | Event,
     *kernel_args: Any,
 ) -> Event:
-    """Submits the kernel, behind the events, and returns its Event.
+    """Submits the kernel, ordered after the events, and returns its Event.
 
-    Memory of the host that the device does not read is copied there and back, and is up to date when the Event is done.
+    Host memory that the device cannot access is copied there and back. It is up to date when the
+    Event is complete.
     """
     return kernel_fn[_index(index_space)](*kernel_args, depends_on=dependent_events, wait=False)
 
 
 def _index(index_space: Any) -> Any:
-    # A plain tuple in brackets would be a global and a local range.
+    # A plain tuple in brackets would mean (global, local).
     return Range(index_space) if type(index_space) in (tuple, list) else index_space

@@ -1,4 +1,4 @@
-"""``vectorize``: a function of numbers as one of arrays, element by element."""
+"""``vectorize``: applies a function of numbers to arrays, element by element."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .signatures import Signature, signature_of, texts_of
 from .source import make
 
 _FLOATING = ("float", "bfloat", "complex")
-#: Names in the text that we write around a function, with any more of "_" behind them.
+#: Names that generated code uses, with any number of "_" appended.
 _OURS = re.compile("(?:out|result|function|get_global_id|i[012])_*")
 
 
 @contextlib.contextmanager
 def about(argument: str) -> Iterator[None]:
-    """What is raised within says which argument it is about."""
+    """Adds the argument to the message of an error raised within."""
     try:
         yield
     except (EntrepotError, TypeError, ValueError, OverflowError) as error:
@@ -33,10 +33,11 @@ def about(argument: str) -> Iterator[None]:
 
 
 class Vectorized:
-    """A function of numbers that takes arrays: ``f(a, b, out=None, queue=None)``. Shapes are broadcast as NumPy's are.
+    """A function of numbers that takes arrays: ``f(a, b, out=None, queue=None)``. Shapes are
+    broadcast as NumPy's are.
 
-    The result is ``out``, or new: a NumPy array if all arrays are NumPy's, else an Array where the arrays are. A Python number
-    beside arrays takes their type, as in NumPy.
+    The result is ``out`` or a new array: a NumPy array if all arrays are NumPy's, else an Array on
+    their device. A Python number takes the type of the arrays, as in NumPy.
     """
 
     __name__: str
@@ -57,7 +58,9 @@ class Vectorized:
         return make(name, text, {"get_global_id": get_global_id, "function": DeviceFunction(self.function)})
 
     def __call__(self, *args: Any, out: Any = None, queue: object = None) -> Any:
-        """Raises TypeError for no array at all, or types that no signature has; ValueError where shapes do not broadcast."""
+        """Raises TypeError without any array, or for types without a signature; ValueError if
+        shapes do not broadcast.
+        """
         if len(args) != len(self._names):
             raise TypeError(f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given")
         operands = [self._operand(position, each) for position, each in enumerate(args)]
@@ -72,7 +75,7 @@ class Vectorized:
         returns_numpy = out is None and all(_is_number(each) or _is_of_numpy(each) for each in args)
         if out is None:
             leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
-            # NumPy reads host memory alone, so the result is there wherever it is computed.
+            # NumPy reads only host memory, so the result is there, wherever it is computed.
             where = leading.queue if returns_numpy else queue or leading.queue
             out = empty(shape, self._result_type(operands, leading.device), queue=where)
         with about(f"{self.__name__}(): out"):
@@ -80,7 +83,7 @@ class Vectorized:
         if result.shape != shape:
             raise ValueError(f"out has the shape {result.shape}, and the arguments together {shape}")
         operands = [_copied(each) if isinstance(each, Array) and _overlap(result, each) else each for each in operands]
-        # Memory of others that the host can look at is up to date when the call returns, as after a launch.
+        # Borrowed memory that the host can access is up to date on return, as after a launch.
         watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
         self._run(result, operands, queue, wait=True if watched else None)
         return result.numpy() if returns_numpy else out
@@ -129,17 +132,19 @@ class Vectorized:
 
 
 def vectorize(function: Any) -> Any:
-    """Makes a function of numbers one of arrays: ``@vectorize``, ``vectorize(lambda a, x, y: a * x + y)``, or, as Numba has it,
-    ``@vectorize(["float32(float32, float32)"])``, which then takes no other types.
+    """Makes a function of numbers apply to arrays: ``@vectorize``, or ``vectorize(lambda a, x, y: a
+    * x + y)``. With signatures, ``@vectorize(["float32(float32, float32)"])`` accepts no other
+    types.
 
         add = vectorize(lambda x, y: x + y)
         add(np.ones((3, 1)), np.ones(4))  # a NumPy array of the shape (3, 4)
 
-    Of NumPy's arrays and numbers the result is a NumPy array, in memory that is not copied. With any other array, an Array
-    or another library's, it is an Array, on the device of those.
+    If all arguments are NumPy arrays and numbers, the result is a NumPy array, without a copy. With
+    any other array, an Array or another library's, the result is an Array on the device of those.
 
-    Arrays have shapes that broadcast to one, as NumPy's do, and at most three dimensions where they are not contiguous and of
-    one shape. Calls raise what Vectorized.__call__ says. Raises ValueError for a signature that is none.
+    Shapes broadcast as in NumPy. Unless all arrays are contiguous and have one shape, they have at
+    most three dimensions. Errors of calls: see Vectorized.__call__. Raises ValueError for an
+    invalid signature.
     """
     if isinstance(function, (FunctionType, DeviceFunction)):
         return Vectorized(_plain(function), [])
@@ -156,12 +161,12 @@ def _plain(function: Any) -> Any:
 
 
 def _own(name: str) -> str:
-    """The parameter's name, or one that is none of ours."""
+    """The parameter's name, changed if generated code uses it."""
     return f"{name}_" if _OURS.fullmatch(name) else name
 
 
 def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:
-    """A kernel whose work-items compute an element each; numbers are the same for all."""
+    """Source of a kernel whose work-items compute one element each; numbers are the same for all."""
     index = ", ".join(f"i{axis}" for axis in range(dimensions))
     values = ", ".join(f"{name}[{index}]" if array else name for name, array in zip(names, are_arrays, strict=True))
     lines = [f"def elementwise(out, {', '.join(names)}):"]
@@ -171,7 +176,7 @@ def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> st
 
 
 def _is_number(value: object) -> bool:
-    """Python's numbers, ours and NumPy's; arrays without axes are arrays."""
+    """True for numbers of Python, Entrepot and NumPy. Arrays without dimensions are arrays."""
     numpy = sys.modules.get("numpy")
     return isinstance(value, (bool, int, float, complex, Scalar)) or (numpy is not None and isinstance(value, numpy.generic))
 
@@ -182,7 +187,9 @@ def _is_of_numpy(value: object) -> bool:
 
 
 def _typed(value: Any, arrays: list[Array]) -> Any:
-    """A Python number in the type that arrays give it: theirs, or, beside integers alone, the widest of its own kind."""
+    """A Python number in the widest suitable type of the arrays. If no array has one, as for a
+    float with arrays of integers, the widest type of the number's own kind.
+    """
     if not isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, bool):
@@ -211,7 +218,9 @@ def _bytes_of(array: Array) -> tuple[int, int]:
 
 
 def _overlap(result: Array, operand: Array) -> bool:
-    """Whether an element may be written before it is read: in the very same places it is not."""
+    """True if an element may be written before it is read, which is not so if both have the same
+    layout.
+    """
     if 0 in (result.size, operand.size):
         return False
     if (result.data_ptr, result.shape, result.strides) == (operand.data_ptr, operand.shape, operand.strides):

@@ -1,4 +1,6 @@
-"""``kernel.export(path)``: a kernel as a C++ header that needs nothing but a compiler, for programs without Python."""
+"""``kernel.export(path)``: exports a kernel as a self-contained C++ header, for programs without
+Python.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ inline void launch_{name}({signature}, unsigned threads = 0) {{
 def export(path: str, translation: dict[str, Any]) -> None:
     """Writes the header for a kernel in the host's dialect. Raises KernelError for arguments that C++ has no type for."""
     text = _text_of(translation)
-    # What follows the kernel is the header's own again, and no longer the Python file's.
+    # Lines after the kernel belong to the header again, not to the Python file.
     before, _, after = text.partition(_OWN_LINES)
     shown = re.sub(r'[\x00-\x1f\x7f"\\?]', "_", shown_path(Path(path).name))  # as in the #line directives of the kernel
     line = f'#line {before.count(chr(10)) + 2} "{shown}"\n'
@@ -134,7 +136,7 @@ def _text_of(translation: dict[str, Any]) -> str:
 
 
 def _c_type(dtype: Dtype) -> str:
-    """C++17's number of that type; empty where it has none."""
+    """The C++17 type of that dtype; empty if there is no such type."""
     if re.fullmatch(r"u?int\d+", dtype.name):
         return f"std::{dtype.name}_t"
     return {"bool": "bool", "float32": "float", "float64": "double"}.get(dtype.name, "")

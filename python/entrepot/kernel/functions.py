@@ -21,7 +21,9 @@ Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
 
 
 class DeviceFunction:
-    """A function that kernels call; for each types of arguments it is compiled with the kernel. In Python it is the function."""
+    """A function that kernels call, compiled with the kernel for its argument types. Python can
+    call it, too.
+    """
 
     def __init__(self, function: FunctionType) -> None:
         remember(function)
@@ -36,9 +38,11 @@ class DeviceFunction:
 
 
 class KernelFunction(PythonKernel):
-    """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles it for the types and submits it.
+    """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles and
+    submits it.
 
-    ``function`` is the function as it was written, ``specialisations`` how often it has been compiled in this process.
+    ``function`` is the original function, ``specialisations`` the number of compilations in this
+    process.
     """
 
     _chosen: dict[str, Any]
@@ -52,7 +56,9 @@ class KernelFunction(PythonKernel):
 
     @property
     def simulate(self) -> Any:
-        """The same kernel run by Python: ``kernel.simulate[global, local](…)``, with races and indices out of bounds reported."""
+        """Runs the kernel in Python and reports races and indices out of bounds:
+        ``kernel.simulate[global, local](…)``.
+        """
         from .simulate import Simulated
 
         return Simulated(self)
@@ -64,11 +70,16 @@ class KernelFunction(PythonKernel):
     def options(
         self, *, debug: bool | None = None, fast_math: bool | None = None, dialect: Dialect | None = None
     ) -> KernelFunction:
-        """The same function as a kernel with other options; those not given stay.
+        """A kernel of the same function with other options; options that are not given keep their
+        values.
 
-        ``debug``: indices are checked, and a launch waits, and raises IndexError with the line and the work-item of one that is
-        outside. ``fast_math``: as compilers have it. ``dialect``: the language that it is compiled through, where the device has
-        several; ValueError for a name that is none, and where the device does not build it a launch raises KernelError.
+        With ``debug``, indices are checked. A launch then waits, and raises IndexError with the
+        line and the work-item of an index out of bounds. The option ``fast_math`` is that of
+        compilers. The option ``dialect`` selects the language of the generated code, if the device
+        supports several.
+
+        Raises ValueError for an unknown dialect. A launch raises KernelError if the device does not
+        build it.
 
             scale.options(debug=True)[4](array)
         """
@@ -83,22 +94,27 @@ class KernelFunction(PythonKernel):
         device: object = None,
         dimensions: int | None = None,
     ) -> str:
-        """The text that a compiler is given, in a dialect: that of the device unless another is named.
+        """The source code for the device's compiler, by default in the device's dialect.
 
-        For the types of the last launch, and on the host for its local size; or for those of ``signature``, as in
-        "void(float32[::1], int64)". ``dimensions`` are those of the launches, 1 to 3; without it those of the last launch, with a
-        signature as many as the kernel asks about: get_global_id(1) asks about two. Raises KernelError where there are neither
-        launch nor signature, and where the kernel is refused; ValueError for a signature that is none, and for fewer dimensions
-        than the kernel asks about.
+        The types are those of ``signature``, as in "void(float32[::1], int64)", or else of the last
+        launch. For a launch on the host the code is specific to its local size. The number of
+        ``dimensions`` of the launches, 1 to 3, defaults to that of the last launch. With a
+        signature it defaults to the number that the kernel queries. For example, get_global_id(1)
+        queries two.
+
+        Raises KernelError without a launch or a signature, or if the kernel is refused. Raises
+        ValueError for an invalid signature, or for fewer dimensions than the kernel queries.
         """
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
 
     def export(self, path: str | os.PathLike[str], *, signature: str | None = None, dimensions: int | None = None) -> None:
-        """Saves the kernel for programs without Python: ``path`` becomes a C++ header whose launch_NAME() runs it on the host.
+        """Exports the kernel to a C++ header at ``path``; its launch_NAME() runs the kernel on the
+        host without Python.
 
-        Types and ``dimensions`` as in source(), and the same errors. Raises KernelError also for a kernel with debug=True, and
-        for a scalar that C++17 has no type for. In C++ an array that is written overlaps no other array.
+        Types, ``dimensions`` and errors as in source(). Also raises KernelError for a kernel with
+        debug=True, and for a scalar without a C++17 type. C++ callers must not pass a written array
+        that overlaps another array.
 
             @kernel
             def twice(image):
@@ -107,7 +123,8 @@ class KernelFunction(PythonKernel):
 
             twice.export("twice.hpp", signature="void(float32[:, ::1])")
 
-        declares ``launch_twice(const std::array<std::int64_t, 2> &global, float *image, std::int64_t image_extent1, …)``.
+        declares ``launch_twice(const std::array<std::int64_t, 2> &global, float *image,
+        std::int64_t image_extent1, …)``.
         """
         from .export import export
 
@@ -127,7 +144,9 @@ class KernelFunction(PythonKernel):
 
 
 class _SimulatedRanges:
-    """What ``kernel[…]`` gives with ENTREPOT_SIMULATE=1: launches that are over when the call returns, and return an Event."""
+    """Result of ``kernel[…]`` with ENTREPOT_SIMULATE=1: launches that are complete on return and
+    return an Event.
+    """
 
     def __init__(self, simulated: Any) -> None:
         self._simulated = simulated
@@ -171,16 +190,19 @@ def kernel(
     dialect: Dialect | None = None,
 ) -> Callable[[Callable[..., None]], KernelFunction]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function a kernel: ``@kernel``, ``@kernel("void(float32[::1])")`` or ``@kernel(debug=True)``.
+    """Makes a function a kernel: ``@kernel``, ``@kernel("void(float32[::1])")`` or
+    ``@kernel(debug=True)``.
 
-    A kernel is launched with a range, ``kernel[global, local](arguments…)``: work-items, and how many of them a group has, each
-    an int or a tuple of up to three. It is compiled when it is launched with types of arguments that are new. With a signature,
-    or a list of them, it is compiled at once for the current device, and takes no other arrays; numbers become what the signature
-    says. ``debug``, ``fast_math`` and ``dialect`` are those of KernelFunction.options(); ENTREPOT_KERNEL_DEBUG=1 turns debug on
-    for kernels that do not say.
+    A kernel is launched with a range, ``kernel[global, local](arguments…)``: the number of
+    work-items, and the number in each group. Each is an int or a tuple of up to three. The first
+    launch with new argument types compiles the kernel. A kernel with a signature, or a list of
+    them, is compiled immediately for the current device. It accepts no other types of arrays, and
+    converts numbers to the types of the signature. The options ``debug``, ``fast_math`` and
+    ``dialect`` are those of KernelFunction.options(). ENTREPOT_KERNEL_DEBUG=1 enables debug for
+    kernels that do not specify it.
 
-    Raises KernelError, with file, line and source, for what kernels cannot contain: at the first launch, or at once where there
-    is a signature.
+    Raises KernelError, with file, line and source, for unsupported constructs. It is raised at the
+    first launch or, with a signature, by the decorator.
     """
     unknown = set(options) - {"debug", "fast_math", "dialect"}
     if unknown:
@@ -207,11 +229,11 @@ def func(
     signature: str | Sequence[str] | None = None, /, *, debug: bool | None = None
 ) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
 def func(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function one that kernels call: ``@func``, or, as numba-dppy has it, ``@func("float32(float32)")`` and
-    ``@func(debug=True)``.
+    """Makes a function callable from kernels: ``@func``, or, as in numba-dppy,
+    ``@func("float32(float32)")`` and ``@func(debug=True)``.
 
-    It is compiled for the types that it is called with; a signature is read, and changes nothing. So does ``debug``: a function
-    is checked if the kernel that calls it is.
+    It is compiled for the types of each call. A signature is parsed but has no effect, nor has
+    ``debug``: the function is checked if the kernel that calls it is.
     """
     unknown = set(options) - {"debug"}
     if unknown:
@@ -225,7 +247,7 @@ def func(function: Any = None, /, **options: Any) -> Any:
 
 
 class CallableModule(ModuleType):
-    """The class of the module ``entrepot.kernel``, by which ``@entrepot.kernel`` is the decorator.
+    """The class of the module ``entrepot.kernel``, which makes ``@entrepot.kernel`` the decorator.
 
     A type checker takes ``entrepot.kernel`` for an instance of this class, not for a module. The
     decorators are declared here, so that ``@entrepot.kernel.func`` has a type. The other names are

@@ -1,4 +1,6 @@
-"""The functions that kernels call: names that the compiler knows, each an object that says what it does and computes nothing."""
+"""Functions of the kernel language: names known to the compiler, each a documented object that
+computes nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from .._core import Dtype, KernelError, dtype_names
 
 
 class Builtin:
-    """A function of the kernel language. ``name`` is the compiler's for it; outside of a kernel a call raises KernelError."""
+    """A function of the kernel language. ``name`` is its name in the compiler. Calls outside
+    kernels raise KernelError.
+    """
 
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
@@ -29,7 +33,9 @@ class Builtin:
 
 
 class Namespace:
-    """Builtins that belong together: ``local``, ``private``, ``constant``, ``atomic``, ``group``, ``sub_group``."""
+    """A group of builtins: ``local``, ``private``, ``constant``, ``atomic``, ``group``,
+    ``sub_group``.
+    """
 
     def __init__(self, name: str, doc: str, builtins: dict[str, str]) -> None:
         self.__name__ = name
@@ -63,8 +69,9 @@ get_num_sub_groups = Builtin("get_num_sub_groups", "get_num_sub_groups(): sub-gr
 
 
 class Item:
-    """The work-item as numba-dpex's kernels take it, their first parameter: annotated ``Item`` or ``NdItem``, it is no argument
-    of the launch. ``item.get_id(0)`` is get_global_id(0), ``item.get_group()`` the work-group, and so on.
+    """Work-item, the first parameter of numba-dpex's kernels. If annotated ``Item`` or ``NdItem``,
+    it is not an argument of the launch. ``item.get_id(0)`` is get_global_id(0),
+    ``item.get_group()`` the work-group, and so on.
     """
 
 
@@ -81,9 +88,7 @@ sub_group_barrier = Builtin("sub_group_barrier", "sub_group_barrier(fence=both):
 group_barrier = Builtin(
     "group_barrier", "group_barrier(group=None): numba-dpex's name for barrier(); of a sub-group where that is given."
 )
-mem_fence = Builtin(
-    "mem_fence", "mem_fence(fence=both): this work-item's accesses before and after it stay in their order. Nobody waits."
-)
+mem_fence = Builtin("mem_fence", "mem_fence(fence=both): orders this work-item's accesses before and after it. Does not wait.")
 
 CLK_LOCAL_MEM_FENCE = 1
 CLK_GLOBAL_MEM_FENCE = 2
@@ -109,7 +114,7 @@ private = Namespace(
 )
 constant = Namespace(
     "constant",
-    "Memory that nobody writes.",
+    "Read-only memory.",
     {
         "array": "constant.array(values): the elements of a NumPy array that was captured, as they were when the kernel was "
         "compiled."
@@ -140,24 +145,26 @@ atomic = Namespace(
         "store": "atomic.store(array, index, value, *, order='relaxed', scope='device'): array[index] becomes value.",
     },
 )
-# Python's keywords, which cannot stand behind a dot; the compiler's names are without the underscore.
+# Python keywords cannot be attributes; the compiler's names have no underscore.
 atomic.and_.name, atomic.or_.name = "atomic.and", "atomic.or"
 
 
 class MemoryOrder:
-    """The orders of atomics, by numba-dpex's names."""
+    """Memory orders of atomics, with numba-dpex's names."""
 
     RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = "relaxed", "acquire", "release", "acq_rel", "seq_cst"
 
 
 class MemoryScope:
-    """The scopes of atomics and fences, by numba-dpex's names."""
+    """Scopes of atomics and fences, with numba-dpex's names."""
 
     WORK_ITEM, SUB_GROUP, WORK_GROUP, DEVICE, SYSTEM = "work_item", "sub_group", "work_group", "device", "system"
 
 
 class AddressSpace:
-    """The address spaces of AtomicRef, by numba-dpex's names; the compiler knows where an array lies by itself."""
+    """Address spaces of AtomicRef, with numba-dpex's names. They are ignored: the compiler knows an
+    array's space.
+    """
 
     GLOBAL, LOCAL, GENERIC = "global", "local", "generic"
 
@@ -198,7 +205,7 @@ sub_group = Namespace(
 
 # -------------------------------------------------------------------------- types
 
-# By NumPy's names, and ml_dtypes'. `bool_`, because a module that is imported by * must not hide Python's.
+# Names of NumPy and ml_dtypes. `bool_`, because `from … import *` must not hide Python's bool.
 DTYPES = {name: Dtype(name) for name in dtype_names}
 bool_ = DTYPES["bool"]
 int8, int16, int32, int64 = (DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64))

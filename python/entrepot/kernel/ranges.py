@@ -1,16 +1,19 @@
-"""Index spaces as objects, by numba-dpex's names; ``kernel[global, local]`` takes them and plain numbers alike."""
+"""Index spaces as objects, with numba-dpex's names. ``kernel[global, local]`` accepts these and
+plain numbers.
+"""
 
 from __future__ import annotations
 
 import operator
 from typing import Any
 
-# The local range that says nothing: the device, and what the kernel does, decide.
+# Unspecified local range: the device and the kernel determine it.
 DEFAULT_LOCAL_SIZE: tuple[()] = ()
 
 
 class Range(tuple[int, ...]):
-    """Work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``."""
+    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``.
+    """
 
     __slots__ = ()
 
@@ -31,7 +34,9 @@ class Range(tuple[int, ...]):
 
 
 class NdRange:
-    """Work-items, and how many of them a work-group has, in each dimension: ``NdRange((480, 640), (8, 8))``."""
+    """Numbers of work-items, in total and in a work-group, in each dimension: ``NdRange((480, 640),
+    (8, 8))``.
+    """
 
     __slots__ = ("global_range", "local_range")
 
@@ -57,7 +62,9 @@ class NdRange:
 
 
 def extent_of(value: Any) -> int:
-    """An extent of a range. Raises TypeError for what is no integer: 2.5 work-items, and 4 / 2, which is a float."""
+    """An extent of a range. Raises TypeError for anything but an integer, such as 2.5 or 4 / 2, a
+    float.
+    """
     try:
         return operator.index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""``reduce``: a function of two numbers over all elements of an array."""
+"""``reduce``: combines all elements of an array by a function of two numbers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id, get_global_size
 from .source import make
 
-# The type of a total: two bools make an int64 where they are added.
+# Finds the type of the result: adding two bools gives an int64.
 _PROBE = """
 def probe(array):
     total = function(array, array)
 """
 
-# Each work-item takes a run of neighbours: caches of CPUs like that.
+# Each work-item reduces consecutive elements, which suits the caches of CPUs.
 _RUNS = """
 def reduced(array, out):
     i = get_global_id(0)
@@ -32,7 +32,7 @@ def reduced(array, out):
     out[i] = total
 """
 
-# Neighbouring work-items take neighbours, so that a GPU reads whole lines.
+# Neighbouring work-items read neighbouring elements, so that a GPU coalesces them.
 _STRIDES = """
 def reduced(array, out):
     i = get_global_id(0)
@@ -45,9 +45,10 @@ def reduced(array, out):
 
 
 class Reduction:
-    """A function of two numbers that takes an array: ``f(array, queue=None)``, the number that all elements make together.
+    """A function of two numbers that reduces an array to a number: ``f(array, queue=None)``.
 
-    The order is not that of the elements: the function has to be associative and commutative, rounding aside.
+    The order of the elements is unspecified: the function has to be associative and commutative,
+    rounding aside.
     """
 
     __name__: str
@@ -84,7 +85,7 @@ class Reduction:
         return found
 
     def __call__(self, array: Any, *, queue: object = None) -> Any:
-        """Raises ValueError for an array without elements, where the reduction was made without identity."""
+        """Raises ValueError for an empty array if the reduction has no identity."""
         with about(f"{self.__name__}(): argument 0 (array)"):
             values = asarray(array)
         if values.size == 0:
@@ -97,11 +98,11 @@ class Reduction:
         is_cpu = values.device.device_type == "cpu"
         total = self._total_type(values.dtype, values.device)
         code = self._kernel(is_cpu, total)
-        # A thread of the host takes its share by eighths, and four work-items of it in step.
+        # Eight shares for each thread of the host, each of four interleaved work-items.
         of_each = 8 * 4 if values.device.backend == "host" else 4 if is_cpu else 1024
         most = values.device.max_compute_units * of_each
         while True:
-            # Pieces that are worth a work-item; at the end it is one.
+            # Pieces large enough for a work-item; one at the end.
             items = 1 if is_cpu and values.size <= most else min(most, max(values.size // 64, 1))
             made = empty(items, total, queue=queue or values.queue)
             code[items](values, made, queue=queue)
@@ -113,7 +114,7 @@ class Reduction:
 def reduce(function: Any = None, identity: Any = None) -> Any:
     """Makes a function of two numbers a reduction: ``total = reduce(lambda a, b: a + b)``, then ``total(array)``; or ``@reduce``.
 
-    ``identity`` is what an array without elements gives.
+    ``identity`` is the result for an empty array.
     """
     if function is None:
         return lambda function: reduce(function, identity)

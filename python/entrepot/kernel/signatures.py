@@ -24,7 +24,7 @@ _PARAMETER = re.compile(r"(?P<local>local\s+)?(?P<dtype>\w+)\s*(?:\[(?P<axes>[\s
 
 
 def texts_of(given: Any, decorator: str) -> list[Any]:
-    """One signature, or a list of several. Raises TypeError for what is neither, such as what a decorator cannot decorate."""
+    """The signatures, given as one or a list of several. Raises TypeError for anything else."""
     if isinstance(given, str):
         return [given]
     try:
@@ -37,12 +37,14 @@ def texts_of(given: Any, decorator: str) -> list[Any]:
 
 
 def signatures_of(given: Any, decorator: str) -> tuple[Signature, ...]:
-    """Of a kernel's signature, or a list of several."""
+    """Parses a kernel's signature, or a list of several."""
     return tuple(kernel_signature_of(each) for each in texts_of(given, decorator))
 
 
 def kernel_signature_of(text: str) -> Signature:
-    """The parameters. Raises ValueError for what is no signature, and for one that returns something, which no kernel does."""
+    """The parameters. Raises ValueError for an invalid signature or one with a result, which
+    kernels do not have.
+    """
     returns, parameters = signature_of(text)
     if returns is not None:
         raise ValueError(
@@ -52,7 +54,9 @@ def kernel_signature_of(text: str) -> Signature:
 
 
 def signature_of(text: str) -> tuple[Dtype | None, Signature]:
-    """The type that is returned, None for void, and the parameters. Raises ValueError that says what was not understood."""
+    """The type of the result, None for void, and the parameters. Raises ValueError for an invalid
+    signature.
+    """
     whole = _WHOLE.match(text) if isinstance(text, str) else None
     if whole is None:
         raise ValueError(f"a signature was expected, as in 'void(float32[::1], int64)', not {text!r}")
@@ -70,7 +74,7 @@ def _dtype(name: str, text: str) -> Dtype | None:
 
 
 def _split(parameters: str) -> list[str]:
-    """At the commas that are not in brackets."""
+    """Splits at the commas outside brackets."""
     parts = re.split(r",(?![^\[]*\])", parameters)
     return [part.strip() for part in parts if part.strip()]
 

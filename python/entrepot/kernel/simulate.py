@@ -1,6 +1,7 @@
-"""``kernel.simulate[global, local](…)``: runs the kernel's Python function by Python, and reports what is wrong with it.
+"""``kernel.simulate[global, local](…)``: runs the kernel in Python, and reports errors in it.
 
-Arrays that the host can reach are worked on in place, others are copied in and out. A launch is over when the call returns.
+Arrays that the host can access are used in place, others are copied in and out. Launches are
+complete on return.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ class SimulatedLaunch:
         self._kernel, self._global, self._local = kernel, global_range, local_range
 
     def __call__(self, *arguments: Any, queue: object = None, depends_on: object = None, wait: bool | None = None) -> None:
-        """Runs it to the end; queues and dependencies have no meaning here.
+        """Runs the kernel to completion; queues and dependencies have no effect.
 
-        Raises what a launch does for arguments that do not fit. Raises KernelError with the work-items' ids where an index is out
-        of bounds, work-items race, wait for ever, or read local or private memory that nobody has written.
+        Raises the errors of a launch for invalid arguments. Raises KernelError with the ids of the
+        work-items for indices out of bounds, races, deadlocks, and reads of uninitialised local or
+        private memory.
         """
         code = rewritten(self._kernel.function)
         names = code.parameters[1:] if code.takes_item else code.parameters
@@ -58,7 +60,9 @@ class SimulatedLaunch:
             each()
 
     def _types(self, values: list[Any]) -> dict[Place, Types]:
-        """What the compiler finds out of variables' types. A kernel that it refuses may run here all the same."""
+        """The compiler's types of variables; none if it refuses the kernel, which can run here
+        nevertheless.
+        """
         try:
             return types_of(self._kernel._types(tuple(values)))
         except ep.KernelError:
@@ -82,7 +86,7 @@ def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]], known: dict
 
 
 def _ranges(global_range: tuple[int, ...], local_range: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ranges to run; without a local one, one group of all work-items."""
+    """The ranges to run. Without a local range, all work-items form one group."""
     if any(items % each for items, each in zip(global_range, local_range, strict=False)):
         raise ep.KernelError(
             f"launch: the local range {local_range} does not divide the global range {global_range}; "
@@ -92,7 +96,9 @@ def _ranges(global_range: tuple[int, ...], local_range: tuple[int, ...]) -> tupl
 
 
 def _argument(run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, arrays: dict[int, Any]) -> Callable[[], Any]:
-    """What gives each work-item the argument; of an Array, the one of ``arrays`` by its id."""
+    """A function that returns the argument for the current work-item; ``arrays`` are by the Arrays'
+    ids.
+    """
     if isinstance(value, ep.Scalar):
         scalar = ep.full(1, value, value.dtype, device="host").numpy()[0]
         return lambda: scalar
@@ -110,7 +116,8 @@ def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
 
 
 def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any]:
-    """NumPy arrays of the memory itself where the host reaches it, else of copies that go back at the end; by the Arrays' ids.
+    """NumPy arrays by the Arrays' ids: of the memory if the host can access it, else of copies,
+    written back at the end.
 
     Arrays that share memory share their copy.
     """
@@ -130,14 +137,14 @@ def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any
 
 
 def _reach(array: ep.Array) -> tuple[int, int]:
-    """The addresses of the first byte of an array's elements and of the one behind their last."""
+    """The address of the first byte of an array's elements, and one past the last byte."""
     spans = [stride * (extent - 1) * array.itemsize for stride, extent in zip(array.strides, array.shape, strict=True)]
     below, above = sum(span for span in spans if span < 0), sum(span for span in spans if span > 0)
     return array.data_ptr + below, array.data_ptr + above + array.itemsize
 
 
 def _overlapping(reaches: list[tuple[int, int, ep.Array]]) -> list[list[tuple[int, int, ep.Array]]]:
-    """Those whose bytes have some in common, directly or by others, stand together."""
+    """Groups of arrays whose bytes overlap, directly or through others."""
     groups: list[list[tuple[int, int, ep.Array]]] = []
     end = 0
     for each in sorted(reaches, key=lambda reach: reach[:2]):
@@ -149,7 +156,7 @@ def _overlapping(reaches: list[tuple[int, int, ep.Array]]) -> list[list[tuple[in
 
 
 def _copies(together: list[tuple[int, int, ep.Array]], finish: list[_Finish]) -> dict[int, Any]:
-    """NumPy arrays of one copy of the bytes that the arrays reach."""
+    """NumPy arrays in one copy of the bytes that the arrays span."""
     begin, end = min(reach[0] for reach in together), max(reach[1] for reach in together)
     arrays = [array for _, _, array in together]
     for array in arrays:

@@ -1,4 +1,4 @@
-"""Where a function's source is: its node in Python's ast, with the lines and columns that the file has."""
+"""Finds the source of functions: their nodes in Python's ast, with the file's lines and columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from types import CodeType, FunctionType
 
 from .._core import KernelError
 
-# What was read of a function when it was decorated, by its file and its code: its text and the number of the text's first
-# line. The file may be another one when the function is launched. Code alone is not enough: two files with the same text have
-# equal code, as Python compares it.
+# Text and first line of each function as read when it was decorated, because the file may change
+# before
+# the launch. The key is file and code. Code alone is not enough: functions in two files with the
+# same text
+# have equal code objects.
 _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
 
 
 def remember(function: FunctionType) -> None:
-    """Reads the function's source now. Where there is none, a launch will say so."""
+    """Reads and stores the function's source. If it is not available, a launch reports it."""
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
     if (file, code) in _read:
@@ -34,7 +36,7 @@ def remember(function: FunctionType) -> None:
 def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str, int]:
     """The function's node, its file, the text of its lines and the number of the first of them.
 
-    Raises KernelError where there is no source, as in a shell that keeps none.
+    Raises KernelError if the source is not available, as in some shells.
     """
     code = function.__code__
     file = code.co_filename
@@ -49,12 +51,12 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
 
 
 def shown_path(file: str) -> str:
-    """The path as UTF-8 can write it: with escapes for bytes that are no UTF-8, which Python has as surrogates."""
+    """The path in valid UTF-8: surrogates, which Python uses for other bytes, are escaped."""
     return file.encode("utf-8", "backslashreplace").decode()
 
 
 def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
-    """The function of that name in the text, whose other names are those of ``namespace``."""
+    """Defines the function from its text in ``namespace``."""
     file = f"<entrepot.kernel {name}>"
     exec(compile(text, file, "exec"), namespace)
     function = namespace[name]
@@ -64,8 +66,8 @@ def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
 
 
 def _parsed(file: str, text: str, first: int) -> ast.Module:
-    """The text as a module whose lines have the file's numbers."""
-    # An indented block needs something to be indented in: it stands on a line of the file above it.
+    """Parses the text as a module, with the line numbers of the file."""
+    # An indented function needs an enclosing block, which is added on the line above it.
     above = "\n" * (first - 2) + "if True:\n" if first > 1 and text[:1].isspace() else "\n" * (first - 1)
     try:
         return ast.parse(above + text)
@@ -76,7 +78,7 @@ def _parsed(file: str, text: str, first: int) -> ast.Module:
 
 
 def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
-    """The function with that code."""
+    """The node of the function with that code."""
     if code.co_name != "<lambda>":
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
@@ -104,5 +106,7 @@ def _code_of(node: ast.Lambda) -> tuple[object, ...]:
 
 
 def _comparable(code: CodeType) -> tuple[object, ...]:
-    """What two lambdas of one line differ by. Not the bytecode: names of closures and globals have other instructions."""
+    """Key that distinguishes lambdas on one line. Excludes bytecode, which differs between closure
+    and global names.
+    """
     return code.co_varnames, code.co_consts, tuple(sorted(code.co_names + code.co_freevars))

@@ -1,5 +1,5 @@
-// Build: expressions of the typed form, made by short functions. Those of int64, which offsets and extents consist of, are
-// simplified as they are made: so a contiguous array's offset comes out as one would write it.
+// Functions that build expressions of the typed form. Offsets and extents (int64) are simplified as
+// they are built, so that those of a contiguous array come out in their shortest form.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -14,10 +14,10 @@ ir::Expression boolean(bool value, Position at);
 ir::Expression variable(ir::VariableId id, const Type &type, Position at);
 ir::Expression of(ir::Op op, Type type, Position at, std::initializer_list<ir::Expression> operands);
 ir::Expression math(const char *text, Type type, Position at, std::initializer_list<ir::Expression> operands);
-// The same expression where it has that type already.
+// No-op if the expression already has that type.
 ir::Expression converted(ir::Expression value, Dtype dtype);
 
-// Of int64.
+// For operands of int64:
 ir::Expression sum(ir::Expression a, ir::Expression b);
 ir::Expression difference(ir::Expression a, ir::Expression b);
 ir::Expression product(ir::Expression a, ir::Expression b);
@@ -27,16 +27,16 @@ ir::Expression greater(ir::Expression a, ir::Expression b);
 ir::Expression quotient(ir::Expression a, std::int64_t divisor);
 
 std::optional<std::int64_t> constant_of(const ir::Expression &expression);
-bool same(const ir::Expression &a, const ir::Expression &b);  // wherever they stand
+bool same(const ir::Expression &a, const ir::Expression &b);  // ignores positions
 bool reads_memory(const ir::Expression &expression);
-// So short that to write it twice reads better than a variable: no memory is read, nothing is called.
+// True if it is short enough to be written twice: it reads no memory and calls nothing.
 bool is_simple(const ir::Expression &expression);
-// Constants and what is the same for the whole launch: extents and strides of parameters.
+// True for constants and launch constants: extents and strides of parameters.
 bool is_invariant(const ir::Expression &expression);
-// What an integer was before it was converted to types that hold all its values.
+// The integer before conversions to types that hold all its values.
 const ir::Expression &without_widening(const ir::Expression &expression);
 bool is_comparison(ir::Op op);
-// Of the operands the other way round.
+// The comparison with its operands exchanged.
 ir::Op mirrored(ir::Op comparison);
 
 }  // namespace entrepot::kernel::build

@@ -60,7 +60,7 @@ private:
 
     bool counts(Dtype dtype) const { return is_integer(dtype) || (of_floats_ && !is_boolean(dtype)); }
 
-    // `given`: variables that this round has assigned on every way here.
+    // `given`: variables that this round has assigned on every path to this point.
     void walk(const std::vector<Statement> &list, Variables given, bool is_repeated) {
         for (const Statement &statement : list) {
             for (const Expression &expression : statement.expressions)
@@ -88,7 +88,8 @@ private:
         });
     }
 
-    // True if the expression is surely not an old value plus a number that stays the same from round to round.
+    // True if the expression is certainly not an old value plus a number that is invariant in the
+    // loop.
     bool is_no_addition(const Expression &value) const {
         switch (value.op) {
         case Op::convert:
@@ -109,12 +110,12 @@ private:
         return number && (*number > 1 || *number < -1);
     }
 
-    // True of 0, and of constants that are not looked at.
+    // True for 0, and for constants that are not examined.
     static bool is_zero(const Expression &factor) {
         return factor.op == Op::constant && !is_scale(factor) && factor.value != decltype(factor.value)(std::int64_t{1});
     }
 
-    // True if it reads what the loop changes.
+    // True if it reads anything that the loop changes.
     bool changes(const Expression &expression) const {
         bool found = false;
         ir::for_each_within(expression, [&](const Expression &each) {
@@ -124,7 +125,8 @@ private:
         return found;
     }
 
-    // True if it is surely another number each round: read from an array that the loop does not write, at other places.
+    // True if the value certainly differs each round: read from an array that the loop does not
+    // write, at changing offsets.
     bool differs(const Expression &expression) const {
         switch (expression.op) {
         case Op::load:
@@ -144,7 +146,7 @@ private:
         }
     }
 
-    // The same of an offset: it follows the loop's variable.
+    // True if the offset certainly changes each round: it follows the loop's counter.
     bool moves(const Expression &offset) const {
         switch (offset.op) {
         case Op::variable: {
@@ -175,12 +177,14 @@ private:
     const ir::Function &function_;
     const Statement &loop_;
     const bool of_floats_;
-    Variables assigned_;                                        // by the loop, but what loops count
-    std::map<ir::VariableId, const Expression *> definitions_;  // of the function; nullptr: not one assignment
+    Variables assigned_;  // by the loop, except loop counters
+    // By variable of the function; nullptr: not assigned exactly once.
+    std::map<ir::VariableId, const Expression *> definitions_;
     std::set<ir::RootId> loaded_, stored_;
     Variables variables_;
     std::size_t stores_ = 0;
-    bool has_many_elements_ = false;  // a loop within changes elements, and the compiler may unroll it
+    // An inner loop changes elements, and the compiler may unroll it.
+    bool has_many_elements_ = false;
 };
 
 }  // namespace

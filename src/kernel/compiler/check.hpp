@@ -1,4 +1,4 @@
-// Checks of a whole kernel in its typed form.
+// Checks and analyses of a whole kernel in its typed form.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 
@@ -6,24 +6,29 @@
 
 namespace entrepot::kernel {
 
-// Fills in what the module tells of itself: whether it tells groups apart, has barriers, prints, and which roots are read and
-// written. Callees come before callers.
+// Sets the module's flags for groups, barriers and print, and the read and write flags of roots.
+// Callees come before callers.
 void summarise(ir::Module &module);
-// Device functions with barriers, group functions or local memory go in the place of their calls. Throws CompileError where a
-// return is in the way.
+// Inlines device functions with barriers, group functions or local memory.
+// Throws: CompileError if a return prevents it.
 void inline_for_groups(ir::Module &module);
-// Types, atomics and sub-groups that the device has not. Throws CompileError.
+// Checks types, atomics and sub-groups against the device's capabilities.
+// Throws: CompileError
 void check_target(const ir::Module &module, const Target &target);
-// Local memory of a kernel, that of functions in it included, beyond the device's limit. Throws CompileError.
+// Checks the local memory of a kernel and of its device functions against the device's limit.
+// Throws: CompileError
 void check_local_memory(const ir::Module &module, const Target &target);
-// Private arrays that are more than a work-item has. Throws CompileError.
+// Checks private arrays against the memory of a work-item.
+// Throws: CompileError
 void check_private_memory(const ir::Module &module, const Target &target);
-// Barriers and group functions that not all work-items of a group reach together. Throws CompileError.
+// Checks that all work-items of a group reach barriers and group functions together.
+// Throws: CompileError
 void check_uniform(const ir::Module &module);
-// Indices that every work-item uses and that are affine in its ids, of the kernel before it is optimised.
+// Indices that every work-item uses and that are affine in its ids. Requires the kernel before
+// optimise().
 std::vector<Reach> reach_of(const ir::Module &module);
-// Elements that several work-items of a launch of that many dimensions change at once without an atomic, of the kernel before it
-// is optimised. Each launch decides whether several do.
+// Elements that several work-items of a launch of that many dimensions may change without an
+// atomic. Each launch decides whether several do. Requires the kernel before optimise().
 std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions);
 
 }  // namespace entrepot::kernel

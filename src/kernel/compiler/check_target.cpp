@@ -1,4 +1,4 @@
-// What a kernel uses of a device, and whether the device has it.
+// Checks a kernel against the capabilities of a device.
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/walk.hpp"
 
@@ -119,13 +119,15 @@ void check_target(const ir::Module &module, const Target &target) {
 
 namespace {
 
-// What a work-item has for its private arrays, in bytes; 0: its driver says.
+// Limit of a work-item's private arrays in bytes; 0: left to the driver.
 std::uint64_t most_private_bytes(Dialect dialect) {
     switch (dialect) {
     case Dialect::cpp:
-        return std::uint64_t{256} << 10;  // they stand on the stack of the thread that runs it, which may be a small one
+        // On the stack of the thread that runs it, which may be small.
+        return std::uint64_t{256} << 10;
     case Dialect::cuda:
-        return std::uint64_t{512} << 10;  // of every compute capability, says the CUDA programming guide
+        // For every compute capability, according to the CUDA programming guide.
+        return std::uint64_t{512} << 10;
     default:
         return 0;
     }

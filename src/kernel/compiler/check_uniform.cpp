@@ -1,5 +1,5 @@
-// Barriers and group functions: all work-items of a group must reach them together, so nothing on the way may differ between
-// them.
+// Checks that all work-items of a group reach barriers and group functions together: conditions on
+// the path must be uniform.
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/uniform.hpp"
 #include "kernel/compiler/walk.hpp"

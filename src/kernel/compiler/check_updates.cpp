@@ -1,4 +1,5 @@
-// Lost updates: elements that several work-items read, change and write back at once, without an atomic.
+// Finds lost updates: elements that several work-items read, change and write back without an
+// atomic.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -29,14 +30,14 @@ const Expression &without_conversion(const Expression &value) {
 
 bool is_extremum(const Expression &value) { return value.op == Op::math && (value.text == "min" || value.text == "max"); }
 
-// The store of an element that its value is computed from. `offset` and `value` are those of the store with known variables
-// replaced.
+// A store whose value is computed from the element itself. `offset` and `value` are those of the
+// store after substitution of known variables.
 class Update {
 public:
     Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity, const Statement &store,
            Expression offset, Expression value)
         : function_(function), uniformity_(uniformity), store_(store), offset_(std::move(offset)), value_(std::move(value)) {
-        if (module.has_barriers)  // what was read before a barrier may be written behind it
+        if (module.has_barriers)  // what was read before a barrier may be written after it
             return;
         ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
@@ -45,13 +46,13 @@ public:
         });
     }
 
-    // True if the outcome depends on how many work-items do it, or on which is the last.
+    // True if the outcome depends on the number of work-items that execute it, or on their order.
     bool is_lost() const {
         std::set<ir::VariableId> open;
         return reads_element(value_, open) && (is_computed(value_) || others_differ(value_));
     }
 
-    // The atomic function that does the same, by its name in Python; empty where there is none.
+    // Python name of the equivalent atomic function; empty if there is no equivalent.
     std::string_view atomic() const {
         const Dtype dtype = function_.roots[store_.id].type.dtype;
         if (is_complex(dtype) || is_boolean(dtype) || (dtype.bits != 32 && dtype.bits != 64))
@@ -95,7 +96,7 @@ private:
         return found;
     }
 
-    // True unless to do it twice is to do it once, as of `|`.
+    // True unless the operation is idempotent, like `|`.
     bool is_computed(const Expression &expression) const {
         if (is_element(expression) || !uniformity_.differs(expression))
             return false;
@@ -124,7 +125,8 @@ private:
 
 // ---------------------------------------------------------------- expressions of a launch
 
-constexpr std::size_t most_nodes = 200;  // of an expression that is followed; what is longer is unknown
+// Limit for expressions that are analysed; larger ones are unknown.
+constexpr std::size_t most_nodes = 200;
 
 std::size_t nodes_of(const Expression &expression) {
     std::size_t count = 0;
@@ -132,7 +134,7 @@ std::size_t nodes_of(const Expression &expression) {
     return count;
 }
 
-// True if each launch can calculate it, for a work-item that it chooses.
+// True if a launch can calculate it for any work-item that it chooses.
 bool is_known(const Expression &expression) {
     switch (expression.op) {
     case Op::variable:
@@ -150,7 +152,7 @@ bool is_known(const Expression &expression) {
     }
 }
 
-// True if some launch may find out whether the condition holds.
+// True if some launch may be able to evaluate the condition.
 bool may_be_decided(const Expression &condition) {
     if (condition.op == Op::logic_and || condition.op == Op::logic_or || condition.op == Op::logic_not)
         return std::ranges::any_of(condition.operands, may_be_decided);
@@ -165,7 +167,8 @@ Expression either(Expression a, Expression b) {
     return build::of(Op::logic_or, scalar_type(dtypes::boolean), a.at, {std::move(a), std::move(b)});
 }
 
-// Of a condition on integers; one on floats that are NaN is not decided by a launch.
+// Negates a condition on integers. Conditions on floats, which may be NaN, are never decided by a
+// launch.
 Expression negated(const Expression &condition) {
     const auto with = [&](Op op) {
         Expression made = condition;
@@ -200,11 +203,11 @@ Expression negated(const Expression &condition) {
 
 using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 
-// Collects the updates of arrays in `space` that several work-items of a group, or of the launch, may do at once, each with the
-// conditions on the path to it.
+// Collects the updates of arrays in `space` that several work-items of a group, or of the launch, may
+// make at once, each with the conditions on its path.
 //
-// A loop is followed in one of two ways: `Round::first` knows the values of variables in the first round, `Round::any` knows
-// only what no round changes.
+// A loop is analysed in one of two ways. In `Round::first` the values of variables in the first
+// round are known. In `Round::any` only variables that no round changes are known.
 class LostUpdates {
 public:
     enum class Round : std::uint8_t { first, any };
@@ -227,12 +230,12 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_updates = 32;  // that launches look at
+    static constexpr std::size_t most_updates = 32;  // checked by launches
 
-    // When a block is left before its end; nullopt: never.
+    // Condition under which a block is left before its end; nullopt: never.
     using Leaves = std::optional<Expression>;
 
-    // A call of a function, the kernel's included, that is being followed.
+    // A call of a function that is being analysed, the kernel's own included.
     struct Frame {
         const ir::Function &function;
         const Uniformity &uniformity;
@@ -334,7 +337,8 @@ private:
         Values changed = values;
         forget_assigned(loop, changed);
         add(frame, enters(frame, loop, is_for || round_ == Round::first ? values : changed), true);
-        if (round_ == Round::any && is_left_apart(frame, loop.body, true))  // later rounds are of fewer work-items
+        // Fewer work-items take part in later rounds.
+        if (round_ == Round::any && is_left_apart(frame, loop.body, true))
             guards_.push_back({unknown(loop.at), false});
         Values inside = round_ == Round::first ? values : changed;
         if (is_for) {
@@ -346,11 +350,11 @@ private:
         follow(frame, loop.body, inside, true);
         leave(outer);
         values = std::move(changed);
-        // A return that all reach together has no effect on which of them go on.
+        // A return that all work-items reach together does not affect which of them continue.
         return is_left_apart(frame, loop.body, false) ? Leaves(unknown(loop.at)) : std::nullopt;
     }
 
-    // The condition of the first round.
+    // Condition for the first round.
     static Expression enters(const Frame &frame, const Statement &loop, const Values &values) {
         if (loop.act == Act::while_)
             return shortened(replaced(frame, loop.expressions[0], values));
@@ -369,7 +373,7 @@ private:
             either(both(compared(Op::greater, step, none), upwards), both(compared(Op::less, step, none), downwards)));
     }
 
-    // True if only some work-items may reach a return, or a break of the loop itself.
+    // True if only some work-items may reach a return, or a break of this loop.
     static bool is_left_apart(const Frame &frame, const std::vector<Statement> &statements, bool by_break) {
         return std::ranges::any_of(statements, [&](const Statement &each) {
             const bool leaves = each.act == Act::return_ || (each.act == Act::break_ && by_break);
@@ -408,7 +412,8 @@ private:
         run(callee, std::move(parameters), std::move(given), &frame, call.at, in_loop);
     }
 
-    // The expression by what a launch knows: arguments, extents, ids. An extent's id is the argument's place.
+    // Rewrites the expression in terms known to a launch: arguments, extents, ids. The id of an
+    // extent is the argument's place.
     static Expression replaced(const Frame &frame, const Expression &expression, const Values &values) {
         if (expression.op == Op::variable)
             if (const auto known = values.find(expression.id); known != values.end())
@@ -422,7 +427,8 @@ private:
     }
 
     static Expression unknown(Position at) {
-        return build::of(Op::atomic, scalar_type(dtypes::boolean), at, {});  // what differs, and no launch knows
+        return build::of(Op::atomic, scalar_type(dtypes::boolean), at,
+                         {});  // differs between work-items and is unknown to launches
     }
 
     static Expression shortened(Expression condition) {
@@ -435,14 +441,15 @@ private:
                 add(frame, operand, in_loop);
             return;
         }
-        // A value of the first round says nothing about one that is unknown: it may hold in another round.
+        // A value from the first round says nothing about an unknown condition, which may hold in
+        // another round.
         const bool is_same = !frame.uniformity.differs(condition) && !(in_loop && round_ == Round::first);
         if (is_same && !may_be_decided(condition))
             return;
         guards_.push_back({std::move(condition), is_same});
     }
 
-    // Drops the guards of a block that ends, all but the first `outer`.
+    // Drops the guards of a block that ends, except the first `outer`.
     void leave(std::size_t outer) { guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(outer), guards_.end()); }
 
     void look(const Frame &frame, const Statement &store, const Values &values, bool in_loop) {
@@ -471,7 +478,8 @@ private:
                });
     }
 
-    // True if no launch finds several work-items on the path: a condition differs and is unknown, or chooses each id.
+    // True if no launch finds several work-items on the path. Either a condition differs between
+    // work-items and is unknown, or the conditions select each id.
     bool select_one() const {
         std::uint32_t chosen = 0;
         for (const LostUpdate::Guard &guard : guards_) {
@@ -499,7 +507,8 @@ private:
         return found;
     }
 
-    // What no condition guards is refused in every launch of several work-items: no other update matters.
+    // An unguarded update is refused in every launch of several work-items, so that other updates
+    // need not be found.
     bool is_done() const {
         return found_.size() >= most_updates ||
                (!found_.empty() && found_.back().guards.empty() && found_.back().in_group == in_group());
@@ -525,7 +534,7 @@ private:
     const Among among_;
     const Round round_;
     const std::uint32_t dimensions_;
-    std::vector<LostUpdate::Guard> guards_;  // on the path to what is being followed
+    std::vector<LostUpdate::Guard> guards_;  // on the path to the current statement
     std::vector<LostUpdate> &found_;
 };
 

@@ -1,4 +1,4 @@
-// The compiler: its three parts in a row.
+// The compiler: runs its three parts.
 #include "kernel/compiler/check.hpp"
 
 namespace entrepot::kernel {

@@ -1,4 +1,4 @@
-// Declarations: where the variables of a block come to be.
+// Declarations: chooses where the variables of a block are declared.
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/walk.hpp"
 

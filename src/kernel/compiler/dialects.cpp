@@ -159,7 +159,7 @@ constexpr DialectRow rows[] = {
      .nan32 = "__builtin_nanf(\"\")",
      .nan64 = "__builtin_nan(\"\")",
      .barriers = {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
-     // The barrier alone orders instructions, and no memory.
+     // The barrier alone orders instructions but not memory accesses.
      .sub_group_barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"); __builtin_amdgcn_wave_barrier(); "
                           "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"wavefront\");",
      .types = cpp_types,
@@ -193,7 +193,8 @@ constexpr DialectRow rows[] = {
      .converts_unsigned = false},
 };
 
-// Where a dialect's word is not the canonical one behind the dialect's prefix. Empty: a helper.
+// Functions whose name in a dialect is not the dialect's prefix plus the canonical name. Empty: a
+// helper.
 struct MathWords {
     std::string_view name, opencl, sycl, cuda, cpp;
 };
@@ -202,8 +203,8 @@ constexpr MathWords math_table[] = {
     {"isinf", "isinf", "isinf", "isinf", "isinf"}, {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
 };
-// Written out the same in every dialect: of min and max Python says which operand counts where one is not a number, the others C
-// has not.
+// Functions expanded in every dialect. For min and max, Python defines which operand is the result
+// if one is NaN. C lacks the others.
 constexpr std::string_view own_functions[] = {"min",   "max",  "minimum",   "maximum",  "gcd", "lcm",
                                               "isqrt", "perm", "factorial", "exponent", "comb"};
 
@@ -374,7 +375,7 @@ constexpr std::string_view reserved[] = {
     "free",
     "printf",
     "clock",
-    // ours
+    // names in generated code
     "range",
     "arguments",
     "kept",
@@ -401,7 +402,7 @@ constexpr std::string_view reserved[] = {
     "other",
     "first",
     "last",
-    // of the C library, with the types of their own
+    // functions of the C library, whose types differ
     "sqrt",
     "exp",
     "exp2",
@@ -544,7 +545,7 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
 
 namespace {
 
-// float4 and its like, which OpenCL C, CUDA and HIP have.
+// float4 and similar types of OpenCL C, CUDA and HIP.
 bool is_vector_type(std::string_view name) {
     constexpr std::string_view elements[] = {"char",  "uchar",  "short", "ushort", "int",  "uint",     "long",     "ulong",
                                              "float", "double", "half",  "bool",   "quad", "longlong", "ulonglong"};
@@ -569,7 +570,7 @@ bool is_reserved(std::string_view name) {
     // Macros of the dialects' headers.
     if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
         return true;
-    // The helpers, which carry the name of their type at the end.
+    // The helpers, whose names end with their type.
     if (const std::size_t last = name.rfind('_'); last != name.npos && dtype_from_name(name.substr(last + 1)))
         return true;
     return std::ranges::find(reserved, name) != std::end(reserved);

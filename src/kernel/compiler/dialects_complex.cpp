@@ -1,6 +1,6 @@
-// Dialects: functions of complex numbers, made of real ones, the same in every dialect. The formulas are Kahan's ("Branch cuts
-// for complex elementary functions", 1987), as Python's cmath has them: they keep the sign of a zero, on which side of a cut it
-// lies.
+// Functions of complex numbers in terms of real ones, shared by all dialects. The formulas are
+// Kahan's ("Branch cuts for complex elementary functions", 1987). Python's cmath uses them, too.
+// They preserve the sign of a zero, which selects the side of a branch cut.
 #include "kernel/compiler/dialects.hpp"
 
 #include <algorithm>
@@ -33,8 +33,8 @@ FUNCTION NAME exp_NAME(NAME z) {
     return z.y == 0 ? make_NAME(size, z.y) : make_NAME(size * {cos}(z.y), size * {sin}(z.y));
 })",
      "make"},
-    // Near the unit circle the logarithm of the distance is small, and the distance too coarse to have it of; far out the
-    // distance may be infinite, and near 0 it has few digits.
+    // Near the unit circle the logarithm of the distance is small, and the distance too coarse to
+    // compute it from. For large numbers the distance may overflow, and near 0 it has few digits.
     {"log", R"(
 FUNCTION NAME log_NAME(NAME z) {
     P size = {hypot}(z.x, z.y), most = {abs}(z.x), least = {abs}(z.y);
@@ -59,7 +59,7 @@ FUNCTION NAME log10_NAME(NAME z) {
     return make_NAME(natural.x / (P)2.302585092994045684, natural.y / (P)2.302585092994045684);
 })",
      "log"},
-    // Of the smallest numbers an eighth is nothing: they are taken 2^54 times, and the root 2^-27 times.
+    // An eighth of the smallest numbers underflows. They are scaled by 2^54, and the root by 2^-27.
     {"sqrt", R"(
 FUNCTION NAME sqrt_NAME(NAME z) {
     if (z.x == 0 && z.y == 0)
@@ -89,7 +89,8 @@ FUNCTION NAME cosh_NAME(NAME z) {
     return make_NAME({cosh}(z.x) * {cos}(z.y), {sinh}(z.x) * {sin}(z.y));
 })",
      "make"},
-    // From 20 on the real part is 1 in both precisions, and the quotients below would be of infinities.
+    // From 20 on the real part is 1 in both precisions, and the quotients below would be of
+    // infinities.
     {"tanh", R"(
 FUNCTION NAME tanh_NAME(NAME z) {
     if ({abs}(z.x) > 20)
@@ -137,7 +138,7 @@ FUNCTION NAME acosh_NAME(NAME z) {
     return make_NAME({asinh}(left.x * right.x + left.y * right.y), 2 * {atan2}(left.y, right.x));
 })",
      "make sqrt"},
-    // Far out the inverse is as near as numbers are, and squares would be infinite.
+    // For large numbers the inverse is accurate enough, and squares would overflow.
     {"atanh", R"(
 FUNCTION NAME atanh_NAME(NAME z) {
     P sign = {copysign}((P)1, z.x), x = {abs}(z.x), y = sign * z.y, height = {abs}(z.y);

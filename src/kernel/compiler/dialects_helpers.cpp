@@ -1,4 +1,4 @@
-// Dialects: the functions of ours that programs carry with them, each only where it is called.
+// Helper functions, added to programs that call them.
 #include "kernel/compiler/dialects.hpp"
 
 namespace entrepot::kernel {
@@ -65,7 +65,8 @@ FUNCTION T floor_modulo_NAME(T a, T b) {
     return (rest < 0) != (b < 0) ? rest + b : rest;
 })",
       ""}},
-    // Where float16 has arithmetic of its own: in float, which finds the whole number, rounded once.
+    // float16 with native arithmetic: computed in float, which holds the integer quotient, and
+    // rounded once.
     {For::half,
      opencl | sycl,
      {"floor_divide", R"(
@@ -95,7 +96,8 @@ FUNCTION T floor_divide_NAME(T a, T b) {
     return quotient - whole > (T)0.5 ? whole + 1 : whole;
 })",
       ""}},
-    // Multiplied with 1u: two factors of 16 bits would be multiplied as int, which does not hold 65535 * 65535.
+    // Multiplied by 1u: the product of two 16-bit factors would be computed as int, which does not
+    // hold 65535 * 65535.
     {For::signed_integer,
      everywhere,
      {"power", R"(
@@ -159,8 +161,8 @@ FUNCTION T max_NAME(T a, T b) {
     return b > a ? b : a;
 })",
       ""}},
-    // NumPy's, and those of groups: what is not a number stays. Where numbers are gathered in `a`, only what Python's min and max
-    // do as well waits for it.
+    // Minimum and maximum of NumPy and of group functions propagate NaN. If `a` accumulates the
+    // result, the chain of dependencies is no longer than that of Python's min and max.
     {For::floating,
      everywhere,
      {"minimum", R"(
@@ -177,7 +179,7 @@ FUNCTION T maximum_NAME(T a, T b) {
     return b == b ? most : b;
 })",
       ""}},
-    // C's remainder, as NumPy has it of integers.
+    // C's remainder, which NumPy's fmod uses for integers.
     {For::signed_integer,
      everywhere,
      {"fmod", R"(
@@ -272,7 +274,8 @@ FUNCTION T isqrt_NAME(T n) {
     return (T)root;
 })",
       ""}},
-    // What does not fit is 0. Its factors but the last are 2 and more: the loop ends early, whatever `k` is.
+    // 0 if the result does not fit. All factors but the last are at least 2, so that the loop ends
+    // early for any `k`.
     {For::signed_integer,
      everywhere,
      {"perm", R"(
@@ -295,7 +298,7 @@ FUNCTION T factorial_NAME(T n) {
     return perm_NAME(n, n);
 })",
       "perm"}},
-    // Divided before it is multiplied, so that nothing on the way is greater than the result.
+    // Divides before it multiplies, so that no intermediate value exceeds the result.
     {For::signed_integer,
      everywhere,
      {"comb", R"(
@@ -330,7 +333,8 @@ FUNCTION T plus_zero_NAME(T x) {
 })",
       ""}},
     // ------------------------------------------------------------ floats of 16 bits
-    // To a float whose last bit says that something was left out, so that it is rounded to 16 bits as the double would be.
+    // Rounds to odd (a sticky bit in the last place), to avoid double rounding from double to 16
+    // bits.
     {For::floating,
      everywhere,
      {"to_odd", R"(
@@ -342,7 +346,7 @@ FUNCTION float to_odd_NAME(T x) {
     return BITCAST(float, bits);
 })",
       ""}},
-    // ------------------------------------------------------------ the same, where they are carried in 32
+    // ------------------------------------------------------------ floats of 16 bits, carried in 32
     {For::floating,
      everywhere,
      {"load_bfloat16", R"(

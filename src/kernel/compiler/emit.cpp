@@ -1,4 +1,4 @@
-// Emitter: names, functions and arrays as all C dialects write them.
+// Emitter: names, functions and arrays, common to all dialects.
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -15,7 +15,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-// An identifier of C from one of Python, whose letters may be any.
+// C identifier for a Python name, which may contain any letters.
 std::string identifier(std::string_view name) {
     std::string text;
     for (const char c : name) {
@@ -243,7 +243,7 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
         while (close < filled.size() && (std::isalnum(static_cast<unsigned char>(filled[close]))))
             ++close;
         if (close == open + 1 || close >= filled.size() || filled[close] != '}') {
-            filled[open] = '\1';  // a brace of C
+            filled[open] = '\1';  // placeholder for a literal `{`
             continue;
         }
         filled.replace(open, close + 1 - open, math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
@@ -369,7 +369,8 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
     return lines + "\n";
 }
 
-// The arrays of a program share CUDA's constant memory; one that does not fit lies in global memory.
+// All arrays of a program share CUDA's constant memory. An array that does not fit is placed in
+// global memory.
 bool Emitter::fits_constant_memory(std::size_t bytes) {
     constexpr std::size_t most = std::size_t{64} << 10;
     if (dialect_.dialect != Dialect::cuda && dialect_.dialect != Dialect::hip)

@@ -1,5 +1,5 @@
-// Emitter: what the dialects have in common on the way from the typed form to text. A subclass says how a kernel begins and ends,
-// and where ids, barriers and group functions come from.
+// Emitter: the common part of all dialects that turns the typed form into text. Subclasses write
+// the start and end of a kernel, ids, barriers and group functions.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 
@@ -19,18 +19,18 @@
 namespace entrepot::kernel {
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
-// `text` with the second of each pair in place of the first.
+// Replaces the first string of each pair by the second.
 std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements);
-// The fewest digits that read back as the value, with a point or an exponent.
+// Shortest text that reads back as the value, with a decimal point or an exponent.
 std::string digits_of(double value, bool single);
 
-// From where on the next array begins, in a block of arrays of all types.
+// Offset of the next array in a block of arrays of any types.
 constexpr std::uint64_t aligned_to_16(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
 
-// What an atomic makes of `old` and `value`.
+// Expression for the new value of an atomic, from `old` and `value`.
 std::string operation_text(const std::string &name);
 
-// How tightly C's operators bind.
+// Precedence of C's operators.
 enum Binding : int {
     binds_any = 0,
     binds_select = 3,
@@ -53,21 +53,22 @@ struct Spelled {
     int binding = binds_primary;
 };
 
-// Statements in a row: those of a block, or some of them.
+// Consecutive statements: all of a block, or some of them.
 using Row = std::vector<const ir::Statement *>;
 Row row_of(const std::vector<ir::Statement> &statements);
 
-// Where the variables of a block are declared: at the first statement of the innermost block that has to do with them.
+// Chooses where variables are declared: at the first statement, in the innermost block, that uses
+// them.
 class Declarations {
 public:
     using Variables = std::set<ir::VariableId>;
 
-    // `wanted`: the variables that are to be declared within `row`.
+    // `wanted`: the variables to be declared within `row`.
     void plan(const Row &row, const Variables &wanted);
 
     const std::vector<ir::VariableId> &before(const ir::Statement &statement) const;
     bool at(const ir::Statement &statement) const { return at_.contains(&statement); }
-    // The statement declares the variable that it gives a value to, whatever was planned.
+    // Makes the statement declare the variable that it assigns, whatever was planned.
     void own(const ir::Statement &statement) { at_.insert(&statement); }
     void clear();
 
@@ -89,13 +90,13 @@ public:
     Compiled run(const std::vector<ArgumentType> &arguments);
 
 protected:
-    // ------------------------------------------------------------ what dialects do each in their way
+    // ------------------------------------------------------------ specific to each dialect
     virtual void write_kernel(const ir::Function &kernel) = 0;
     virtual std::string prologue() = 0;
     virtual std::string options() const { return ""; }
     virtual Spelled index(const ir::Expression &expression) = 0;
     virtual std::string atomic(const ir::Expression &expression) = 0;
-    // A condition that holds once: for the work-item that may write the block `report`.
+    // Condition that is true for exactly one work-item, which may write the block `report`.
     virtual std::string first_report() const = 0;
     // Statements that call a group function, barriers, fences.
     virtual void write_group_function(const ir::Statement &statement) = 0;
@@ -105,19 +106,21 @@ protected:
     virtual std::string element(ir::RootId root, const ir::Expression &offset);
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
-    // True if the compiler is known to mix the negated floats of work-items: expressions are written
-    // so that it does not negate.
+    // True if the compiler is known to confuse the negated floats of different work-items.
+    // Expressions are then written so that it cannot negate.
     virtual bool mixes_negated() const { return false; }
-    // A function that negates floats of the type then; empty elsewhere.
+    // Name of a function that negates floats of the type if mixes_negated(); else empty.
     virtual std::string negating(Dtype) { return ""; }
-    // A function that returns the factor and keeps the compiler from knowing that it is -1; empty if
-    // none is needed.
+    // Name of a function that returns the factor but hides from the compiler that it is -1; empty
+    // if not needed.
     virtual std::string hiding(const ir::Expression &) { return ""; }
-    // A function that inverts the bits of integers of the type, where C's operator will not do; empty elsewhere.
+    // Name of a function that inverts the bits of integers of the type if C's operator is unusable;
+    // else empty.
     virtual std::string inverting(Dtype) { return ""; }
-    // A line that keeps a function's products and sums apart; empty if they may become one instruction.
+    // Line that prevents contraction of a function's products and sums; empty if they may be
+    // contracted.
     virtual std::string keeping_products() const { return ""; }
-    // Parameters that every function gets beside its own: in the definition, in a call.
+    // Parameters that every function gets in addition to its own: in its definition, and in a call.
     virtual void add_hidden_parameters(std::vector<std::string> &) {}
     virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
 
@@ -127,18 +130,20 @@ protected:
     std::string storage_type(Dtype dtype);
     std::string pointer_to(const ir::Root &root, bool restricted) const;
     std::string unique(const std::string &wanted);
-    // Chooses names for what the function has.
+    // Chooses names for the variables and roots of the function.
     void enter(const ir::Function &function);
     std::string function_name(const ir::Function &function) const;
-    // A helper for `dtype`, carried along from now on. `space`: of the pointer that it takes.
+    // Name of a helper function for `dtype`; adds the helper to the program.
     std::string helper(std::string_view name, Dtype dtype);
-    // The same for text that is not in the table, once for each key; false where it was there.
+    // Adds text that is not in the table to the program, once per key. False if the key was
+    // present.
     bool carry_along(const std::string &key, const std::string &text);
     std::string filled(std::string_view text, Dtype dtype);
 
     // ------------------------------------------------------------ expressions
     std::string text(const ir::Expression &expression, int binding = binds_any);
-    // Where C calculates with the value before it meets a typed operand: a literal is of just its type.
+    // Literals have exactly their type: for a value that C evaluates before it meets a typed
+    // operand.
     std::string exact_text(const ir::Expression &expression, int binding);
     std::string loaded(const std::string &element, Dtype dtype);
     std::string stored(const ir::Expression &value);
@@ -153,9 +158,9 @@ protected:
     void write_function(const ir::Function &function);
     void declare_before(const ir::Statement &statement);
     void stand_at(const ir::Statement &statement);
-    // Something of the statement that is being written.
+    // Refuses part of the current statement.
     [[noreturn]] void refuse_here(Position at, const std::string &message) const;
-    // `name = value;`, with the type before it where the variable is declared here.
+    // `name = value;`, preceded by the type if the variable is declared here.
     void write_assignment(const ir::Statement &statement, ir::VariableId id, const std::string &value);
     void write_if(const ir::Statement &statement, bool within_else);
     struct ForHead {
@@ -163,14 +168,14 @@ protected:
     };
     ForHead for_head(const ir::Statement &statement);
     void write_for(const ir::Statement &statement);
-    // What stands at the start of a loop's body.
+    // Writes code at the start of a loop's body.
     virtual void begin_round(const ir::Statement &) {}
     void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
-    // What stands before the type of a private array's elements.
+    // Qualifier for the element type of a private array.
     virtual std::string private_qualifier(const ir::Root &) const { return ""; }
     void write_constant_arrays(const ir::Function &function);
 
-    // ------------------------------------------------------------ what group functions combine
+    // ------------------------------------------------------------ operations of group functions
     std::string identity(const std::string &operation, Dtype dtype);
     std::string combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype);
 
@@ -186,9 +191,9 @@ protected:
     const Target &target_;
     const DialectRow &dialect_;
     Writer out_;
-    std::string helpers_;  // carried along, before what out_ has
+    std::string helpers_;  // added to the program before out_
     std::vector<CompiledParameter> parameters_;
-    // Of the function that is being written.
+    // State of the function that is being written:
     const ir::Function *function_ = nullptr;
     std::vector<std::string> variables_, roots_;
     std::vector<int> assignments_;
@@ -214,11 +219,11 @@ private:
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
-    // `operand` as a real number of type `to`.
+    // `operand` converted to the real type `to`.
     Spelled converted(const ir::Expression &operand, Dtype to);
     Spelled spell_math(const ir::Expression &expression);
     std::string checked_index(const ir::Expression &expression);
-    // The value after what C makes of small types: wrapped, rounded.
+    // Converts the result of C's arithmetic back to a small type: wraps or rounds it.
     Spelled narrowed(Spelled spelled, Dtype dtype);
     void write_print(const ir::Statement &statement);
     std::string shortest_text(Dtype dtype);
@@ -229,7 +234,7 @@ private:
     std::vector<std::string> function_names_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;
-    std::size_t constant_bytes_ = 0;  // of the device's constant memory, where it is small
+    std::size_t constant_bytes_ = 0;  // used in the device's constant memory, where it is small
 };
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);

@@ -1,4 +1,4 @@
-// Device dialects: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
+// Emitter of OpenCL C, SYCL source, CUDA C++ and HIP C++: kernels, ids, atomics.
 #include "kernel/compiler/emit_device.hpp"
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/uniform.hpp"
@@ -11,7 +11,8 @@ namespace entrepot::kernel {
 
 namespace {
 
-// What a kernel of CUDA may declare of shared memory; only a launch can give it more.
+// Limit of the shared memory that a CUDA kernel may declare statically. Dynamic shared memory may
+// be larger.
 constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
 
 std::uint64_t extent_of(const Type &array) {
@@ -23,7 +24,7 @@ std::uint64_t extent_of(const Type &array) {
 
 std::uint64_t bytes_of(const Type &array) { return extent_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize()); }
 
-// NVRTC 12 has not got this builtin of other compilers.
+// NVRTC 12 lacks this builtin of the other compilers.
 constexpr std::string_view bit_cast = "__builtin_bit_cast(";
 constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> static __device__ inline To bits_as(From from) {
     To to;
@@ -34,13 +35,14 @@ constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> stat
 
 )";
 
-// The headers of what the text names. The whole of SYCL takes the run-time compiler more than two seconds, these a third of one;
-// a runtime that keeps them elsewhere is given the whole.
+// Headers for the names in the text. Including all of SYCL costs the run-time compiler more than
+// two seconds, these headers a third of one. If the runtime stores them elsewhere, all of SYCL is
+// included.
 std::string sycl_headers(std::string_view text) {
     struct Row {
         std::string_view name, header;
     };
-    // The first row whose name this one begins with. What no row stands for is a function of mathematics.
+    // The first row whose name is a prefix applies. Any other name is a mathematical function.
     static constexpr Row rows[] = {
         {"sycl::ext::oneapi::experimental::nd_range_kernel", "ext/oneapi/free_function_kernel_properties.hpp"},
         {"sycl::ext::oneapi::experimental::printf", "ext/oneapi/experimental/builtins.hpp"},
@@ -149,7 +151,7 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
     std::size_t local_arrays = 0;
     for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
         local_arrays += kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local && uses_root(i);
-    if (is_cuda_like() && local_arrays > 1)  // each begins where the one before ends
+    if (is_cuda_like() && local_arrays > 1)  // each begins where the previous one ends
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
             if (kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local)
                 for (std::uint32_t d = 0; d < kernel.roots[i].type.ndim; ++d)
@@ -191,7 +193,8 @@ void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
     }
 }
 
-// CUDA's dynamic shared memory is one block: the arrays follow each other in it, each from a multiple of 16 bytes on.
+// CUDA's dynamic shared memory is one block. The arrays follow each other in it, each aligned to 16
+// bytes.
 void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
     std::string before;
     const auto place = [&](ir::RootId i, const std::string &bytes) {
@@ -232,17 +235,20 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
     return bytes;
 }
 
-// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) stores to wrong elements of private arrays, or loads from
-// them, where work-items that are lanes of one vector store to different ones: see "Known problems of compilers" in
-// docs/kernels/errors.md. It is right where work-items are no lanes, and with volatile arrays.
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) accesses wrong elements of
+// private arrays in vectorised code. This happens if the work-items in the lanes of a vector store
+// to different elements. See "Known problems of compilers" in docs/kernels/errors.md. The code is
+// correct without vectorisation, and with volatile arrays.
 bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
 
-// Where a float is negated before a barrier and used after it, Intel's OpenCL compiler for the CPU
-// (2026.2, driver 2026.22.10) gives each work-item of a group the last one's value: it takes LLVM's
-// `fneg` for uniform. LLVM makes an `fneg` of -1 * x, x / -1, -0.0 - x and a flipped sign bit, too, and
-// for the fused multiply-add of a * b - x and a - x * b; it moves these out of loops and uses them again.
-// Here the mask of the sign bit, or the factor -1, is combined with a zero that the compiler does not
-// know. See "Known problems of compilers" in docs/kernels/errors.md.
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) treats LLVM's `fneg` as uniform.
+// If a float is negated before a barrier and used after it, every work-item of the group gets the
+// last one's value.
+//
+// LLVM also creates `fneg` from -1 * x, x / -1, -0.0 - x and a flipped sign bit. It does so for the
+// fused multiply-add of a * b - x and a - x * b, too. It moves these out of loops and reuses them.
+// The workaround combines the mask of the sign bit, or the factor -1, with a zero that is unknown
+// to the compiler. See "Known problems of compilers" in docs/kernels/errors.md.
 bool DeviceEmitter::mixes_negated() const { return target_.vectorises_items && !is_cuda_like() && module_.has_barriers; }
 
 std::string DeviceEmitter::negating(Dtype dtype) {
@@ -264,7 +270,7 @@ std::string DeviceEmitter::keeping_products() const {
     return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF" : "#pragma clang fp contract(off)";
 }
 
-// A function from float to float by a formula of its bits.
+// Defines a function from float to float by a formula for its bits.
 std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits) {
     const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
     const std::string called = std::string(name) + "_" + name_of(kept);
@@ -279,9 +285,9 @@ std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype
     return called;
 }
 
-// For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) makes an invalid instruction
-// of some `~x` whose value goes to an atomic of local memory, and wrong values of others near a barrier.
-// Both are right if the compiler does not know that the mask has all bits set.
+// For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) miscompiles some `~x`.
+// If the value goes to an atomic of local memory, it emits an invalid instruction. Others near a
+// barrier get wrong values. An xor with a mask that is not a known constant is compiled correctly.
 bool DeviceEmitter::hides_inversions() const { return target_.vectorises_items && !is_cuda_like() && module_.uses_groups; }
 
 std::string DeviceEmitter::inverting(Dtype dtype) {
@@ -293,8 +299,8 @@ std::string DeviceEmitter::inverting(Dtype dtype) {
     return called;
 }
 
-// 0, because no group has 2^30 work-items, which the compiler does not know. From 2^31 on SYCL's would:
-// it is told that sizes fit an int.
+// Expression for a 0 that compilers cannot fold: no group has 2^30 work-items. With 2^31, SYCL's
+// compiler could fold it, because it is told that sizes fit an int.
 std::string DeviceEmitter::unknown_zero() {
     ir::Expression size;
     size.op = ir::Op::index;
@@ -316,7 +322,8 @@ bool DeviceEmitter::uses_sub_groups() const {
     return found;
 }
 
-// A sub-group of one work-item is of no use, and SYCL has no attribute for it.
+// Workaround for merges_places(). OpenCL C without sub-groups disables vectorisation instead, by an
+// attribute that SYCL lacks. With sub-groups it would leave one work-item in each.
 std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
     const bool is_class = is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
     return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile " : "";
@@ -325,7 +332,7 @@ std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     write_constant_arrays(kernel);
     const std::vector<std::string> parameters = parameters_of(kernel);
-    // The body first: what it needs of the signature is known then.
+    // The body is written first, because it determines what the signature needs.
     Declarations::Variables local;
     for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
         if (!kernel.variables[i].parameter)
@@ -371,7 +378,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     launches_arrays_ = is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > most_declared_local;
     if (scratch_.empty() && !launches_arrays_)
         return;
-    // Only the body has told what it needs beside its parameters.
+    // The body has now determined which further parameters it needs: write everything again.
     out_ = std::move(before);
     parameters_.resize(promised);
     if (launches_arrays_)
@@ -388,7 +395,7 @@ std::string DeviceEmitter::root_argument(ir::RootId root) {
     return roots_[root];
 }
 
-// Functions that ask for the global size are given it; seldom one does.
+// Functions that query the global size get it as a hidden parameter; few do.
 bool DeviceEmitter::passes_global_sizes() const {
     bool asks = false;
     for (const ir::Function &function : module_.functions)
@@ -505,7 +512,8 @@ void DeviceEmitter::write_fence(const ir::Statement &statement) {
     out_.line(fence(statement.scope, statement.order, statement.fences));
 }
 
-// Atomics of the dialects without orders are relaxed: fences around them make the others.
+// Atomics are relaxed in dialects without memory orders. Fences around them provide the other
+// orders.
 void DeviceEmitter::write(const ir::Statement &statement) {
     const bool is_ordered = !is(Dialect::sycl) && !statement.expressions.empty() &&
                             statement.expressions[0].op == ir::Op::atomic && statement.expressions[0].order != ir::Order::relaxed;
@@ -522,8 +530,8 @@ void DeviceEmitter::write(const ir::Statement &statement) {
 
 // ---------------------------------------------------------------- atomics
 
-// A compare-and-swap loop on the bits: two floats that are equal need not be the same, and one that is not a number equals
-// nothing.
+// A compare-and-swap loop on the bits. Comparing floats would not do: equal floats may have
+// different bits, and NaN equals nothing.
 std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std::string &at,
                                      const std::vector<std::string> &values) {
     const ir::Root &root = function_->roots[expression.id];
@@ -567,7 +575,7 @@ std::string DeviceEmitter::volatile_load(const ir::Root &root, const std::string
     return "*(const volatile " + pointer_to_changing(root) + ")" + at;
 }
 
-// `pointer_to`, of elements that the kernel only reads but that others may change.
+// Like `pointer_to`, for elements that the kernel only reads but other code may change.
 std::string DeviceEmitter::pointer_to_changing(const ir::Root &root) const {
     return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) + std::string(words(root.type.dtype).storage) +
            " *";
@@ -578,7 +586,8 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
-    if (name == "load" && root.type.read_only)  // the functions below would write to the memory
+    // The functions below would write to read-only memory.
+    if (name == "load" && root.type.read_only)
         return volatile_load(root, given);
     if (dtype.bits == 64) {
         pragmas_.insert("cl_khr_int64_base_atomics");
@@ -586,7 +595,8 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
             pragmas_.insert("cl_khr_int64_extended_atomics");
     }
     const std::string at = root.written ? given : "(" + pointer_to_changing(root) + ")" + given;
-    // Not by cl_ext_float_atomics: Intel's CPU device names it and defines none of its features, and its functions are as slow.
+    // cl_ext_float_atomics is not used: Intel's CPU device reports it but defines none of its
+    // features, and its functions are as slow.
     if (!is_integer(dtype))
         return swap_loop(expression, at, values);
     const std::string prefix = dtype.bits == 64 ? "atom_" : "atomic_";
@@ -642,11 +652,11 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
         return swap_loop(expression, at, values);
     }
     if (name == "min" || name == "max") {
-        if (wide && is_signed && is(Dialect::hip))  // which HIP 5.2 has not
+        if (wide && is_signed && is(Dialect::hip))  // HIP 5.2 lacks them
             return swap_loop(expression, at, values);
         return std::string("atomicM") + name.substr(1) + scope + "(" + at + ", " + values[0] + ")";
     }
-    // The others do not care for the sign, and have no signed form of 64 bits.
+    // The other operations do not depend on the sign and have no signed 64-bit form.
     const std::string U = "unsigned long long", T(words(dtype).value);
     const bool cast = wide && is_signed;
     const std::string where = cast ? "(" + U + " *)" + at : at;

@@ -1,4 +1,5 @@
-// DeviceEmitter: OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item runs.
+// Emitter of OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item
+// runs.
 #pragma once
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/signs.hpp"
@@ -70,7 +71,8 @@ private:
                                  const std::string &found, Dtype dtype);
     std::string carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype, bool in_sub_group);
 
-    // Whether a launch may have more work-items than were asked for, so that its blocks can be full ones.
+    // True if a launch may round up the number of work-items to fill its blocks. Surplus work-items
+    // do nothing.
     bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
     bool passes_global_sizes() const;
 
@@ -79,8 +81,8 @@ private:
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;
-    std::uint64_t group_functions_bytes_ = 0;  // of local memory that they declare
-    bool launches_arrays_ = false;             // local.array is part of the launch's memory
+    std::uint64_t group_functions_bytes_ = 0;  // bytes of local memory that they declare
+    bool launches_arrays_ = false;             // local.array uses the launch's dynamic memory
 };
 
 }  // namespace entrepot::kernel

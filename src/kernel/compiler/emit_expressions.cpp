@@ -1,4 +1,4 @@
-// Emitter: expressions as all C dialects write them.
+// Emitter: expressions, common to all dialects.
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/signs.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -67,7 +67,7 @@ std::string Emitter::float_constant(double value, Dtype dtype) const {
     return digits + std::string(row.suffix);
 }
 
-// `exact`: the literal is of just its type.
+// `exact`: the literal must have exactly its type.
 std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     const Dtype dtype = expression.type.dtype;
     const std::string suffix(words(dtype).suffix);
@@ -128,7 +128,9 @@ Spelled Emitter::narrowed(Spelled spelled, Dtype dtype) {
 Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view sign, int binding) {
     const ir::Expression &left = expression.operands[0], &right = expression.operands[1];
     const bool both = left.op == ir::Op::constant && right.op == ir::Op::constant;
-    const bool bits = binding <= binds_shift && binding != binds_equal && binding != binds_less;  // easily misread: in brackets
+    const bool bits =
+        // Easily misread without parentheses.
+        binding <= binds_shift && binding != binds_equal && binding != binds_less;
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
         if (expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right))
@@ -143,8 +145,8 @@ std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
     return name.empty() ? text(factor, binding) : name + "(" + exact_text(factor, binds_any) + ")";
 }
 
-// A difference where C's operator `-` for one operand must not be used. Compilers negate an operand to
-// calculate `a * b - c` or `c - a * b` by one instruction, and `-0.0 - x`.
+// A difference without C's unary `-`. Compilers negate an operand to compute `a * b - c` or `c - a
+// * b` by one instruction, and to compute `-0.0 - x`.
 std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &difference) {
     const ir::Expression &left = difference.operands[0], &right = difference.operands[1];
     const auto is_product = [](const ir::Expression &each) { return each.op == ir::Op::multiply; };
@@ -163,7 +165,8 @@ std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &dif
     return narrowed({std::move(sum), binds_add}, difference.type.dtype);
 }
 
-// Integers of Python's arrays wrap. Where no option says so, C's signed ones may do anything, but the unsigned wrap.
+// Integers wrap as in NumPy. Without an option for that, signed overflow in C is undefined, but
+// unsigned integers wrap.
 bool Emitter::needs_unsigned(Dtype dtype, bool multiplies) const {
     if (dialect_.wraps)
         return false;
@@ -219,11 +222,12 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
     }
 }
 
-// With -fno-trapping-math GCC 12 (not 11; later ones were not tried) compiles `(float)(int)x` to
-// `trunc(x)`, which gives -0.0 for -0.25. Adding 0 clears that sign. A function adds it, because GCC
-// removes it from `(float)i + 0.0f`. -ftrapping-math avoids the fault, too, but then GCC 12 does not
-// vectorise conditional arithmetic for AVX2, which takes up to seven times as long. GCC looks through
-// variables, arrays and functions for the inner conversion: one anywhere in the program counts.
+// With -fno-trapping-math GCC 12 compiles `(float)(int)x` to `trunc(x)`, which gives -0.0 for
+// -0.25. GCC 11 does not; later versions were not tried. Adding 0 clears that sign. A function
+// adds it, because GCC removes it from `(float)i + 0.0f`. -ftrapping-math avoids this.
+// But then GCC 12 does not vectorise conditional arithmetic for AVX2, which takes up to seven times
+// as long. GCC looks through variables, arrays and functions for the inner conversion, so one
+// anywhere in the program counts.
 Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
     std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
     const bool may_truncate =
@@ -302,7 +306,7 @@ std::string Emitter::arguments_of(const ir::Expression &call) {
     const ir::Function &callee = module_.functions[call.id];
     std::vector<std::string> places(callee.parameter_count);
     std::size_t next_root = 0, next_value = 0;
-    std::map<std::uint32_t, std::pair<bool, std::uint32_t>> order;  // place: whether a root
+    std::map<std::uint32_t, std::pair<bool, std::uint32_t>> order;  // by place; true for roots
     for (std::uint32_t i = 0; i < callee.roots.size(); ++i)
         if (callee.roots[i].parameter)
             order[*callee.roots[i].parameter] = {true, i};
@@ -401,7 +405,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::logic_and:
         return {text(operands[0], binds_and) + " && " + text(operands[1], binds_and + 1), binds_and};
     case ir::Op::logic_or: {
-        const auto side = [&](const ir::Expression &each) {  // `&&` within `||` in brackets, as compilers advise
+        // Parentheses around `&&` within `||`, as compilers advise.
+        const auto side = [&](const ir::Expression &each) {
             return text(each, each.op == ir::Op::logic_or ? binds_or : binds_and + 1);
         };
         return {side(operands[0]) + " || " + side(operands[1]), binds_or};
@@ -428,7 +433,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return spell_math(expression);
     case ir::Op::load: {
         std::string at = loaded(element(expression.id, operands[0]), function_->roots[expression.id].type.dtype);
-        if (is_boolean(dtype))  // a byte, which may be any number
+        if (is_boolean(dtype))  // stored as a byte of any value
             return {at + " != 0", binds_equal};
         return {std::move(at)};
     }
@@ -448,8 +453,9 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { re
 
 // ---------------------------------------------------------------- bounds
 
-// The index if it is in bounds, else 0; the first that is not tells the report where and whose it was. One that is negative still
-// has had the extent added, as those that count from the end have: the report says what was written.
+// Returns the index if it is in bounds, else 0. The first index out of bounds is reported with its
+// position and work-item. Negative indices have had the extent added; the report shows the original
+// value.
 std::string Emitter::checked_index(const ir::Expression &expression) {
     const std::string number(words(dtypes::int64).value);
     carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" + std::string(dialect_.spaces[0]) +
@@ -482,7 +488,7 @@ std::string Emitter::checked_index(const ir::Expression &expression) {
 
 // ---------------------------------------------------------------- what group functions combine
 
-// What an operation leaves the other operand as it is with.
+// Identity element of an operation.
 std::string Emitter::identity(const std::string &operation, Dtype dtype) {
     const std::string type = value_type(dtype);
     if (dtype.code == TypeCode::complex)

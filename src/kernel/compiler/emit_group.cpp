@@ -1,5 +1,6 @@
-// Device dialects: group functions. SYCL has them all; CUDA and HIP build those of a work-group from those of a warp; OpenCL C
-// has some of sub-groups, and builds the others in local memory.
+// Group functions of the device dialects. SYCL has all of them. CUDA and HIP build work-group
+// functions from warp functions. OpenCL C has some sub-group functions; the others use local
+// memory.
 #include "kernel/compiler/emit_device.hpp"
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -11,11 +12,13 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Intel's compiler for the CPU (2026.2) copies what is calculated before a barrier to the blocks behind it that use it, and has a
-// table of these blocks. At the 48th of a function the table moves, and what the compiler had found in the old one it goes on to
-// read: some builds of one text end the process. A group function in the place of its call makes up to 7 such blocks, a barrier
-// with its loop 2; the rest is left to other branches. What is called has its own table, and takes up to twice as long.
-// tools/intel_opencl_compiler.py shows it.
+// Limit on inlined group functions, because of a bug in Intel's compiler for the CPU (2026.2). It
+// copies values computed before a barrier to the blocks after it that use them, and has a table of
+// these blocks. At the 48th block of a function the table is reallocated, but the compiler goes on
+// to read the old one. Some builds of a given text then crash. An inlined group function makes up
+// to 7 such blocks, a barrier with its loop 2. The rest is left to other branches. A called
+// function has a table of its own, but takes up to twice as long. tools/intel_opencl_compiler.py
+// reproduces the bug.
 constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, most_blocks_inlined = 28;
 
 bool may_leave_out_nan(const ir::Expression &call) {
@@ -61,7 +64,7 @@ std::string DeviceEmitter::group_call(const ir::Statement &statement) {
     return is(Dialect::opencl_c) ? opencl_group(call, values) : cuda_group(call, values);
 }
 
-// The place of the sub-group whose value it has: the first one's where it has not got this one.
+// Index of the source lane in the sub-group: 0 if `place` is out of range.
 std::string DeviceEmitter::lane_of(const std::string &place) {
     if (place == "0")
         return place;
@@ -75,7 +78,7 @@ std::string DeviceEmitter::lane_of(const std::string &place) {
     return "sub_group_lane(" + place + ")";
 }
 
-// The device's own min and max may leave out what is not a number: it is looked for beside them.
+// The device's min and max may ignore NaN, so that NaN is detected separately.
 std::string DeviceEmitter::carry_nan_beside(const std::string &called, const std::string &group, const std::string &unordered,
                                             const std::string &found, Dtype dtype) {
     const std::string T = value_type(dtype);
@@ -137,8 +140,8 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call, const std::vec
 
 // ---------------------------------------------------------------- CUDA, HIP
 
-// All of a warp come to a function of groups, but perhaps one after the other: they wait for each other there. Those that the
-// last warp of a group has not count as gone.
+// All lanes of a warp reach a group function, but perhaps at different times: the mask makes them
+// wait for each other. Missing lanes in the last warp of a group count as exited.
 constexpr const char *whole_warp = "0xffffffffu, ";
 
 std::string DeviceEmitter::carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype) {
@@ -253,9 +256,10 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call, const std::vec
 
 // ---------------------------------------------------------------- OpenCL C
 
-// In local memory that the launch sizes: 8 bytes for each work-item. Of a sub-group, each work-item goes through its neighbours';
-// what is theirs is nobody else's, whatever the elements' size. Each function leaves when all that it is of have read. One of the
-// group waits before it writes, too: other sub-groups may be reading still.
+// Group functions in scratch memory: 8 bytes of local memory for each work-item, sized at launch. A
+// sub-group function uses only the slots of its own work-items, whatever the element size. Each
+// function ends with a barrier, so that the scratch memory can be reused. A work-group function
+// also begins with one, because other sub-groups may still be reading.
 std::string DeviceEmitter::carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype,
                                                   bool in_sub_group) {
     scratch_ = "scratch";

@@ -1,6 +1,7 @@
-// Host C++: a kernel is a function that runs a part of a launch's work-groups, in the form that the host's backend calls
-// (src/backends/host/programs.cpp). A kernel that does not tell groups apart is one loop nest over its work-items; one that does
-// is a loop over groups around loops over the work-items between its barriers.
+// Host C++: a kernel is a function that runs a part of a launch's work-groups.
+// src/backends/host/programs.cpp defines its signature. A kernel that does not tell groups apart is
+// one loop nest over its work-items. Any other kernel is a loop over groups around loops over the
+// work-items between its barriers.
 #include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/carried.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -27,7 +28,7 @@ bool returns_within_loop(const Row &row) {
     });
 }
 
-// Whether the first of these statements that has to do with a variable gives it a value.
+// True if the first of these statements that uses the variable assigns it.
 bool begins_with_assignment(const Row &row, ir::VariableId id) {
     for (const ir::Statement *statement : row) {
         bool touches = false;
@@ -44,7 +45,8 @@ bool begins_with_assignment(const Row &row, ir::VariableId id) {
     return false;
 }
 
-// The kernel as the host's emitter wants it: parameters are not written, and group functions take variables.
+// Prepares the kernel for the host's emitter: copies parameters that are assigned, and stores
+// operands of group functions in variables.
 ir::Module prepared(const ir::Module &given) {
     ir::Module module = given;
     ir::Function &kernel = module.kernel();
@@ -108,10 +110,10 @@ ir::Module prepared(const ir::Module &given) {
 
 // ---------------------------------------------------------------- the program
 
-// Keeps GCC 11 to 14 from vectorising the loop that was opened. Where such a loop adds an invariant to
-// several values each round, and the values fill two vectors or more, all vectors step by the
-// invariants of one. Found with 11.3, 12.2, 12.4, 13.3 and 14.2; 15.3 and 16.2 are right. GCC does not
-// vectorise a loop that an asm statement stands in. Clang defines __GNUC__ as 4.
+// Keeps GCC 11 to 14 from vectorising the loop that was opened. GCC miscompiles loops that add an
+// invariant to several values each round. If the values fill two vectors or more, all vectors step
+// by the invariants of one. Found with 11.3, 12.2, 12.4, 13.3 and 14.2; 15.3 and 16.2 are correct.
+// GCC does not vectorise a loop that contains an asm statement. Clang defines __GNUC__ as 4.
 void HostEmitter::keep_from_vectors() {
     carry_along("NO_VECTORS", "#if __GNUC__ >= 11 && 100 * __GNUC__ + __GNUC_MINOR__ < 1503\n"
                               "#define NO_VECTORS asm(\"\");\n"
@@ -129,9 +131,9 @@ void HostEmitter::begin_round(const ir::Statement &loop) {
 
 std::string HostEmitter::prologue() { return module_.prints ? "extern \"C\" int printf(const char *format, ...);\n\n" : ""; }
 
-// Integers wrap; no floating-point traps, so that conditions can become masks.
+// Integers wrap. Floating-point operations do not trap, so that conditions can become masks.
 std::string HostEmitter::options() const {
-    // (Of the two texts that a kernel in step has, GCC would contract other products than of the other.)
+    // GCC could contract different products in the two versions of an interleaved kernel.
     return std::string("-fwrapv -fno-trapping-math") + (goes_in_step() ? " -ffp-contract=off" : "") +
            (target_.fast_math ? " -fno-signed-zeros -fassociative-math -freciprocal-math" : "");
 }
@@ -312,7 +314,7 @@ void HostEmitter::add_hidden_arguments(std::vector<std::string> &arguments, cons
         arguments.push_back("report");
 }
 
-// `name1 * name2`: of the dimensions from `from` on.
+// Product of the sizes of the dimensions from `from` on: `name1 * name2`.
 std::string HostEmitter::product(const char *name, std::uint32_t from) const {
     std::vector<std::string> factors;
     for (std::uint32_t i = from; i < dimensions(); ++i)
@@ -429,7 +431,7 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         out_.line("const long long num_sub_groups = (items + " + std::to_string(sub_group() - 1) + ") / " +
                   std::to_string(sub_group()) + ";");
 
-    std::vector<const Kept *> all;  // the largest elements first: each array is aligned whatever the group's size
+    std::vector<const Kept *> all;  // largest elements first: aligned for any group size
     for (const auto &[id, each] : kept_variables_)
         all.push_back(&each);
     for (const auto &[id, each] : kept_arrays_)
@@ -514,7 +516,7 @@ void HostEmitter::write_pieces(const std::vector<ir::Statement> &list) {
     }
 }
 
-// The loops over the work-items of a group, and the ids that are asked for within.
+// Opens the loops over the work-items of a group and defines the ids that their body uses.
 void HostEmitter::open_items(const std::set<Index> &used, bool needs_item) {
     for (std::uint32_t i = 0; i < dimensions(); ++i) {
         const std::string d = std::to_string(i);
@@ -677,7 +679,8 @@ std::string HostEmitter::variable(ir::VariableId id) {
     return split_->is_kept(id) ? kept_variables_.at(id).name + "[0]" : variables_[id];
 }
 
-// Kept arrays are element by element in the order of the work-items: neighbours read neighbours.
+// Kept arrays are stored element by element in the order of the work-items, so that neighbours
+// access neighbouring memory.
 std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) {
     if (function_ == &module_.kernel() && kept_arrays_.contains(root))
         return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " + (by_group_ ? "0" : "item") + "]";

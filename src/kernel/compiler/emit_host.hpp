@@ -1,4 +1,4 @@
-// HostEmitter: host C++, in the form that the host's backend calls.
+// Emitter of host C++, in the form that the host's backend calls.
 #pragma once
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/split.hpp"
@@ -9,7 +9,7 @@
 
 namespace entrepot::kernel {
 
-// Work-items of a sub-group where nobody says how many.
+// Work-items of a sub-group if the target does not specify it.
 inline constexpr std::uint32_t usual_sub_group = 32;
 inline constexpr const char *int64_name = "long long";
 
@@ -50,11 +50,11 @@ private:
     std::vector<std::string> parameters_of(const ir::Function &kernel, std::vector<std::string> &arguments);
     void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments, const std::string &called);
 
-    // Loops without groups
+    // Loops for kernels that do not tell groups apart
     void write_items(const ir::Function &kernel);
     void write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
                                const std::string &last);
-    // Several work-items of such a loop in step: emit_host_in_step.cpp
+    // Several work-items of such a loop, interleaved: emit_host_in_step.cpp
     struct Lanes;
     bool goes_in_step() const;
     std::string write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
@@ -91,8 +91,9 @@ private:
     }
 
     std::optional<Split> split_;
-    bool by_group_ = false;              // what is written now runs once for the group: ids are those of its first work-item
-    std::string return_, group_return_;  // what a return of a work-item is, and one of the group
+    // Code for the whole group; ids are those of its first work-item.
+    bool by_group_ = false;
+    std::string return_, group_return_;  // statement for a return of a work-item, and of the group
     std::map<ir::VariableId, Kept> kept_variables_;
     std::map<ir::RootId, Kept> kept_arrays_;
     std::uint64_t private_bytes_ = 0;

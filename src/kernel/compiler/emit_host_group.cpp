@@ -1,4 +1,4 @@
-// Host C++: what work-items do to memory together: fences, atomics, reports of bounds, group functions.
+// Host C++: fences, atomics, bounds checks and group functions.
 #include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/typing.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -16,7 +16,8 @@ void HostEmitter::write_fence(const ir::Statement &statement) {
     out_.line("__atomic_thread_fence(" + std::string(order_words[static_cast<std::size_t>(statement.order)]) + ");");
 }
 
-// A group is run by one thread: what only it sees needs no instruction that others wait for. Floats are swapped by their bits.
+// One thread runs a whole group, so that memory seen only by the group needs no atomic instruction.
+// Floats are exchanged by their bits.
 std::string HostEmitter::atomic(const ir::Expression &expression) {
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
@@ -86,7 +87,8 @@ std::string HostEmitter::first_report() const { return "__atomic_exchange_n(repo
 
 // ---------------------------------------------------------------- group functions
 
-// All work-items have put their values into memory. Of a sub-group, each work-item goes through those of its own.
+// All work-items have stored their values in memory. A sub-group function reads those of its own
+// sub-group.
 void HostEmitter::write_group_function(const ir::Statement &statement) {
     const ir::Expression &call = statement.expressions[0];
     const std::string &name = call.text;
@@ -124,7 +126,8 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
                                                                    : "0";
             std::string place = first;
             if (source != "0") {
-                out_.line("const long long other = " + source + ";");  // out of the group: the first one's
+                // Outside the group: the first one's.
+                out_.line("const long long other = " + source + ";");
                 place = first + " + (other >= 0 && other < " + last + " - " + first + " ? other : 0)";
             }
             const std::string value = given + "[" + place + "]";
@@ -135,7 +138,8 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
                 for_items(first, last, [&] { out_.line(to + "[item] = value;"); });
             }
         } else {
-            // The other's place follows from an operand of each work-item, which may be one that is kept.
+            // The source work-item is given by an operand of each work-item, which may be a kept
+            // variable.
             out_.open("for (long long item = " + first + "; item < " + last + "; ++item)");
             const std::string by = kept_variables_.at(where->id).name + "[item]";
             std::string other = name == "shuffle"       ? first + " + " + by

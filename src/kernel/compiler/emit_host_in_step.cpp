@@ -1,6 +1,7 @@
-// Host C++: work-items in step. A loop that adds up floats waits for each sum before it adds the next number, as the order of
-// the additions is the source's. Where a few work-items take the rounds of their loops by turns, each adds while the others wait,
-// and all have the results that they have one after the other.
+// Host C++: interleaved work-items (unroll-and-jam). A loop that sums floats is bound by the
+// latency of the addition, because the order of the additions must not change. Interleaving the
+// loops of a few work-items gives independent additions that overlap. The results are the same as
+// without interleaving.
 #include "kernel/compiler/carried.hpp"
 #include "kernel/compiler/emit_host.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -13,19 +14,21 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Rows of arrays are often a power of two apart, so that the same places of all of them share a set of the first cache: of more
-// work-items than this, the lines would put each other out.
+// Number of interleaved work-items. Rows of arrays are often a power of two apart, so that
+// corresponding elements share a set of the L1 cache. With more work-items, their lines would evict
+// each other.
 constexpr int lanes = 4;
-// Of shorter loops a processor begins the next work-item's while the one before still waits.
+// In shorter loops a processor overlaps consecutive work-items by itself.
 constexpr std::int64_t fewest_rounds = 16;
-// Compilers take a loop over lanes apart up to a size; what they leave as a loop keeps its variables in memory.
+// Compilers unroll a loop over lanes only up to a size. Otherwise the lanes' variables stay in
+// memory.
 constexpr int most_operations = 40;
 
 using Variables = Declarations::Variables;
 
 bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &list);
 
-// Whether nothing but its value shows that it was evaluated.
+// True if the expression has no side effects.
 bool is_pure(const ir::Module &module, const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
@@ -44,7 +47,7 @@ bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &l
     });
 }
 
-// Whether a round needs a float of the round before.
+// True if a round depends on a float of the previous round.
 bool waits_for_floats(const std::vector<ir::Statement> &body) {
     bool found = false;
     ir::for_each_statement(body, [&](const ir::Statement &statement) {
@@ -106,12 +109,12 @@ Variables touched_by(const ir::Function &kernel, const Row &row) {
     return found;
 }
 
-// A kernel as what comes before its first loop, the loop, and what comes after it.
+// A kernel divided into the code before its first loop, the loop, and the code after it.
 struct InStep {
     Row before, round, after;
     const ir::Statement *loop;
     Variables touched_before, touched_in_round, touched_after;
-    Variables kept;  // from one of the three to another: each lane has its own
+    Variables kept;  // used in more than one of the three parts: one per lane
 };
 
 std::optional<InStep> in_step(const ir::Module &module) {
@@ -147,11 +150,11 @@ std::optional<InStep> in_step(const ir::Module &module) {
 
 }  // namespace
 
-// What the text calls things, and where each lane keeps its variables.
+// Names in the text, and the array in which each lane stores its variables.
 struct HostEmitter::Lanes {
     InStep parts;
     std::string inner, block, lane, starts, rounds, fewest, most, round;
-    std::string steps;  // empty where the step is known
+    std::string steps;  // empty if the step is constant
     std::map<ir::VariableId, std::string> kept;
 
     const ir::Statement &loop() const { return *parts.loop; }
@@ -160,12 +163,13 @@ struct HostEmitter::Lanes {
 };
 
 bool HostEmitter::goes_in_step() const {
-    // Where compilers may change the order of additions, they do better by themselves.
+    // If compilers may reassociate additions, they do better by themselves.
     return !target_.fast_math && in_step(module_);
 }
 
-// Those work-items between `first` and `last`, of the dimension that `inner` numbers, which fill the lanes, for as long as all
-// lanes loop alike. Returns where the others begin; `flag` then says whether it is worth another try.
+// Writes the work-items from `first` to `last` of the innermost dimension in blocks of `lanes`,
+// while all lanes have similar loops. Returns the name of the first work-item that is left. `flag`
+// then tells whether another try is worthwhile.
 std::string HostEmitter::write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
                                        const std::string &last) {
     Lanes given{*in_step(module_),
@@ -197,14 +201,16 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
     write_extremes(given);
     out_.line(flag + " = " + given.fewest + " >= " + std::to_string(fewest_rounds) + " && " + given.most + " - " + given.fewest +
               " <= " + given.fewest + " / " + std::to_string(fewest_rounds) + ";");
-    out_.line("if (!" + flag + ") break;");  // nothing but lanes has been written: these work-items begin again
+    // Only lane arrays were written, so these work-items can start over.
+    out_.line("if (!" + flag + ") break;");
     write_common_rounds(given);
     write_rest(given);
     out_.close();
     return given.block;
 }
 
-// The loop over lanes, with what its body names: `&` for the lane's variables themselves, ` ` for copies, which registers hold.
+// Opens the loop over lanes and declares the variables that its body names. If `by` is `&`, they
+// are references to the lane's variables, else copies, which fit in registers.
 void HostEmitter::open_lanes(const Lanes &given, bool asks_id, const char *by,
                              std::initializer_list<const Declarations::Variables *> touched) {
     out_.open("for (int " + given.lane + " = 0; " + given.lane + " < " + std::to_string(lanes) + "; ++" + given.lane + ")");
@@ -270,7 +276,7 @@ void HostEmitter::write_common_rounds(const Lanes &given) {
     out_.close();
 }
 
-// The rounds that not all lanes have, and what comes after the loop: one lane after the other.
+// Rounds that only some lanes have, and the code after the loop: one lane after the other.
 void HostEmitter::write_rest(const Lanes &given) {
     open_lanes(given, asks_for(given.inner, given.parts.round) || asks_for(given.inner, given.parts.after), "",
                {&given.parts.touched_in_round, &given.parts.touched_after});

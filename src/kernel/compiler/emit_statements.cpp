@@ -1,4 +1,4 @@
-// Emitter: statements as all C dialects write them.
+// Emitter: statements, common to all dialects.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/emit.hpp"
 #include "kernel/compiler/typing.hpp"
@@ -27,7 +27,7 @@ std::string literal(std::string_view text) {
     return quoted + '"';
 }
 
-// The sign of an operation that C can write into an assignment, empty for the others.
+// Sign of an operation that C can combine with an assignment; empty for the others.
 std::string_view assignable_sign(ir::Op op) {
     switch (op) {
     case ir::Op::add:
@@ -157,8 +157,9 @@ void Emitter::write_if(const ir::Statement &statement, bool within_else) {
     out_.close();
 }
 
-// `for (type name = start; name < stop; ++name)`, or with its rounds counted where the last step could pass over the end of all
-// numbers, and the step behind the last round wraps. What is not sure to stay is kept aside before.
+// Writes `for (type name = start; name < stop; ++name)`. If the last step could overflow the type,
+// the loop counts its rounds instead, and the final step wraps. Bounds that may change in the loop
+// are copied to constants first.
 Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
     const ir::Expression &start = statement.expressions[0], &stop = statement.expressions[1], &step = statement.expressions[2];
     const ir::Variable &counter = function_->variables[statement.id];
@@ -206,7 +207,7 @@ void Emitter::write_for(const ir::Statement &statement) {
     const ForHead head = for_head(statement);
     out_.open(head.text);
     begin_round(statement);
-    if (!declarations_.at(statement))  // asked for beyond the loop, or kept for each work-item
+    if (!declarations_.at(statement))  // used after the loop, or kept for each work-item
         out_.line(variable(statement.id) + " = " + head.counter + ";");
     write(statement.body);
     out_.close();
@@ -226,7 +227,7 @@ void Emitter::write_return(const ir::Statement &statement) {
     out_.line("return " + name + ";");
 }
 
-// On the host, a float is shown by the fewest digits that read back as it, as Python shows it.
+// On the host, a float is printed with the fewest digits that read back as its value, as in Python.
 std::string Emitter::shortest_text(Dtype dtype) {
     const bool wide = dtype.bits == 64;
     const std::string type = wide ? "double" : "float", called = "shortest_" + type;
@@ -265,7 +266,7 @@ void Emitter::write_print(const ir::Statement &statement) {
     std::string format;
     std::vector<std::string> values{""};
     std::size_t next = 0;
-    // CUDA's printf takes 32 arguments; one that ends in .0 takes two.
+    // CUDA's printf takes 32 arguments. A float needs two, for the .0 at its end.
     constexpr std::size_t most_arguments = 32;
     const auto needs_two = [](const ir::Expression &each) { return is_float(each.type.dtype) || is_complex(each.type.dtype); };
     const std::size_t arguments =
@@ -280,7 +281,7 @@ void Emitter::write_print(const ir::Statement &statement) {
             format += wide ? "%.15g" : "%.7g";
             values.push_back("(double)" + value);
         } else {
-            // What is shown without decimal places ends in .0, as Python shows it.
+            // Values without decimal places end in .0, as in Python.
             const bool is_single = is_opencl && !target_.fp64;
             const std::string shown = unique("shown"), suffix = is_single ? "f" : "";
             const std::string most = (wide ? "1e15" : "1e7") + suffix, large = (wide ? "1e14" : "1e6") + suffix;

@@ -1,4 +1,4 @@
-// CompileError: a message with the place in the source that it is about.
+// CompileError: a message with its position in the source.
 #include <entrepot/kernel/compiler/compiler.hpp>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ std::string_view line_of(const syntax::Function &function, std::int32_t line) {
 
 constexpr bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
-// What stands below a line so that carets come to stand below [first, last): tabs stay tabs, a character of several bytes is one.
+// Line of carets below the columns [first, last). Tabs stay tabs, and a multi-byte character takes
+// one column.
 std::string carets(std::string_view line, std::size_t first, std::size_t last) {
     std::string text;
     for (std::size_t i = 0; i < std::min(last, line.size()); ++i)

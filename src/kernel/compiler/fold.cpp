@@ -6,7 +6,8 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Holds whatever int64 and uint64 hold, and what is calculated of two such: what a kernel may have is asked of the result.
+// Holds all values of int64 and uint64, and the result of combining two of them. The range of the
+// result is checked afterwards.
 __extension__ using Wide = __int128;
 
 std::optional<Wide> whole_of(const Number &number) {
@@ -25,7 +26,7 @@ std::optional<double> real_of(const Number &number) {
     return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-// int64 where that holds it, else uint64; nullopt where neither does.
+// int64 if it holds the value, else uint64; nullopt if neither does.
 std::optional<Number> kept(Wide value) {
     if (value >= INT64_MIN && value <= INT64_MAX)
         return static_cast<std::int64_t>(value);
@@ -66,7 +67,7 @@ template <class Value> std::optional<Number> compared(std::string_view sign, Val
 }
 
 std::optional<Number> bits(std::string_view sign, Wide a, Wide b) {
-    constexpr int most = 64;  // more leave nothing, or what neither type holds
+    constexpr int most = 64;  // larger shifts leave nothing, or a value that neither type holds
     if (sign == "&")
         return kept(a & b);
     if (sign == "|")
@@ -104,7 +105,7 @@ std::optional<Number> integers(std::string_view sign, Wide a, Wide b) {
     return truth ? truth : bits(sign, a, b);
 }
 
-// As CPython does it, which is right for infinite divisors too.
+// Algorithm of CPython, which is also correct for infinite divisors.
 double floored(bool quotient, double a, double b) {
     double rest = std::fmod(a, b), whole = (a - rest) / b;
     if (rest != 0 && (rest < 0) != (b < 0)) {

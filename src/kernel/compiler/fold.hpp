@@ -1,4 +1,4 @@
-// Fold: Python's arithmetic on its own numbers, done when a kernel is compiled.
+// Constant folding with Python's arithmetic.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -9,8 +9,9 @@ namespace entrepot::kernel {
 
 using Number = decltype(ir::Expression::value);
 
-// The number that Python computes; `sign` is an operator, a comparison included. nullopt: it has no value here, because an int
-// would not fit int64, the divisor is 0, or the numbers are complex.
+// Result as Python computes it. `sign` is an arithmetic, bitwise or comparison operator.
+// Returns: nullopt if int64 and uint64 do not hold the result, the divisor is 0, or the numbers are
+//   complex.
 std::optional<Number> folded(std::string_view sign, const Number &a, const Number &b);
 std::optional<Number> folded(std::string_view sign, const Number &a);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto rows = [] {
     std::array table{
-        // Where a work-item stands
+        // Ids and sizes
         FunctionRow{"get_global_id", Rule::index, "dimension=", "global_id"},
         FunctionRow{"get_local_id", Rule::index, "dimension=", "local_id"},
         FunctionRow{"get_group_id", Rule::index, "dimension=", "group_id"},
@@ -119,7 +119,7 @@ constexpr auto rows = [] {
         FunctionRow{"cmath.sqrt", Rule::analytic, "z", "sqrt"},
         FunctionRow{"cmath.tan", Rule::analytic, "z", "tan"},
         FunctionRow{"cmath.tanh", Rule::analytic, "z", "tanh"},
-        // NumPy's, of scalars
+        // NumPy's functions of scalars
         FunctionRow{"numpy.abs", Rule::complex, "x", "abs"},
         FunctionRow{"numpy.absolute", Rule::complex, "x", "abs"},
         FunctionRow{"numpy.arccos", Rule::floating, "x", "acos"},
@@ -175,11 +175,11 @@ constexpr auto rows = [] {
         FunctionRow{"numpy.tanh", Rule::floating, "x", "tanh"},
         FunctionRow{"numpy.trunc", Rule::floating, "x", "trunc"},
         FunctionRow{"numpy.where", Rule::expanded, "condition, then, otherwise", ""},
-        // Memory of a kernel's own
+        // Arrays that a kernel creates
         FunctionRow{"constant.array", Rule::array, "values, dtype=", ""},
         FunctionRow{"local.array", Rule::array, "shape, dtype", ""},
         FunctionRow{"private.array", Rule::array, "shape, dtype", ""},
-        // Work-items together
+        // Synchronisation and communication between work-items
         FunctionRow{"barrier", Rule::barrier, "fence=", "work_group"},
         FunctionRow{"group_barrier", Rule::barrier, "scope=", "work_group"},
         FunctionRow{"sub_group_barrier", Rule::barrier, "fence=", "sub_group"},

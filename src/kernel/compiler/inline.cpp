@@ -1,5 +1,6 @@
-// Inline: device functions that the work-items of a group run together. What has a barrier, a group function or local memory is
-// put in the place of its call, since barriers are judged, and on the host taken apart at, within the kernel.
+// Inlines device functions that the work-items of a group run together: those with a barrier, a
+// group function or local memory. Barriers are checked within the kernel, and the host splits the
+// kernel at them.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -41,7 +42,7 @@ bool always_returns(const Block &block) {
     });
 }
 
-// The calls that led to a statement of a callee, and those that led to the callee.
+// The calls that led to a statement of a callee, preceded by those that led to the callee.
 std::shared_ptr<const ir::Inlined> extended(const std::shared_ptr<const ir::Inlined> &inner,
                                             const std::shared_ptr<const ir::Inlined> &outer) {
     if (!inner)
@@ -49,7 +50,7 @@ std::shared_ptr<const ir::Inlined> extended(const std::shared_ptr<const ir::Inli
     return std::make_shared<const ir::Inlined>(ir::Inlined{inner->source, inner->called_at, extended(inner->caller, outer)});
 }
 
-// The body of one callee as it stands in the place of one call.
+// The body of one callee, prepared to replace one call.
 class Body {
 public:
     Body(const ir::Function &callee, ir::Function &caller, const Statement &call)
@@ -71,7 +72,8 @@ public:
     }
 
 private:
-    // Parameters become variables, but for those that are the same everywhere and for arrays, which are the caller's.
+    // Parameters become variables, except those that never change and arrays, which refer to the
+    // caller's.
     Block passed() {
         std::set<ir::VariableId> assigned;
         ir::for_each_statement(callee_.body, [&](const Statement &statement) {
@@ -158,7 +160,7 @@ private:
             expression.id = variables_.at(expression.id);
     }
 
-    // What parameters have become may be a 0 that is added, as an array's offset.
+    // Substituted parameters may be an added 0, such as an array's offset.
     static void simplify(Expression &expression) {
         std::ranges::for_each(expression.operands, simplify);
         const bool may_be = expression.type == scalar_type(dtypes::int64) && expression.operands.size() == 2;
@@ -168,8 +170,8 @@ private:
             expression = build::product(expression.operands[0], expression.operands[1]);
     }
 
-    // A return becomes an assignment to what the call was assigned to, and what stands behind a branch that returns goes into
-    // the other branch.
+    // Replaces returns by assignments to the targets of the call. Code after a branch that returns
+    // moves into the other branch.
     Block without_returns(Block block) {
         Block result;
         for (std::size_t i = 0; i < block.size(); ++i) {

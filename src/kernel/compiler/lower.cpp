@@ -10,10 +10,12 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Types only become wider from walk to walk, so a handful is enough; a function that needs more goes round in a circle.
+// Types only become wider from walk to walk, so that a few walks suffice. A function that needs
+// more does not converge.
 constexpr int most_walks = 40;
-// From here on a lower bound that changes is dropped. A variable that is counted down, or doubled, has
-// another one in every walk; so has a sum that starts from a bound of a walk with narrower types.
+// From this walk on, a lower bound that changes is dropped. The bound of a variable that is counted
+// down or doubled changes in every walk. So does a sum that starts from a bound found with narrower
+// types.
 constexpr int walks_before_widening = 4;
 
 void meet(std::map<ir::VariableId, Proved> &bounds, const std::map<ir::VariableId, Proved> &others) {
@@ -232,7 +234,8 @@ void Lowering::bind_array_argument(const std::string &name, Position at, std::ui
     assign_name(name, at, std::move(value));
 }
 
-// The whole of an array that is a root: what its type does not tell of its extents and strides is asked of the parameter.
+// The whole of a root array. Extents and strides that its type does not give are read from the
+// parameter.
 View Lowering::whole_of(ir::RootId root, Position at) const {
     const Type &type = function_.roots[root].type;
     View view{root, type, build::integer(0, at), {}, std::vector<ir::Expression>(type.ndim)};
@@ -291,7 +294,7 @@ void mark_called(const ir::Module &module, const ir::Function &function, std::ve
     });
 }
 
-// Walks before the last have called functions for types that were not yet final.
+// Earlier walks may have instantiated functions for types that were not final.
 void drop_uncalled(ir::Module &module) {
     std::vector<bool> called(module.functions.size());
     called.back() = true;
@@ -311,7 +314,8 @@ void drop_uncalled(ir::Module &module) {
         });
 }
 
-// No function is called as another one, or as a variable that would hide it.
+// Gives every function a name that differs from all other functions and from variables that would
+// hide it.
 void make_names_unique(ir::Module &module) {
     std::set<std::string> taken{module.kernel().name};
     for (const ir::Function &function : module.functions) {

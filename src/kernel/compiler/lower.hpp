@@ -1,5 +1,6 @@
-// Lowering: one walk over a function's syntax makes its typed form. A walk needs the variables' types, which follow from what is
-// assigned; so a function is walked until two walks agree, and the last one's result is kept.
+// Lowering: each walk over a function's syntax builds its typed form. A walk needs the types of
+// variables, which follow from the assignments that the walk itself finds. The function is
+// therefore walked until two walks agree, and the result of the last walk is used.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 #include <entrepot/kernel/compiler/functions.hpp>
@@ -31,18 +32,18 @@ struct View {
     std::vector<ir::Expression> extents, strides;
 };
 
-// What an expression of the source stands for.
+// Value of an expression of the source.
 struct Value {
     enum class Kind : std::uint8_t { none, scalar, array, tuple, text, dtype, builtin, function };
     Kind kind = Kind::none;
     Position at;
     ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
     Weak weak = Weak::none;
-    bool varies = false;                  // as a Scalar does
-    std::vector<ir::Expression> choices;  // of an integer: the literals of which it is one
-    bool is_natural = false;              // passed to a device function: proved to be at least 0
-    bool is_count = false;                // passed to a device function: assumed to be at least 0
-    bool has_effect = false;              // must become a statement before anything behind it is evaluated
+    bool varies = false;                  // see Scalar::varies
+    std::vector<ir::Expression> choices;  // of an integer that is one of several literals
+    bool is_natural = false;              // as an argument: proved to be at least 0
+    bool is_count = false;                // as an argument: assumed to be at least 0
+    bool has_effect = false;              // must become a statement before later expressions
     std::shared_ptr<const View> view;
     std::vector<Value> items;
     std::string text;  // also a builtin's name
@@ -56,21 +57,21 @@ struct Value {
     std::string type_name() const;
 };
 
-// What is known of a name of the source: a scalar, an array, or a tuple of such.
+// Knowledge about a name of the source: a scalar, an array, or a tuple of these.
 struct Slot {
     enum class Form : std::uint8_t { unknown, scalar, array, tuple };
     Form form = Form::unknown;
     Position first;  // where it is first assigned
     // Scalars
     Scalar scalar{{TypeCode::opaque, 0}};
-    std::optional<Assumed> at_least;  // every value that is assigned is
+    std::optional<Assumed> at_least;  // lower bound of all values assigned
     int assignments = 0;
     struct Conflict {
         Position at;
         Scalar here, elsewhere;
     };
     std::optional<Conflict> conflict;
-    // Arrays: what is the same in all assignments has no variable.
+    // Arrays: a part that is the same in all assignments needs no variable.
     ir::RootId root = 0;
     Type type;
     std::vector<std::optional<ir::Expression>> fixed;  // offset, extents, strides
@@ -87,13 +88,13 @@ struct Storage {
     std::vector<Storage> items;
 };
 
-// What holds at a point of the walk.
+// Facts that hold at a point of the walk.
 struct Flow {
     bool reachable = true;
     std::set<std::string> assigned;
-    std::map<ir::VariableId, Proved> at_least;  // by the conditions that were passed on the way
+    std::map<ir::VariableId, Proved> at_least;  // from the conditions on the path
 
-    void meet(const Flow &other);  // two ways come together
+    void meet(const Flow &other);  // two paths join
 };
 
 // A device function as it was compiled for the arguments of a call.
@@ -119,7 +120,8 @@ public:
     Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel);
 
     ir::Function kernel(const std::vector<ArgumentType> &arguments);
-    // `arguments` are what a call passes; `result` becomes the type of what comes back.
+    // `arguments` are the values that a call passes; `result` receives the type of the returned
+    // value.
     ir::Function device_function(const std::vector<Value> &arguments, Value &result, bool &has_effect);
 
 private:
@@ -188,12 +190,12 @@ private:
     void store(const View &element, const Value &value, Position at);
 
     // lower_expressions.cpp
-    Value evaluate(const Node &node);       // what it stands for; effects may be pending
-    Value settled_value(const Node &node);  // effects have become statements
-    Value scalar_value(const Node &node);   // refused where it is no number
+    Value evaluate(const Node &node);       // effects may be pending
+    Value settled_value(const Node &node);  // pending effects have become statements
+    Value scalar_value(const Node &node);   // refused unless it is a number
     std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
     Value settled_value(Value value);
-    Value in_variable(Value value, const std::string &name);  // evaluated now, named from here on
+    Value in_variable(Value value, const std::string &name);  // evaluated here, stored as `name`
     Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
     Value value_of_name(const Node &node);
     Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
@@ -207,7 +209,7 @@ private:
     Value value_of_chain(const Node &node, std::size_t from, Value left);
     Value both(Value a, const std::function<Value()> &b, Position at);
     Value either(Value a, const std::function<Value()> &b, Position at);
-    // `name` is what the source calls it, if it has one.
+    // `name`: the name in the source, if any.
     Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at, const std::string &name);
     Value lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise, Position at);
     Value chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at);
@@ -260,7 +262,7 @@ private:
     bool counts_from_front(const ir::Expression &index) const;
     void bound_extent(ir::VariableId extent);
     void bound_counter(ir::VariableId counter, const Range &range);
-    void learn(const ir::Expression &condition, bool holds);  // on the way from here on
+    void learn(const ir::Expression &condition, bool holds);  // on the path from here on
     void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
 
     // lower_calls.cpp
@@ -360,12 +362,13 @@ private:
     const Target &target_;
     const std::shared_ptr<const syntax::Function> source_;
     const bool is_kernel_;
-    const LoopNames loop_names_;  // loops' variables that nothing but their loop knows
+    const LoopNames loop_names_;  // loop variables used in their loop only
 
-    std::map<std::string, Slot> known_;  // by the walk before
-    std::map<std::string, Slot> found_;  // by this one
+    std::map<std::string, Slot> known_;  // from the previous walk
+    std::map<std::string, Slot> found_;  // from this walk
     std::map<std::string, Storage> storage_;
-    std::map<std::string, Value> bound_;                // names that are no variables: loops' own, arguments that are literals
+    // Names without a variable: of loops, and literal arguments.
+    std::map<std::string, Value> bound_;
     std::vector<std::optional<kernel::Range>> proved_;  // by variable: of its only value
     std::vector<std::optional<Assumed>> assumed_;       // by variable: of all its values
     std::set<std::string> taken_;                       // names in the typed form
@@ -376,15 +379,16 @@ private:
     bool changes_memory_ = false;
     std::uint32_t places_ = 0;  // parameters so far
     int walk_ = 0;
-    mutable bool has_varying_ = false;            // integers of literals that are none
+    mutable bool has_varying_ = false;            // saw weak integers that are not literals
     mutable std::optional<CompileError> misfit_;  // the first literal of this walk that its type does not hold
-    bool tells_varying_ = false;                  // once it is known which variables have a type by what they are assigned
+    // Once assignments have given all variables a type.
+    bool tells_varying_ = false;
     struct Loop {
         std::vector<Flow> breaks, continues;
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    std::string array_name_;  // what the array is called that the call of an assignment makes
+    std::string array_name_;  // name for the array that the call in the current assignment makes
 };
 
 }  // namespace entrepot::kernel

@@ -1,4 +1,4 @@
-// Operators: Python's meaning of each, written out for the types at hand.
+// Operators: Python's semantics, expanded for the given types.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Comparison {
 constexpr Comparison comparisons[] = {{"<", Op::less},           {"<=", Op::less_equal}, {">", Op::greater},
                                       {">=", Op::greater_equal}, {"==", Op::equal},      {"!=", Op::not_equal}};
 
-// Whether some integer type holds all values of both, or one of them is none.
+// True if one integer type holds all values of both. Also true if one of them is not an integer.
 bool have_common_integers(Dtype a, Dtype b) {
     return (a != dtypes::uint64 || !is_signed(b)) && (b != dtypes::uint64 || !is_signed(a));
 }
@@ -116,7 +116,7 @@ Value Lowering::operation(Op op, Value a, Value b, Scalar type, Position at) con
     return made(build::of(op, scalar_type(type.dtype), at, {left.expression, right.expression}), type.weak);
 }
 
-// bool counts as int where numbers are calculated.
+// bool counts as int in arithmetic.
 Scalar Lowering::arithmetic_type(const Value &a, const Value &b) const {
     const Scalar type = unified(a.scalar(), b.scalar(), target_);
     return is_boolean(type.dtype) ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer} : type;
@@ -133,7 +133,7 @@ Value Lowering::division(Value a, Value b, Position at) {
     return operation(Op::divide, std::move(a), std::move(b), type, at);
 }
 
-// C's division, which is cheaper, where it is proved to be the same of the operands as they are divided: converted.
+// Uses C's cheaper division if it is proved to give the same result for the converted operands.
 Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Position at) {
     const Scalar type = arithmetic_type(a, b);
     if (is_complex(type.dtype))
@@ -205,7 +205,7 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
     return made(build::of(row->op, boolean_type, at, {left.expression, right.expression}));
 }
 
-// As Python does it: what is negative is less than any uint64.
+// Compares as Python does: a negative number is less than any uint64.
 Value Lowering::compared_to_natural(Op op, const Value &with_sign, const Value &natural, Position at) {
     const Value value = used_often(made(as(with_sign, dtypes::int64).expression));
     const ir::Expression is_negative = build::of(Op::less, boolean_type, at, {value.expression, build::integer(0, at)});

@@ -1,4 +1,4 @@
-// Assignments: what names come to stand for, and stores to elements.
+// Assignments to names and stores to elements.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void Lowering::lower_annotate(const Node &node) {
     assign_to(target, std::move(value));
 }
 
-// Annotations that name no type are for people, and need not be known here.
+// Annotations that name no type are ignored; their names need not be known.
 Value Lowering::evaluate_annotation(const Node &node) {
     if (node.kind != Kind::constant && node.kind != Kind::builtin)
         return {};
@@ -86,7 +86,7 @@ Value Lowering::evaluate_annotation(const Node &node) {
     return value;
 }
 
-// The element is found once, so what its index computes is done once.
+// The element is located once, so that its index is evaluated once.
 void Lowering::lower_augment(const Node &node) {
     const Node &target = *node.operands[0];
     if (target.kind == Kind::name) {
@@ -127,7 +127,7 @@ void Lowering::assign_to(const Node &target, Value value) {
     }
 }
 
-// Python evaluates every item, those of nested tuples too, before it assigns the first target.
+// Python evaluates every item, nested tuples included, before it assigns the first target.
 void Lowering::assign_items(const Node &target, Value value) {
     std::set<ir::VariableId> changed;
     bool stores = false;
@@ -135,7 +135,8 @@ void Lowering::assign_items(const Node &target, Value value) {
     assign_kept_items(target, value);
 }
 
-// Evaluates the items that a target further left would change, and adds what `target` changes itself.
+// Stores the items that an earlier target would change in variables, and adds what `target` changes
+// itself.
 void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores, Value &value) {
     if (target.kind != Kind::tuple) {
         keep_from(changed, stores, value);
@@ -164,13 +165,14 @@ void Lowering::assign_kept_items(const Node &target, const Value &value) {
         assign_kept_items(*target.operands[i], value.items[i]);
 }
 
-// Evaluates what an assignment further left would change: what mentions its variables, and after stores what reads memory.
+// Stores in variables what earlier assignments would change: expressions that mention their
+// variables and, after stores, memory reads.
 void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
     keep_where([&](const ir::Expression &part) { return mentions(part, changed) || (stores && build::reads_memory(part)); },
                "item", value);
 }
 
-// Evaluates now the parts of a value that `is_kept` names.
+// Stores the parts of a value that satisfy `is_kept` in variables.
 void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_kept, const std::string &name, Value &value) {
     if (value.is_scalar() && is_kept(value.expression))
         value = in_variable(std::move(value), name);
@@ -216,14 +218,14 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
     assign_tuple(name, at, found, known, storage, value);
 }
 
-// As an assignment converts: each literal that it may be must fit.
+// Converts for an assignment: each literal that the value may be must fit.
 Value Lowering::as_assigned(const Value &value, Dtype dtype) const {
     for (const ir::Expression &choice : value.choices)
         as(made(choice, Weak::integer), dtype);
     return as(value, dtype);
 }
 
-// What a scalar has been assigned so far, and this too.
+// Adds `value` to the values assigned to a scalar so far.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     const std::optional<Assumed> bound = assumed(value.expression);
     const Scalar given{value.expression.type.dtype, value.weak, value.varies && value.choices.empty()};
@@ -238,7 +240,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     } else {
         if (!found.conflict)
             found.conflict = {at, given, found.scalar};
-        if (given.varies)  // with which what is calculated of it may be as wide in the next walk
+        if (given.varies)  // so that expressions that use it can be as wide in the next walk
             found.scalar = given;
         else if (walk_ > walks_before_joining && found.scalar.weak == Weak::none && given.weak == Weak::none)
             found.scalar = unified(found.scalar, given, target_);
@@ -304,7 +306,7 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
     assign_together(assigned, at);
 }
 
-// As if at once: a value that reads a variable which is assigned before it is evaluated first.
+// Simultaneous assignment: a value that reads a variable assigned before it is evaluated first.
 void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at) {
     std::set<ir::VariableId> changed;
     for (auto &[id, value] : assigned) {

@@ -1,4 +1,4 @@
-// Bounds: what is proved of an integer, by intervals, and what is assumed of one that counts.
+// Bounds of integers: proved by intervals, and assumed for counts.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ using ir::Expression;
 using ir::Op;
 using Count = std::optional<Assumed>;
 
-// Whether the result is the same modulo 2**64, whatever wrapped on the way: then an index that comes out between 0 and the extent
-// is the one that was meant.
+// True if the result is correct modulo 2**64 whatever has wrapped before. An index between 0 and
+// the extent is then the intended one.
 bool is_ring_operation(Op op) { return op == Op::add || op == Op::subtract || op == Op::multiply || op == Op::shift_left; }
 
 Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::int64_t> right, std::int64_t proved) {
@@ -36,7 +36,7 @@ Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::i
     return Assumed{std::max(least, proved), order};
 }
 
-// Whether the operands do not tell what the result is made of.
+// True if the value does not follow from the operands.
 bool is_from_outside(Op op) { return op == Op::load || op == Op::call || op == Op::atomic || op == Op::group; }
 
 Op opposite_of(Op comparison) {
@@ -79,7 +79,8 @@ Proved Lowering::proved(const Expression &expression) const {
         return {};
     Proved bound{0};
     if (expression.op == Op::constant) {
-        const auto *const number = std::get_if<std::uint64_t>(&expression.value);  // may be more than int64 holds
+        // May exceed int64.
+        const auto *const number = std::get_if<std::uint64_t>(&expression.value);
         bound = {build::constant_of(expression).value_or(number && *number != 0)};
     } else if (expression.op == Op::convert) {
         bound = proved(expression.operands[0]);
@@ -123,8 +124,9 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
     return bound;
 }
 
-// Whether an index of int64 surely does not count from the end. A natural number and a small one or a count wrap together only to
-// what is further from 0 than any array is long, and so does abs() of the least number.
+// True if an index of int64 certainly does not count from the end. The sum of a natural number and
+// a small number or count can wrap. It then wraps to a value further from 0 than any array is long.
+// So does abs() of the least number.
 bool Lowering::counts_from_front(const Expression &index) const {
     if (proved(index).is_natural() || is_natural(assumed(index)))
         return true;
@@ -144,7 +146,8 @@ void Lowering::bound_extent(ir::VariableId extent) {
     assumed_[extent] = Assumed{0};
 }
 
-// A counter moves from the start towards the stop, and does not wrap. It is a count where the start and the step are.
+// A counter moves from the start towards the stop without wrapping. It is a count if the start and
+// the step are.
 void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
     const ir::Expression &start = range.start.expression, &stop = range.stop.expression, &step = range.step.expression;
     const kernel::Range from = *proved_range(start), by = *proved_range(step);
@@ -176,12 +179,12 @@ void Lowering::learn(const Expression &condition, bool holds) {
     learn_bound(build::without_widening(condition.operands[1]), build::mirrored(op), condition.operands[0]);
 }
 
-// `variable op other` holds.
+// Uses the fact that `variable op other` holds.
 void Lowering::learn_bound(const Expression &variable, Op op, const Expression &other) {
     if (variable.op != Op::variable || !is_integer(variable.type.dtype))
         return;
     Proved bound = proved(other);
-    if (op == Op::not_equal) {  // of the least value that it can have
+    if (op == Op::not_equal) {  // tells something only about the least possible value
         const auto excluded = build::constant_of(other);
         if (!excluded || *excluded != proved(variable).least)
             return;

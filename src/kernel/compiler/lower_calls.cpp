@@ -1,4 +1,4 @@
-// Calls: who is called, and with which arguments.
+// Calls: resolves the callee and its arguments.
 #include "kernel/compiler/lower.hpp"
 
 #include <entrepot/core/closest.hpp>
@@ -30,7 +30,7 @@ std::vector<Parameter> parameters_of(const FunctionRow &row) {
     return parameters;
 }
 
-// Of the functions of Python and NumPy, those whose arguments have names there, too.
+// The functions of Python and NumPy whose arguments may be named in Python, too.
 constexpr std::string_view with_named_arguments[] = {"cmath.isclose", "complex", "math.isclose", "math.prod",
                                                      "numpy.clip",    "pow",     "round"};
 
@@ -40,7 +40,7 @@ bool takes_names(const FunctionRow &row) {
     return is_of_entrepot || std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
 }
 
-// The names of the table that begin so, without what they begin with.
+// Names of the table that start with `module`, without that prefix.
 std::vector<std::string> names_in(std::string_view module) {
     std::vector<std::string> names;
     for (const FunctionRow &row : functions())
@@ -60,7 +60,7 @@ std::string meant_in(std::string_view module, std::string_view name) {
     return did_you_mean(name.substr(module.size()), names_in(module));
 }
 
-// What to write instead of a function that is not in the table.
+// Suggestion for a function that is not in the table.
 std::string instead_of(const std::string &name) {
     if (name == "enumerate" || name == "zip")
         return "write `for i in range(len(x))` and take x[i]";
@@ -140,7 +140,7 @@ Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
     return {};
 }
 
-// One entry for each parameter of the row, nullptr where it was left out; the rest behind them.
+// One entry for each parameter of the row, nullptr if omitted; additional arguments follow.
 std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node, const FunctionRow &row) const {
     const std::vector<Parameter> parameters = parameters_of(row);
     const std::string name = "`" + std::string(row.name) + "(" + std::string(row.parameters) + ")`";
@@ -222,7 +222,7 @@ Dtype Lowering::dtype_of(const Node &node) {
     return *dtype;
 }
 
-// What Python's own types are as dtypes.
+// dtype of Python's own types.
 Dtype Lowering::python_dtype(const std::string &name) const {
     const Weak weak = name == "bool"    ? Weak::boolean
                       : name == "int"   ? Weak::integer

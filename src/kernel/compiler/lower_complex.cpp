@@ -1,9 +1,9 @@
-// Complex numbers: made of two real ones, their parts, and Python's module cmath.
+// Complex numbers: construction, parts, and Python's module cmath.
 #include "kernel/compiler/lower.hpp"
 
 namespace entrepot::kernel {
 
-// abs and the parts of a complex number; of real numbers too.
+// abs and the parts of a complex number; also for real numbers.
 Value Lowering::call_complex(const FunctionRow &row, Value x, Position at) {
     const Dtype dtype = x.expression.type.dtype;
     const bool of_complex = is_complex(dtype), keeps = row.text == "conj";
@@ -49,7 +49,7 @@ Value Lowering::made_complex(const Node &node, std::span<const Node *const> argu
     return made(std::move(call), type.weak == Weak::none ? Weak::none : Weak::complex);
 }
 
-// As Python's cmath has it, which makes every number a complex one first.
+// Converts a number to complex, as the functions of Python's cmath do.
 Value Lowering::complexified(const Value &value) const {
     const Dtype dtype = value.expression.type.dtype;
     if (is_complex(dtype))

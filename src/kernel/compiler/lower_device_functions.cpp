@@ -1,4 +1,4 @@
-// Device functions: compiled once for the types, and the literals, that a call passes.
+// Device functions: compiled once for each combination of argument types and literals.
 #include "kernel/compiler/lower.hpp"
 
 #include <entrepot/core/closest.hpp>
@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<syntax::Parameter> &paramete
 
 bool is_passed(const Value &argument) { return argument.is_scalar() && !argument.is_literal(); }
 
-// Whether what was compiled for one serves the other too.
+// True if code compiled for one argument serves the other, too.
 bool alike(const Value &a, const Value &b) {
     if (a.kind != b.kind || is_passed(a) != is_passed(b))
         return false;
@@ -35,7 +35,7 @@ bool alike(const Value &a, const Value &b) {
     }
 }
 
-// The values of the parameters that an argument is flattened to, in their order.
+// Appends the values of the parameters to which an argument is flattened, in order.
 void pass(const Value &argument, ir::Expression &call) {
     if (is_passed(argument))
         call.operands.push_back(argument.expression);
@@ -132,7 +132,7 @@ Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
     return made_function;
 }
 
-// An error in it says also who called it so.
+// Adds the call to an error found in the function.
 ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
     try {
         return Lowering(unit_, wanted.function, false).device_function(wanted.arguments, wanted.result, wanted.has_effect);
@@ -174,7 +174,8 @@ void Lowering::bind_passed(const std::string &name, Position at, const Value &pa
     if (passed.kind == Value::Kind::tuple) {
         Value items = passed;
         for (std::size_t i = 0; i < items.items.size(); ++i) {
-            const std::string item = name + "." + std::to_string(i);  // no name of the source's
+            // Not a valid name of the source.
+            const std::string item = name + "." + std::to_string(i);
             bind_passed(item, at, passed.items[i]);
             Node read;
             read.kind = Kind::name;
@@ -232,7 +233,7 @@ void Lowering::bind_passed_array(const std::string &name, Position at, const Vie
         bound_[name] = value;
 }
 
-// The result is a slot of its own, without a name.
+// The result is an unnamed slot.
 void Lowering::return_value(const Value &value, Position at) {
     if (value.kind == Value::Kind::none) {
         empty_return_ = empty_return_.value_or(at);

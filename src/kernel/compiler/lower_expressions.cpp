@@ -1,4 +1,4 @@
-// Expressions: constants, names, attributes, and what is evaluated only under a condition.
+// Expressions: constants, names, attributes, and lazy evaluation.
 #include "kernel/compiler/lower.hpp"
 
 #include <entrepot/core/closest.hpp>
@@ -17,7 +17,8 @@ Value Lowering::made(ir::Expression expression, Weak weak) const {
     return value;
 }
 
-// While it is not known yet which variables are typed, nothing varies: `total = 0` before `total += a[i]` is what `a` has.
+// While it is unknown which variables are typed, nothing varies: `total = 0` before `total += a[i]`
+// takes the type of `a`.
 bool Lowering::is_varying(const Value &value) const {
     const bool could_be = value.weak == Weak::integer && !value.is_constant();
     has_varying_ |= could_be;
@@ -180,7 +181,7 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
         constant.value);
 }
 
-// A captured array is compiled in, once.
+// Each captured array is compiled in once.
 Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at,
                                   const std::string &name) {
     if (!is_number(values->dtype))
@@ -316,7 +317,7 @@ Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {
     refuse(node.at, "numbers have real, imag and conjugate() in a kernel, but no `." + node.text + "`");
 }
 
-// ---------------------------------------------------------------- lazy ones
+// ---------------------------------------------------------------- lazy evaluation
 
 Value Lowering::truth_of(const Node &node) {
     if (node.kind != Kind::boolean)
@@ -353,7 +354,7 @@ Value Lowering::either(Value a, const std::function<Value()> &b, Position at) {
 
 namespace {
 
-// The literals of which a number is one; none where it may be something else.
+// The literals that a number may be; empty if it may be anything else.
 std::vector<ir::Expression> choices_of(const Value &value) {
     return value.is_literal() ? std::vector{value.expression} : value.choices;
 }
@@ -369,7 +370,7 @@ std::vector<ir::Expression> choices_of(const Value &a, const Value &b) {
 
 }  // namespace
 
-// One of two numbers; the other's statements do not run.
+// Evaluates one of two numbers; the statements of the other do not run.
 Value Lowering::lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise,
                        Position at) {
     if (condition.is_constant())
@@ -394,7 +395,7 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then, cons
     return one;
 }
 
-// As an expression where neither needs statements. The blocks are those of `no` and of `yes`.
+// An expression if neither branch needs statements. `blocks` are those of `no` and of `yes`.
 Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at) {
     const Type &type = yes.expression.type;
     Block &other = blocks[0], &body = blocks[1];
@@ -435,7 +436,7 @@ Value Lowering::value_of_conditional(const Node &node) {
                         node.at);
 }
 
-// Python's value: the first operand that decides, itself.
+// Result as in Python: the operand that decides, not a bool.
 Value Lowering::value_of_boolean(const Node &node) {
     Value value = settled_value(*node.operands[0]);
     for (std::size_t i = 1; i < node.operands.size(); ++i) {
@@ -456,7 +457,7 @@ Value Lowering::value_of_boolean(const Node &node) {
 
 Value Lowering::value_of_compare(const Node &node) { return value_of_chain(node, 0, settled_value(*node.operands[0])); }
 
-// `a < b < c`: c is evaluated only where a < b, and b once.
+// `a < b < c`: evaluates b once, and c only if a < b.
 Value Lowering::value_of_chain(const Node &node, std::size_t from, Value left) {
     const bool is_last = from + 1 == node.names.size();
     const Mark before = mark();

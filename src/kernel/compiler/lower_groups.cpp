@@ -1,4 +1,4 @@
-// Work-items together: barriers, fences, atomics, group functions; and print.
+// Barriers, fences, atomics, group functions and print.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ template <class Table> std::string names_of(const Table &table) {
 
 bool is_bitwise(std::string_view operation) { return operation == "and" || operation == "or" || operation == "xor"; }
 
-// The format's own braces are written twice, as in Python's.
+// Braces of the format itself are doubled, as in Python.
 std::string escaped(std::string_view text) {
     std::string result;
     for (const char each : text)

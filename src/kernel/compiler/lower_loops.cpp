@@ -7,10 +7,10 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Whether a constant range has an item.
+// True if a constant range has an item.
 bool has_items(std::int64_t start, std::int64_t stop, std::int64_t step) { return step > 0 ? start < stop : start > stop; }
 
-// What to write instead of a loop over what is no range.
+// Suggestion for a loop over anything but a range.
 std::string loop_instead_of(const syntax::Node &iterable) {
     using syntax::Kind;
     const bool is_call = iterable.kind == Kind::call && iterable.operands[0]->kind == Kind::builtin;
@@ -50,7 +50,8 @@ void Lowering::refuse_loop_else(const Node &node) const {
                "kernels do not have the else of a loop; set a variable before break, and test it behind the loop");
 }
 
-// What conditions told of variables that the loop assigns holds at its start only the first time.
+// Bounds from conditions on variables that the loop assigns hold at its start only in the first
+// round.
 void Lowering::forget_bounds_of(const Node &loop) {
     std::set<std::string> names = assigned_in(loop.body);
     if (loop.kind == Kind::for_)
@@ -85,7 +86,7 @@ void Lowering::lower_while(const Node &node) {
     if (tests.empty()) {
         statement.expressions = {condition.expression};
         statement.body = std::move(body);
-    } else {  // what the condition needs first is computed inside
+    } else {  // the condition needs statements, which go into the loop
         statement.expressions = {build::boolean(true, node.at)};
         statement.body = std::move(tests);
         ir::Statement leave;
@@ -178,7 +179,7 @@ void Lowering::lower_for(const Node &node) {
     statement.expressions = {range.start.expression, range.stop.expression, range.step.expression};
     statement.body = std::move(body);
     ++effects_;
-    if (step_may_be_0) {  // Python raises: here such a loop does nothing
+    if (step_may_be_0) {  // Python raises; here the loop does nothing
         const ir::Expression zero = build::integer(0, range.step.at);
         emit(ir::Act::if_, node.at,
              {build::of(ir::Op::not_equal, scalar_type(dtypes::boolean), range.step.at, {range.step.expression, zero})})

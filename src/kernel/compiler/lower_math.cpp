@@ -1,4 +1,4 @@
-// Functions of numbers: Python's own, those of math and NumPy, conversions.
+// Functions of numbers: those of Python, math and NumPy, and conversions.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace entrepot::kernel {
 
-// The type that all of them are calculated as.
+// Common type for a calculation with all values.
 Scalar Lowering::common_type(const std::vector<Value> &values) const {
     Scalar type = values[0].scalar();
     for (const Value &value : values)
@@ -151,7 +151,7 @@ Value Lowering::close(const FunctionRow &row, std::span<const Node *const> argum
     const Value distance = call_complex(magnitude, binary("-", values[0], values[1], at), at);
     const Value largest = extremum(most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
     const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
-    // Infinities are close to themselves, and to nothing else.
+    // An infinity is close only to itself.
     const auto is_near = [&] {
         return both(
             compared("<", largest, literal(std::numeric_limits<double>::infinity(), at), at),
@@ -175,7 +175,7 @@ Value Lowering::length_of(const Value &value) const {
     return made(value.view->extents[0]);
 }
 
-// To the nearest, halves to the even one: an int, or with digits a number of the same type.
+// Rounds to nearest, ties to even. The result is an int or, with digits, a number of the same type.
 Value Lowering::rounded(Value x, const Node *digits, Position at) {
     const Dtype dtype = x.expression.type.dtype;
     if (is_complex(dtype))
@@ -196,7 +196,7 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
 }
 
-// To a multiple of a power of ten, of the number's own type.
+// Rounds to a multiple of a power of ten in the number's own type.
 Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at) {
     constexpr std::int64_t most = 18;
     if (places < -most)

@@ -1,5 +1,5 @@
-// Python's math beyond functions of floats: those of integers, of a float's parts, and of tuples, which are written out for their
-// items.
+// Functions of Python's math on integers, on the parts of floats, and on tuples. Those on tuples
+// are expanded for their items.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ std::string quoted(const FunctionRow &row) { return sentence_of("`", row.name, "
 
 }  // namespace
 
-// A variable where the value would otherwise be calculated each time it is used.
+// Stores a value in a variable unless it is cheap to evaluate at each use.
 Value Lowering::used_often(Value value) {
     return value.is_constant() || build::is_simple(value.expression) ? value : in_variable(std::move(value), "value");
 }
@@ -57,7 +57,7 @@ Value Lowering::call_integral(const FunctionRow &row, const Node &node, std::vec
 
 // ---------------------------------------------------------------- a float's parts
 
-// The fraction and the whole part, both floats and of x's sign, as Python's math.modf gives them.
+// Fractional and integer part, both floats with the sign of x, as math.modf returns them.
 Value Lowering::split_float(const Value &x, Position at) {
     const Scalar scalar = x.scalar();
     const Type type = scalar_type(scalar.dtype);
@@ -78,7 +78,8 @@ Value Lowering::taken_apart(const Value &x, Position at) {
                    made(build::converted(exponent.expression, dtypes::int64)), at);
 }
 
-// C's exponent is an int: one that is further out than floats reach is as good.
+// C's exponent is an int: values beyond the range of floats are clamped, which gives the same
+// result.
 Value Lowering::scaled(const FunctionRow &row, const Value &x, const Value &exponent, Position at) const {
     if (!is_integer(exponent.expression.type.dtype) && !is_boolean(exponent.expression.type.dtype))
         refuse(exponent.at, "the exponent of " + quoted(row) + " is an integer, but this is " + exponent.type_name());
@@ -88,7 +89,8 @@ Value Lowering::scaled(const FunctionRow &row, const Value &x, const Value &expo
     return made(build::math("ldexp", x.expression.type, at, {x.expression, build::converted(within, dtypes::int32)}), x.weak);
 }
 
-// How far the next float is, away from 0 unless there is none.
+// Distance to the next float away from 0. If that is infinite, the distance to the next float
+// towards 0.
 Value Lowering::last_place(const Value &x, Position at) {
     const Scalar type = x.scalar();
     const auto next = [&](const Value &from, double towards) {
@@ -155,7 +157,7 @@ Value Lowering::call_of_tuples(const FunctionRow &row, const Node &node, std::sp
     return sum;
 }
 
-// Of floats: those of unsigned integers would wrap.
+// Differences as floats, because those of unsigned integers would wrap.
 std::vector<Value> Lowering::differences(const FunctionRow &row, const std::vector<Value> &items,
                                          const std::vector<Value> &others, Position at) const {
     std::vector<Value> result;
@@ -166,7 +168,7 @@ std::vector<Value> Lowering::differences(const FunctionRow &row, const std::vect
     return result;
 }
 
-// From the origin, in any number of dimensions.
+// Distance from the origin in any number of dimensions.
 Value Lowering::distance(const FunctionRow &row, const std::vector<Value> &coordinates, Position at) const {
     if (coordinates.empty())
         return literal(0.0, at);
@@ -183,7 +185,8 @@ Value Lowering::distance(const FunctionRow &row, const std::vector<Value> &coord
     return result;
 }
 
-// Neumaier's: what each addition rounds away is added up beside. Where that is no number, the sum has long been infinite.
+// Neumaier summation: rounding errors are summed separately. If that sum is NaN, the main sum is
+// already infinite.
 Value Lowering::accurate_sum(const FunctionRow &row, const std::vector<Value> &items, Position at) {
     std::vector<Value> real;
     for (const Value &item : items)

@@ -1,4 +1,4 @@
-// Arrays that a kernel makes: in local, private and constant memory.
+// Arrays that a kernel creates in local, private and constant memory.
 #include "kernel/compiler/lower.hpp"
 
 #include <cstring>
@@ -7,7 +7,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Elements of one captured type, read and written as the numbers that literals are.
+// Converts elements of a captured type to and from the number types of literals.
 template <class Stored, class Held> Held read(const std::byte *from) {
     Stored value;
     std::memcpy(&value, from, sizeof value);
@@ -47,7 +47,7 @@ void append_real(std::vector<std::byte> &bytes, double value, int bits) {
         append(bytes, static_cast<float>(value));
 }
 
-// `number` is one that constant_as() made for the type.
+// Requires: constant_as() made `number` for the type.
 void append_element(std::vector<std::byte> &bytes, const Number &number, Dtype dtype) {
     if (const auto *const value = std::get_if<bool>(&number))
         return append(bytes, static_cast<std::uint8_t>(*value));
@@ -63,7 +63,7 @@ void append_element(std::vector<std::byte> &bytes, const Number &number, Dtype d
     bytes.insert(bytes.end(), first, first + dtype.bits / 8);
 }
 
-// What is stored in 16 bits has no number of C++'s to go by.
+// C++ has no type for the 16-bit formats.
 bool can_be_converted(Dtype dtype) { return !is_float(dtype) || dtype.bits >= 32; }
 
 }  // namespace
@@ -94,7 +94,8 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node, std::span<c
     if (row.name == "constant.array")
         return constant_array(node, arguments);
     const bool is_local = row.name == "local.array";
-    changes_memory_ = changes_memory_ || is_local;  // a function of the group's, which is no part of an expression
+    // Must be a statement, because it concerns the whole group.
+    changes_memory_ = changes_memory_ || is_local;
     ir::Root root;
     root.name = array_name_.empty() ? (is_local ? "shared" : "own") : array_name_;
     root.at = node.at;
@@ -117,7 +118,7 @@ Value Lowering::array_value(ir::RootId root, Position at) const {
 
 namespace {
 
-// A tuple of numbers, or of such tuples of one length, as the numbers in order and the shape.
+// Flattens a tuple of numbers, or of equally long tuples, to its numbers in order and a shape.
 bool flattened(const Value &value, std::vector<const Value *> &numbers, std::vector<std::int64_t> &shape, std::size_t depth) {
     if (value.is_constant()) {
         numbers.push_back(&value);

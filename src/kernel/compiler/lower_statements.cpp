@@ -1,4 +1,4 @@
-// Statements but for loops and assignments; how they are put down.
+// Statements other than loops and assignments, and how statements are emitted.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ bool has_effect(const ir::Statement &statement) {
     }
 }
 
-// What Python has and kernels have not: by its name in Python's ast, as who writes it calls it, and what to write instead.
+// A Python construct that kernels do not support: its name in Python's ast, its usual name, and a
+// replacement.
 struct Absent {
     std::string_view of_ast, words, instead;
 };
@@ -104,7 +105,7 @@ Lowering::Block Lowering::lowered_apart(Flow &flow, const std::function<void()> 
     return block;
 }
 
-// What stands behind a return, break or continue is never reached, and left out.
+// Drops unreachable code after a return, break or continue.
 void Lowering::lower_block(std::span<const syntax::NodePtr> statements) {
     for (const auto &statement : statements)
         if (flow_.reachable)
@@ -139,7 +140,7 @@ void Lowering::lower_statement(const Node &node) {
     }
 }
 
-// A condition that is known when compiled leaves the other branch out, whatever is in it.
+// If the condition is a constant, the other branch is dropped without being checked.
 void Lowering::lower_if(const Node &node) {
     const Value condition = truth_of(*node.operands[0]);
     if (condition.is_constant())

@@ -1,4 +1,4 @@
-// Subscripts: elements of arrays, sub-arrays, items of tuples.
+// Subscripts: array elements, sub-arrays, items of tuples.
 #include "kernel/compiler/lower.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool is_whole(const syntax::Node &slice) {
     return std::ranges::all_of(slice.operands, [](const auto &operand) { return operand == nullptr; });
 }
 
-// Whether the extents are a parameter's own, in their order.
+// True if the extents are a parameter's own, in their order.
 bool is_whole_parameter(const View &view) {
     for (std::uint32_t axis = 0; axis < view.extents.size(); ++axis) {
         const Expression &extent = view.extents[axis];
@@ -28,13 +28,14 @@ bool is_whole_parameter(const View &view) {
     return build::constant_of(view.offset) == 0;
 }
 
-// True for an integer constant that int64 does not hold. As a bound or a step it does what INT64_MAX does.
+// True for an integer constant beyond int64. A bound or step of that size has the effect of
+// INT64_MAX.
 bool is_beyond_int64(const Expression &value) {
     const auto *const number = std::get_if<std::uint64_t>(&value.value);
     return value.op == ir::Op::constant && number && *number > std::uint64_t{INT64_MAX};
 }
 
-// An unsigned number as an int64, INT64_MAX where it is greater.
+// Converts an unsigned number to int64, saturating at INT64_MAX.
 Expression saturated(Expression value) {
     if (value.type.dtype != dtypes::uint64)
         return value;
@@ -45,7 +46,7 @@ Expression saturated(Expression value) {
     return build::converted(build::math("min", limit.type, at, {std::move(value), limit}), dtypes::int64);
 }
 
-// The number of elements from the first to before `distance`, `step` apart. Written so that no step overflows.
+// Number of elements in [0, distance) with the given step. Written so that no step overflows.
 Expression steps_within(const Expression &distance, std::int64_t step) {
     if (step == 1)
         return distance;
@@ -53,7 +54,7 @@ Expression steps_within(const Expression &distance, std::int64_t step) {
     return sum(build::quotient(difference(distance, one), step), one);
 }
 
-// `value` if it is at least 0, else counted from the end.
+// `value` if it is at least 0, else `value + extent`.
 Expression wrapped(const Expression &value, const Expression &extent) {
     const Position at = value.at;
     const Expression negative = build::of(ir::Op::less, scalar_type(dtypes::boolean), at, {value, build::integer(0, at)});
@@ -68,7 +69,7 @@ Value Lowering::value_of_subscript(const Node &node) {
         return item_of_tuple(object, node);
     const Node &index = *node.operands[1];
     if (object.is_scalar() && index.kind == Kind::tuple && index.operands.empty())
-        return object;  // x[()]: what was an array without dimensions came as a number
+        return object;  // x[()]: an array without dimensions was passed as a number
     const View part = subscripted(object, index, node.at);
     if (part.extents.empty())
         return loaded(part, node.at);
@@ -104,11 +105,11 @@ View Lowering::element_of(const Node &subscript) {
 View Lowering::subscripted(const Value &array, const Node &index, Position at) {
     if (index.kind == Kind::tuple)
         return subscripted(array, index.operands, at);
-    const syntax::NodePtr one(std::shared_ptr<void>{}, &index);  // lives as long as the tree
+    const syntax::NodePtr one(std::shared_ptr<void>{}, &index);  // non-owning; the tree outlives it
     return subscripted(array, std::span(&one, 1), at);
 }
 
-// What stands between brackets, one entry for each dimension that it names; tuples that are variables are taken apart.
+// Entries of a subscript, one for each dimension that it names. Tuple variables are expanded.
 std::vector<Lowering::Subscript> Lowering::subscripts_of(std::span<const syntax::NodePtr> indices) {
     std::vector<Subscript> subscripts;
     for (const auto &node : indices) {
@@ -157,7 +158,8 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
 
 View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at) {
     View part{whole.root, whole.type, whole.offset, {}, {}};
-    Expression inner = build::integer(0, at);  // of a contiguous array whose dimensions all have an index
+    // Offset of a contiguous array whose dimensions all have an index.
+    Expression inner = build::integer(0, at);
     const bool is_element = std::ranges::all_of(subscripts, [](const Subscript &each) { return each.node == nullptr; });
     std::vector<Expression> indices;
     for (std::size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
@@ -204,12 +206,13 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
             value = in_variable(made(std::move(value)), "index").expression;
         value = wrapped(value, extent);
     }
-    if (!target_.debug || (size && build::constant_of(value)))  // a constant in a known extent has been looked at
+    // A constant index into a known extent has been checked.
+    if (!target_.debug || (size && build::constant_of(value)))
         return value;
     return build::of(ir::Op::bound_check, value.type, index.at, {value, extent});
 }
 
-// A bound of a slice, as Python clamps it to what the array has.
+// Bound of a slice, clamped to the array as in Python.
 Expression Lowering::clamped(const Node &bound, const Expression &extent, std::int64_t least, const Expression &most) {
     const Value value = scalar_value(bound);
     if (!is_integer(value.expression.type.dtype))
@@ -227,7 +230,8 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     return greater(smaller(wrapped(index, extent), most), build::integer(least, bound.at));
 }
 
-// The least step becomes the one after it, which has an opposite number: no array has as many elements as either skips.
+// INT64_MIN becomes INT64_MIN + 1, which can be negated. No array is long enough for the difference
+// to matter.
 std::int64_t Lowering::step_of(const Node &node) {
     if (is_beyond_int64(settled_value(node).expression))
         return INT64_MAX;
@@ -267,7 +271,8 @@ void Lowering::slice_dimension(const View &array, std::size_t dimension, const N
     }
     part.offset = sum(std::move(part.offset), product(std::move(start), stride));
     part.extents.push_back(std::move(length));
-    // A stride is counted in elements that there are, so that it fits: a step beyond the extent leads to none.
+    // A step beyond the extent is clamped to it, so that the stride fits: no further element is
+    // reached.
     const bool is_far = step > INT32_MAX || step < -INT32_MAX;
     const Expression far = smaller(extent, build::integer(step < 0 ? -step : step, at));
     const Expression taken = !is_far ? build::integer(step, at) : step > 0 ? far : difference(zero, far);

@@ -1,4 +1,4 @@
-// Names: which variables of loops live in their loop only.
+// Finds the loop variables that are used in their loop only.
 #pragma once
 #include <entrepot/kernel/compiler/syntax.hpp>
 
@@ -8,12 +8,12 @@
 
 namespace entrepot::kernel {
 
-// Names that are targets of `for`, and are neither read outside of such a loop nor assigned in another way: each loop's is a
-// variable of its own.
+// Targets of `for` that are not read outside such a loop and not assigned in another way. Each loop
+// gets a variable of its own.
 using LoopNames = std::set<std::string>;
 LoopNames loop_names_of(const syntax::Function &function);
 
-// All names that statements assign, those of loops within them included.
+// All names that statements assign, including nested statements.
 std::set<std::string> assigned_in(const std::vector<syntax::NodePtr> &statements);
 
 }  // namespace entrepot::kernel

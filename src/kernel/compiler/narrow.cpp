@@ -1,4 +1,4 @@
-// Narrow: variables of 32 bits, conversions without a sign, and arithmetic that fits its type.
+// Narrow: 32-bit variables, unsigned conversions, and arithmetic that fits its type.
 #include "kernel/compiler/narrow.hpp"
 
 #include "kernel/compiler/build.hpp"
@@ -25,8 +25,8 @@ bool adds_up(const Expression &expression) {
     return expression.op == Op::add || expression.op == Op::subtract || expression.op == Op::multiply;
 }
 
-// Which expressions lead to elements: offsets of loads, stores and atomics, the sums and products that they are, and variables
-// that nothing else reads.
+// Finds the expressions that lead to elements: offsets of loads, stores and atomics, and the sums
+// and products within them. Variables that are read only for offsets belong to them.
 class Offsets {
 public:
     explicit Offsets(ir::Module &module) {
@@ -37,7 +37,8 @@ public:
         }
     }
 
-    // `visit` for every expression of a function, with whether it leads to an element.
+    // Calls `visit` for every expression of a function; the flag tells whether it leads to an
+    // element.
     template <class Visit> void for_each(ir::Function &function, std::size_t number, Visit &&visit) const {
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
@@ -50,7 +51,7 @@ public:
 
 private:
     struct Function {
-        Variables only_lead;                     // read for nothing but offsets
+        Variables only_lead;                     // read only for offsets
         std::vector<ir::VariableId> parameters;  // in the order of a call's operands
     };
 
@@ -61,7 +62,8 @@ private:
         std::ranges::sort(found.parameters, {}, [&](ir::VariableId id) { return *function.variables[id].parameter; });
     }
 
-    // All of int64 but those that something else reads, and those that such a variable's value is made of.
+    // All int64 variables except those read elsewhere, and those from which such a variable is
+    // computed.
     void find_variables(ir::Function &function, Function &found) {
         std::vector<ir::VariableId> others;
         std::map<ir::VariableId, std::vector<ir::VariableId>> made_of;
@@ -109,7 +111,7 @@ private:
     std::vector<Function> functions_;  // callees before callers, as in the module
 };
 
-// Whether C leaves open what a result is that the type does not hold; of `<<`, also what a negative operand's is.
+// True if overflow is undefined in C. For `<<` a negative operand is undefined, too.
 bool wraps(const Expression &expression) {
     const bool calculates = expression.op == Op::negate || expression.op == Op::add || expression.op == Op::subtract ||
                             expression.op == Op::multiply || expression.op == Op::shift_left;
@@ -118,7 +120,7 @@ bool wraps(const Expression &expression) {
 
 bool is_narrow(const std::optional<Range> &range) { return range && range->is_within(*all_of(dtypes::int32)); }
 
-// What costs nothing to have in 32 bits.
+// True if the expression is available in 32 bits at no cost.
 bool is_short(const Expression &expression) {
     const auto value = build::constant_of(expression);
     return value ? is_narrow(Range{*value, *value}) : build::without_widening(expression).type == scalar_type(dtypes::int32);
@@ -148,7 +150,8 @@ public:
     }
 
 private:
-    // Those that change in a loop. `wide`: the counters that may pass over the end of 32 bits.
+    // Finds the variables that change in a loop. `wide`: counters whose final step may exceed 32
+    // bits.
     void find(const std::vector<Statement> &statements, bool in_loop, Variables &wide) {
         for (const Statement &statement : statements) {
             const bool is_loop = ir::is_loop(statement);
@@ -163,7 +166,7 @@ private:
         }
     }
 
-    // Whether the value at which the loop ends fits as well.
+    // True if the final value of the counter fits as well.
     bool ends_narrow(const Statement &loop) {
         const std::optional<Range> start = ranges_.of(loop.expressions[0]), stop = ranges_.of(loop.expressions[1]);
         const auto step = build::constant_of(loop.expressions[2]);
@@ -178,7 +181,7 @@ private:
         return &read != &expression && read.op == Op::variable && narrow_.contains(read.id);
     }
 
-    // As int64, but for where its 32 bits do as well.
+    // Reads narrowed variables as int64, except where 32 bits suffice.
     void widen_reads(Expression &expression) {
         for (Expression &operand : expression.operands)
             widen_reads(operand);
@@ -195,7 +198,7 @@ private:
         }
     }
 
-    // Of what fits 32 bits.
+    // Requires: the value fits 32 bits.
     Expression narrowed(const Expression &expression) {
         Expression result = expression;
         const bool is_sum = expression.op == Op::add || expression.op == Op::subtract;
@@ -215,8 +218,9 @@ private:
     Variables narrow_;
 };
 
-// `is_offset`: part of the offset of an access. It is calculated only if the access takes place, and one that has wrapped is
-// outside of any array. What an offset is made of beforehand, in a variable or for a call, may wrap where no access follows.
+// `is_offset`: part of the offset of an access. The offset is evaluated only if the access takes
+// place, and a wrapped offset would be outside any array. A variable or argument that is computed
+// earlier may wrap, because no access need follow.
 void mark(Expression &expression, bool is_offset, Ranges &ranges) {
     const bool accesses = expression.op == Op::load || expression.op == Op::atomic;
     for (std::size_t i = 0; i < expression.operands.size(); ++i)

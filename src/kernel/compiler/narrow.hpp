@@ -1,13 +1,16 @@
-// Narrow: what is known of integers before a program runs. Those that never leave 32 bits are kept in 32, and those that are
-// never negative are converted so, where the dialect gains by it; arithmetic that never leaves its type is marked so.
+// Passes that use the ranges of integers. If the dialect gains by it,
+// values that fit 32 bits are stored in 32 bits. Values that are never negative are converted as
+// unsigned. Arithmetic that
+// stays within its type is marked.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
 namespace entrepot::kernel {
 
-// Variables of int64 that change in loops, and count no elements: each is read as int64 as before.
+// Narrows int64 variables that change in loops and do not count elements. Reads still have type
+// int64.
 void narrow_counters(ir::Module &module);
-// Those of int64 that are made of ids, and become float64, are converted as unsigned numbers, which they are.
+// Converts int64 values made of ids to float64 as unsigned integers, since they are never negative.
 void convert_ids_unsigned(ir::Module &module);
 void mark_what_fits(ir::Module &module);
 

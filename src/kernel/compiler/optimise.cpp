@@ -1,4 +1,4 @@
-// Optimiser: what compilers of C cannot see, or what its readers should.
+// Optimiser: transformations that C compilers cannot make, or that make the text more readable.
 #include <entrepot/kernel/compiler/compiler.hpp>
 
 #include "kernel/compiler/dialects.hpp"
@@ -12,7 +12,8 @@ namespace entrepot::kernel {
 
 namespace {
 
-// An array that is never written may be read through caches, and one that is alone overlaps no other.
+// An array that is never written may be read through caches. A single array cannot overlap another
+// one.
 void infer_restrict(ir::Function &kernel) {
     bool writes = false;
     std::size_t arrays = 0;
@@ -31,7 +32,7 @@ bool same(const ir::Expression &a, const ir::Expression &b) {
            std::ranges::equal(a.operands, b.operands, same);
 }
 
-// Index arithmetic that stays the same in a loop is calculated before it: `a[i * stride + k]` becomes `a[offset + k]`.
+// Moves invariant index arithmetic out of loops: `a[i * stride + k]` becomes `a[offset + k]`.
 class Hoist {
 public:
     explicit Hoist(ir::Function &function) : function_(function) {}
@@ -51,7 +52,7 @@ public:
     }
 
 private:
-    // Takes what is invariant out of a loop; the assignments that come before it.
+    // Moves invariants out of a loop; returns the assignments to place before it.
     std::vector<ir::Statement> leave(ir::Statement &loop) {
         changing_.clear();
         const auto changed = [&](const ir::Statement &statement) {
@@ -92,7 +93,7 @@ private:
         }
     }
 
-    // A product of two values that are both only known at run time.
+    // True for a product of two values that are both known only at run time.
     static bool is_worth_it(const ir::Expression &expression) {
         bool found = false;
         ir::for_each_within(expression, [&](const ir::Expression &each) {

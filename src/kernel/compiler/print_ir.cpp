@@ -1,4 +1,5 @@
-// text_of(): the typed form, for tests and for people; one line a statement, every conversion and type in sight.
+// text_of(): prints the typed form for tests and debugging, one statement a line, with all
+// conversions and types.
 #include <entrepot/kernel/compiler/ir.hpp>
 
 #include "kernel/compiler/typing.hpp"
@@ -229,7 +230,7 @@ private:
         }
     }
 
-    // A constant tells its type where Python's own number would be of another.
+    // A constant shows its type if Python's literal would have another one.
     static std::string constant(const Expression &expression) {
         const Dtype dtype = expression.type.dtype;
         const bool is_plain = dtype == dtypes::int64 || dtype == dtypes::float64 || is_boolean(dtype);

@@ -1,4 +1,5 @@
-// Ranges: of expressions by those of their operands, of variables by all that is assigned to them.
+// Ranges of expressions follow from those of their operands, ranges of variables from all
+// assignments to them.
 #include "kernel/compiler/ranges.hpp"
 
 #include "kernel/compiler/build.hpp"
@@ -48,13 +49,14 @@ Known multiplied(const Range &a, const Range &b) {
 
 Known negated(const Range &range) { return between(difference_of(0, range.most), difference_of(0, range.least)); }
 
-// Behind that many changes.
+// Range after up to `times` changes.
 Known drifting(const Range &before, const Range &change, Bound times) {
     return between(sum_of(before.least, product_of(std::min<std::int64_t>(change.least, 0), times)),
                    sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
-// The range of an operation on non-negative numbers whose result has no more bits than the larger one.
+// Range of an operation on non-negative numbers whose result has no more bits than the larger
+// operand.
 Range within_bits(const Range &a, const Range &b) {
     return {0, INT64_MAX >> (63 - std::bit_width(static_cast<std::uint64_t>(std::max(a.most, b.most))))};
 }
@@ -67,7 +69,8 @@ Known absolute(const Range &range) {
                     : std::nullopt;
 }
 
-// Of operations whose result has no more bits than an operand; nullopt: not known to be one.
+// Range of an operation whose result has no more bits than an operand; nullopt: not known to be
+// one.
 Known towards_zero(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
@@ -91,7 +94,7 @@ Known towards_zero(Op op, const Range &a, const Range &b) {
     }
 }
 
-// As if the type had no end.
+// Range as if the type were unbounded.
 Known unwrapped_by(const Expression &expression, const std::function<Known(const Expression &)> &of) {
     const Known a = of(expression.operands[0]);
     if (!a)
@@ -127,11 +130,11 @@ bool is_size(const std::string &index) { return index.ends_with("_size") || inde
 
 bool is_variable(const Expression &expression, ir::VariableId id) { return expression.op == Op::variable && expression.id == id; }
 
-// `v < end` of a condition that holds only where this does, or `v > end` for the way down.
+// Condition `v < end`, or `v > end` when counting down, that is implied by another condition.
 struct Limit {
     const Expression *end;
     bool includes_end;
-    Dtype compared;  // what `v` is converted to for it
+    Dtype compared;  // the type to which the comparison converts `v`
 };
 std::optional<Limit> limit_in(const Expression &condition, ir::VariableId id, bool is_upwards) {
     if (condition.op == Op::logic_and) {
@@ -276,7 +279,7 @@ Known Ranges::of(const Expression &expression) {
 
 Known Ranges::of(ir::VariableId id) {
     const Known all = all_of(function_.variables[id].type.dtype);
-    // While it is being looked for, what leads back to it may be anything.
+    // During the search, a cyclic reference to the variable gets the full range.
     const auto [known, is_new] = known_.try_emplace(id, all);
     if (!is_new)
         return known->second;
@@ -309,7 +312,7 @@ bool Ranges::ends_within_type(const ir::Statement &loop) {
     return is_held(sum_of(last, step)) || is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
 }
 
-// How often the loops let what is in all of them run while the function runs once.
+// Upper bound of the number of times that the body of these nested loops runs in one call.
 std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement *> &loops) {
     Bound product = 1;
     for (const ir::Statement *const loop : loops) {
@@ -322,8 +325,8 @@ std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement
     return product;
 }
 
-// Where a `while` asks for `v < x` before each time that `v` changes, only the last change may lead beyond `x`. nullopt: no loop
-// asks.
+// If a `while` tests `v < x` before each change of `v`, only the last change may pass `x`. nullopt:
+// no loop has such a test.
 std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::VariableId id, const Range &by) {
     const bool is_upwards = by.least >= 0;
     if (change.loops.empty() || change.loops.back()->act != ir::Act::while_ || (!is_upwards && by.most > 0))
@@ -340,14 +343,14 @@ std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::Variable
     return furthest ? std::optional(End{*furthest, *all_of(limit->compared)}) : std::nullopt;
 }
 
-// What the statement gives the variable, whatever that was before.
+// Range of the assigned value, whatever the variable was before.
 Known Ranges::assigned(const ir::Statement &statement) {
     return statement.act == ir::Act::for_     ? counted(statement)
            : statement.act == ir::Act::assign ? of(statement.expressions[0])
                                               : std::nullopt;
 }
 
-// A variable is no further from what is assigned to it than all that `v = v + x` adds together.
+// A variable deviates from the values assigned to it by at most the sum of all `v = v + x`.
 Known Ranges::found(ir::VariableId id) {
     const Range all = *all_of(function_.variables[id].type.dtype);
     Known base = function_.variables[id].parameter ? Known(all) : std::nullopt;

@@ -1,4 +1,4 @@
-// Ranges: what the integers of a function are at least and at most, whatever it is called with.
+// Ranges of the integers in a function, valid for all arguments.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace entrepot::kernel {
 
-// Upper bound of an id, a size or a loop's rounds: more would not finish.
+// Upper bound of an id, a size or a loop's rounds: more would never finish.
 constexpr std::int64_t most_rounds = std::int64_t{1} << 48;
 
 struct Range {
@@ -22,32 +22,35 @@ struct Range {
     bool is_natural() const { return least >= 0; }
 };
 
-// All that the type holds; nullopt of what is no integer, and of uint64.
+// All values of the type; nullopt for uint64 and for types that are not integers.
 std::optional<Range> all_of(Dtype dtype);
 
-// Of a calculation by the ranges of its operands, which `of` gives. nullopt: not known, or beyond the type, so that it may wrap.
+// Range of an operation, from the ranges of its operands as `of` gives them. nullopt: unknown, or
+// beyond the type, so that it may wrap.
 std::optional<Range> calculated(const ir::Expression &expression,
                                 const std::function<std::optional<Range>(const ir::Expression &)> &of);
-// What the counter of a loop over a range is within the loop; the range may be empty.
+// Range of the counter inside a loop over a range, which may be empty.
 std::optional<Range> counted(const Range &start, const Range &stop, const Range &step);
 
-// What `v = v + x` adds, or `v = v - x` takes away, of the variable `id`. nullptr: the statement does something else.
+// The `x` of a statement `v = v + x` or `v = v - x`, where `v` is the variable `id`. nullptr for
+// any other statement.
 const ir::Expression *changed_by(const ir::Statement &statement, ir::VariableId id);
 
 class Ranges {
 public:
     explicit Ranges(const ir::Function &function);
 
-    // nullopt: as all_of.
+    // nullopt: as all_of().
     std::optional<Range> of(const ir::Expression &expression);
     std::optional<Range> of(ir::VariableId id);
-    // Of an operation on integers as if its type had no end. nullopt: beyond int64, or not known.
+    // Range of an integer operation as if its type were unbounded. nullopt: beyond int64, or
+    // unknown.
     std::optional<Range> unwrapped(const ir::Expression &expression);
-    // Whether no `v = v + x` leaves what the type of `v` holds.
+    // True if every `v = v + x` stays within the type of `v`.
     bool changes_fit(ir::VariableId id);
-    // What the counter of a `for` is within the loop.
+    // Range of the counter inside a `for`.
     std::optional<Range> counted(const ir::Statement &loop);
-    // Whether the counter's type surely holds what it is at the loop's end, a step behind the last round.
+    // True if the counter's type holds its final value, one step after the last round.
     bool ends_within_type(const ir::Statement &loop);
 
 private:
@@ -62,7 +65,7 @@ private:
     std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);
     struct End {
         std::int64_t furthest;
-        Range compared;  // of the type that the variable is compared as: as long as it is within, it is itself
+        Range compared;  // all values of the type that the variable is compared as
     };
     std::optional<End> end_of(const Assignment &change, ir::VariableId id, const Range &by);
 
@@ -70,8 +73,8 @@ private:
     std::map<ir::VariableId, std::vector<Assignment>> assignments_;
     std::map<ir::VariableId, std::optional<Range>> known_;
     std::set<ir::VariableId> fitting_;
-    int depth_ = 0;  // of the expressions that are being looked at
-    // What the stack of any thread has place for, however long a chain of variables is of which each is made of the one before.
+    int depth_ = 0;  // current depth of recursion
+    // Limits recursion over long chains of variables, so that it fits the stack of any thread.
     static constexpr int most_depth = 500;
 };
 

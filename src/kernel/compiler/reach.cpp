@@ -1,5 +1,5 @@
-// Reach: which elements every work-item of a launch accesses, as far as its ids alone tell; the launch compares them with
-// extents.
+// Reach: indices that every work-item of a launch uses, as functions of its ids. The launch
+// compares them with the extents.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/walk.hpp"
@@ -18,7 +18,7 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
-// constant + by_id[0] * id 0 + … of int64. nullopt: made of something else, too, or beyond int64.
+// constant + by_id[0] * id 0 + … in int64. nullopt: not of this form, or beyond int64.
 struct Affine {
     std::int64_t constant = 0;
     std::array<std::int64_t, 3> by_id{};
@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    // Of statements that run one after the other, up to the first that may keep a work-item from the next.
+    // Collects from consecutive statements up to the first that some work-items may not pass.
     void collect(const std::vector<Statement> &statements) {
         for (const Statement &statement : statements) {
             collect(statement);
@@ -81,7 +81,7 @@ private:
             collect(statement.body);
     }
 
-    // What is evaluated whenever the expression is.
+    // Collects the subexpressions that are always evaluated.
     void collect(const Expression &expression) {
         const bool is_lazy = expression.op == Op::logic_and || expression.op == Op::logic_or || expression.op == Op::select;
         for (const Expression &operand : expression.operands) {
@@ -100,7 +100,7 @@ private:
         return leaves || (statement.act == Act::if_ && (jumps(statement.body) || jumps(statement.otherwise)));
     }
 
-    // Whether a break or continue belongs to a loop around the statements.
+    // True if a break or continue in the statements belongs to an enclosing loop.
     static bool jumps(const std::vector<Statement> &statements) {
         return std::ranges::any_of(statements, [](const Statement &each) {
             return each.act == Act::break_ || each.act == Act::continue_ ||
@@ -122,7 +122,7 @@ private:
             const Expression &index = (*offset.indices)[axis];
             const Expression &counted = counted_from_front(index);
             const bool wraps = &counted != &index;
-            // A constant index from the end has become `extent - constant`.
+            // The front end has turned a constant negative index into `extent - constant`.
             const bool is_from_end = index.op == Op::subtract && index.operands[0].op == Op::extent &&
                                      index.operands[0].id == id && index.operands[0].number == axis;
             const Known value = is_from_end ? scaled(affine(index.operands[1]), -1) : affine(counted);
@@ -141,7 +141,7 @@ private:
             known->axes.push_back(axis);
     }
 
-    // `x` of `x + extent if x < 0 else x`.
+    // Returns `x` for `x + extent if x < 0 else x`.
     static const Expression &counted_from_front(const Expression &index) {
         const bool is_choice = index.op == Op::select && index.operands[0].op == Op::less &&
                                build::constant_of(index.operands[0].operands[1]) == 0 && index.operands[1].op == Op::add &&
@@ -190,7 +190,7 @@ private:
 
     const ir::Function &kernel_;
     std::map<ir::VariableId, int> assignments_;
-    std::map<ir::VariableId, Affine> known_;  // of the only value, where it has been assigned
+    std::map<ir::VariableId, Affine> known_;  // by variable: its only value, once assigned
     std::vector<Reach> found_;
 };
 

@@ -27,7 +27,7 @@ double number_of(const Expression &expression) {
         expression.value);
 }
 
-// Variables are made of each other: until nothing changes.
+// Variables depend on each other: iterates to a fixed point.
 Signs::Signs(const ir::Module &module, const ir::Function &function)
     : function_(function), is_kernel_(&function == &module.kernel()), constant_(function.variables.size()),
       minus_one_(function.variables.size()) {
@@ -69,7 +69,7 @@ bool Signs::may_be_constant(const Expression &expression) const {
     case Op::atomic:
     case Op::group:
         return false;
-    case Op::negate:  // of floats, it is written so that no compiler folds it
+    case Op::negate:  // for floats it is written so that no compiler folds it
         return expression.type.dtype.code == TypeCode::integer && may_be_constant(expression.operands[0]);
     default:
         return std::ranges::all_of(expression.operands, [&](const Expression &each) { return may_be_constant(each); });

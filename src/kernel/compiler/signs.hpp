@@ -1,4 +1,4 @@
-// Signs: which factors of a function may be -1 once a compiler has folded its constants.
+// Finds the factors that may be -1 once a compiler has folded its constants.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -15,7 +15,7 @@ public:
     bool may_be_minus_one(const ir::Expression &expression) const;
 
 private:
-    // True if a compiler may find out the number, whatever it is.
+    // True if a compiler may find out the value.
     bool may_be_constant(const ir::Expression &expression) const;
 
     const ir::Function &function_;
@@ -23,7 +23,7 @@ private:
     std::vector<bool> constant_, minus_one_;  // by variable
 };
 
-// What a constant is; NaN if the expression is none.
+// Value of a constant; NaN for any other expression.
 double number_of(const ir::Expression &expression);
 
 }  // namespace entrepot::kernel

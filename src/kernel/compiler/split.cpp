@@ -1,4 +1,4 @@
-// Split: which statements are the group's, and where each variable lives.
+// Split: finds the statements of the group and the storage of each variable.
 #include "kernel/compiler/split.hpp"
 #include "kernel/compiler/walk.hpp"
 
@@ -52,7 +52,7 @@ bool calculates(const ir::Expression &expression) {
     return pure;
 }
 
-// Which variables have a value on every way that gets here; none: no way does.
+// Variables that are assigned on every path to a point; nullopt: unreachable.
 using Assigned = std::optional<Variables>;
 
 Assigned joined(const Assigned &a, const Assigned &b) {
@@ -129,7 +129,7 @@ bool Split::mark(const ir::Statement &statement, const ir::Statement *loop) {
     if (statement.act == ir::Act::return_)
         of_group = of_group_.contains(&statement);
     if (ir::is_loop(statement) && synchronises(statement))
-        of_group_.insert(&statement);  // before what leaves it is looked at
+        of_group_.insert(&statement);  // before its exits are examined
     for (const auto *list : {&statement.body, &statement.otherwise})
         for (const ir::Statement &inner : *list)
             of_group |= mark(inner, ir::is_loop(statement) ? &statement : loop);
@@ -139,7 +139,7 @@ bool Split::mark(const ir::Statement &statement, const ir::Statement *loop) {
 }
 
 void Split::find_group_statements() {
-    // A return that a barrier can come behind is one of all work-items.
+    // A return before a barrier must be taken by all work-items.
     std::vector<const ir::Statement *> open_returns;
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list, bool in_synchronised_loop) -> void {
         for (const ir::Statement &statement : list) {
@@ -155,7 +155,8 @@ void Split::find_group_statements() {
         }
     };
     walk(walk, kernel_.body, false);
-    for (bool changed = true; changed;) {  // a loop may become the group's by what leaves it
+    // An exit may make a loop part of the group's control flow.
+    for (bool changed = true; changed;) {
         const std::size_t before = of_group_.size();
         for (const ir::Statement &statement : kernel_.body)
             mark(statement, nullptr);
@@ -264,7 +265,8 @@ void Split::find_definitions() {
         if (!ir::is_group_function(statement))
             return;
         const ir::Expression &call = statement.expressions[0];
-        for (std::size_t i = 0; i < ir::own_operands(call); ++i) {  // what each has is read from memory
+        // Operands that differ are read from memory.
+        for (std::size_t i = 0; i < ir::own_operands(call); ++i) {
             splittable_.erase(call.operands[i].id);
             definitions_.erase(call.operands[i].id);
         }
@@ -287,7 +289,7 @@ bool Split::can_recompute(const ir::Expression &expression, const Variables &kno
 
 // ---------------------------------------------------------------- cutting
 
-// Whether an assignment of the group can stand before `row`, which comes before it in the source.
+// True if an assignment of the group can be moved before `row`, which precedes it in the source.
 bool Split::moves_before(const ir::Statement &assignment, const Row &row) const {
     const ir::Expression &value = assignment.expressions[0];
     if (!calculates(value))
@@ -370,7 +372,7 @@ void Split::cut() {
 }
 
 void Split::settle() {
-    // The counters of loops around barriers, and what group functions give to all.
+    // Counters of loops around barriers, and results of group functions that are the same for all.
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list) -> void {
         for (const ir::Statement &statement : list) {
             if (statement.act == ir::Act::for_ && of_group_.contains(&statement) && splittable_.contains(statement.id))
@@ -404,7 +406,7 @@ void Split::settle() {
                 can_recompute(*found->second, recomputed_))
                 changed |= recomputed_.insert(id).second;
         }
-        // What those follow from, wherever it was.
+        // Variables derived from those, wherever they are assigned.
         for (const auto &[id, definition] : definitions_)
             if (!recomputed_.contains(id) && !shared_.contains(id) && outside_loops_[id] &&
                 can_recompute(*definition, recomputed_))

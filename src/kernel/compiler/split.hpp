@@ -1,13 +1,14 @@
-// Split: a kernel taken apart at its barriers, so that one thread can run a work-group: what stands between two barriers becomes
-// a loop over the work-items, what contains a barrier stays around such loops (the method of PoCL). Front has made sure that all
-// work-items of a group take the same way to a barrier.
+// Split: cuts a kernel at its barriers, so that one thread can run a work-group (the method of
+// PoCL). Code between two barriers becomes a loop over the work-items. A statement that contains a
+// barrier stays outside such loops. The front end guarantees that all work-items of a group reach a
+// barrier along the same path.
 //
-// What a variable becomes:
-//  - of one region: it lives within the loop over the work-items;
-//  - shared: it is the same for all work-items, and held once for the group;
-//  - recomputed: it follows from ids and values that do not change, and each region that reads it calculates it again, since
-//    compilers vectorise what they see the origin of;
-//  - kept: one for each work-item, in memory.
+// Storage of a variable:
+//  - of one region: local to the loop over the work-items;
+//  - shared: the same for all work-items, stored once for the group;
+//  - recomputed: derived from ids and invariant values, and computed again in each region that
+//    reads it, because compilers vectorise values whose origin they see;
+//  - kept: stored in memory for each work-item.
 #pragma once
 #include "kernel/compiler/emit.hpp"
 
@@ -24,13 +25,13 @@ public:
     // Statements between two barriers.
     struct Region {
         Row row;
-        bool in_loop = false;  // of the group: it runs more than once
+        bool in_loop = false;  // of the group, so it runs more than once
         Variables touched, written;
-        Variables exposed;  // read, and perhaps not written here before
-        Variables partly;   // written on some ways only
+        Variables exposed;  // read, and perhaps not written in this region before
+        Variables partly;   // written on some paths only
         std::set<ir::RootId> private_arrays;
     };
-    // One statement of the group, or a region.
+    // Either one statement of the group or a region.
     struct Piece {
         const ir::Statement *statement = nullptr;
         std::size_t region = 0;
@@ -38,7 +39,7 @@ public:
 
     explicit Split(const ir::Function &kernel);
 
-    // Of the kernel's body, or of the body of a statement that contains a barrier.
+    // Pieces of the kernel's body, or of the body of a statement that contains a barrier.
     const std::vector<Piece> &pieces(const std::vector<ir::Statement> &list) const { return pieces_.at(&list); }
     const Region &region(std::size_t index) const { return regions_[index]; }
     const std::vector<Region> &regions() const { return regions_; }
@@ -51,7 +52,7 @@ public:
     const Variables &shared() const { return shared_; }
     // Private arrays that outlive a region.
     bool is_array_kept(ir::RootId root) const { return kept_arrays_.contains(root); }
-    // Whether work-items that have returned meet regions behind.
+    // True if a region follows a return of single work-items, which must then skip it.
     bool returns_early() const { return returns_early_; }
 
 private:

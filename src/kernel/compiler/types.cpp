@@ -1,4 +1,4 @@
-// Types: their names, as messages and the printed form show them.
+// Names of types, for messages and the printed form.
 #include <entrepot/kernel/compiler/types.hpp>
 
 namespace entrepot::kernel {

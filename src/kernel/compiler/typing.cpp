@@ -71,7 +71,7 @@ double largest_of(Dtype dtype) {
     return dtype.bits == 64 ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
 }
 
-// Whether the integer part of `value` is one of the type's.
+// True if the type holds the integer part of `value`.
 bool holds(Dtype integer, double value) {
     const double end = std::ldexp(1.0, integer.bits - (is_signed(integer) ? 1 : 0)), whole = std::trunc(value);
     return whole < end && whole >= (is_signed(integer) ? -end : 0.0);
@@ -91,8 +91,8 @@ bool holds(Dtype integer, std::uint64_t value) {
     return integer == dtypes::uint64;
 }
 
-// The type's nearest number, of two the even one. Dialects round what they write as a float32 or float64 themselves; what they
-// have no literals of is rounded here, once.
+// Nearest number of the type, ties to even. Dialects round literals of float32 and float64
+// themselves. Types without literals are rounded here, once.
 double nearest(double value, Dtype dtype) {
     if (dtype.bits != 16 || value == 0 || !std::isfinite(value))
         return value;

@@ -1,4 +1,5 @@
-// Typing: which type two numbers have together. Python's own numbers are weak: they have no width until they meet a typed one.
+// Rules for the common type of two numbers. Python's own numbers are weak: they have no width until
+// they are combined with a typed number.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 #include <entrepot/kernel/compiler/target.hpp>
@@ -11,15 +12,17 @@ namespace entrepot::kernel {
 
 using entrepot::name_of;
 
-// In the order of Python's tower: of two weak numbers the later counts.
+// Ordered as in Python's numeric tower: of two weak numbers the later kind is the result.
 enum class Weak : std::uint8_t { none, boolean, integer, floating, complex };
 
-// The type of a number; a weak one's `dtype` is what it is stored as where nothing typed ever meets it.
+// Type of a number. For a weak number, `dtype` is the storage type if it is never combined with a
+// typed number.
 struct Scalar {
     Dtype dtype{};
     Weak weak = Weak::none;
-    // An integer of literals that is none, such as a counter: nobody knows whether a narrower type would hold it, so that it
-    // meets typed integers as int64, and a variable that is assigned one has no narrower type.
+    // True for a weak integer that is not a literal, such as a counter: it is unknown whether a
+    // narrower type holds it. It therefore meets typed integers as int64, and a variable that is
+    // assigned one is not narrower.
     bool varies = false;
 
     bool operator==(const Scalar &) const = default;
@@ -31,28 +34,30 @@ constexpr bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigne
 constexpr bool is_integer(Dtype dtype) { return is_signed(dtype) || is_unsigned(dtype); }
 constexpr bool is_float(Dtype dtype) { return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat; }
 constexpr bool is_complex(Dtype dtype) { return dtype.code == TypeCode::complex; }
-// Whether kernels calculate with it at all: not with the types that exist to be stored, nor with short vectors.
+// True if kernels can calculate with the type. False for types that only support storage and for
+// short vectors.
 bool is_number(Dtype dtype);
 
 Scalar weak_scalar(Weak weak, const Target &target);
-// As messages name it: `float32`, and for a weak one `float (a literal)`.
+// Name for messages: `float32`; for a weak number `float (a literal)`.
 std::string name_of(Scalar scalar);
 
-// What two numbers are calculated as. Of two bools: bool.
+// Type in which two numbers are combined. Two bools give bool.
 Scalar unified(Scalar a, Scalar b, const Target &target);
-// What an integer becomes where a float is needed: float64, or float32 if that is as wide and the device has no float64.
+// Floating type for an integer operand: float64, or float32 if it is as wide and the device has no
+// float64.
 Scalar as_float(Scalar scalar, const Target &target);
-// A complex type's parts, and the complex type of such parts.
+// Type of the parts of a complex type, and the inverse.
 Dtype part_of(Dtype complex);
 Dtype complex_of(Dtype part);
 
-// The one type of a variable that is assigned both. nullopt: there is none.
+// Type of a variable that is assigned both; nullopt if no type holds both.
 std::optional<Scalar> joined(Scalar a, Scalar b);
 
-// The same number as a constant of that type, converted as C does. nullopt: an integer that the type cannot hold, or a float
-// that it can hold only as an infinity.
+// Converts a constant to that type as C does.
+// Returns: nullopt if the type does not hold the integer, or holds the float only as an infinity.
 std::optional<ir::Expression> constant_as(const ir::Expression &constant, Dtype dtype);
-// As Python writes it.
+// Text in Python's syntax.
 std::string text_of_constant(const ir::Expression &constant);
 
 }  // namespace entrepot::kernel

@@ -26,7 +26,7 @@ void Uniformity::Exits::add(const Exits &other) {
     by_continue = either(by_continue, other.by_continue);
 }
 
-// Which variables differ depends on where work-items part, and that on variables: until nothing changes.
+// Divergence of variables and of control flow depend on each other: iterates to a fixed point.
 Uniformity::Uniformity(const ir::Module &module, const ir::Function &function, Among among, Variables differs)
     : module_(module), function_(function), among_(among), differs_(std::move(differs)) {
     differs_.resize(function.variables.size());
@@ -80,7 +80,7 @@ Uniformity::Exits Uniformity::walk(const Statement &statement, const Parted &par
     }
 }
 
-// A work-item that has left a loop is missing in the loop's next round.
+// A work-item that has left a loop does not take part in its next round.
 Uniformity::Exits Uniformity::walk_loop(const Statement &loop, const Parted &parted) {
     Parted inside = within(loop, parted);
     const Visit *const visit = std::exchange(visit_, nullptr);
@@ -136,7 +136,7 @@ bool Uniformity::differs(const Expression &expression) const {
     }
 }
 
-// One value for the whole group, whatever goes in.
+// True if the result is the same for the whole group, whatever the operands are.
 bool Uniformity::is_for_all(const Expression &expression) const {
     return among_ == Among::group && expression.op == Op::group && expression.scope == ir::Scope::work_group &&
            !expression.text.ends_with("_scan");
@@ -156,7 +156,8 @@ bool stores_apart(const ir::Module &module) {
     const auto is_private = [](const ir::Function &function, const Statement &statement) {
         return statement.act == Act::store && function.roots[statement.id].type.space == Space::private_;
     };
-    for (const ir::Function &function : module.functions)  // how a device function is called is not looked at
+    // Calls of device functions are not analysed.
+    for (const ir::Function &function : module.functions)
         if (&function != &module.kernel())
             ir::for_each_statement(function.body, [&](const Statement &statement) { found |= is_private(function, statement); });
     const ir::Function &kernel = module.kernel();

@@ -1,4 +1,4 @@
-// Uniformity: which values are the same for all work-items, and where work-items may have parted.
+// Uniformity analysis: values that are the same for all work-items, and divergent control flow.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -9,20 +9,21 @@
 
 namespace entrepot::kernel {
 
-// The work-items that are compared.
+// Set of work-items that are compared.
 enum class Among : std::uint8_t { group, launch };
 
-// Where work-items may have parted; nothing where they go together.
+// Source location of the divergence; nullopt in uniform control flow.
 using Parted = std::optional<ir::Place>;
 
 class Uniformity {
 public:
     using Variables = std::vector<bool>;
 
-    // `differs`: which parameters of a device function differ between its callers' work-items.
+    // `differs`: which parameters of a device function may differ between the work-items of its
+    // callers.
     Uniformity(const ir::Module &module, const ir::Function &function, Among among, Variables differs = {});
 
-    // Calls `visit` for each statement, those within others included, with where work-items parted before it.
+    // Calls `visit` for each statement, including nested ones, with the divergence before it.
     using Visit = std::function<void(const ir::Statement &, const Parted &)>;
     void for_each_statement(const Visit &visit);
 
@@ -30,7 +31,7 @@ public:
     bool differs(const ir::Expression &expression) const;
 
 private:
-    // How a block may be left by some work-items only, and where.
+    // Locations where only some work-items may leave a block, by kind.
     struct Exits {
         Parted by_return, by_break, by_continue;
         Parted any() const;
@@ -54,7 +55,8 @@ private:
     const Visit *visit_ = nullptr;
 };
 
-// True if work-items of a group may store to private arrays at different places, or not all of them.
+// True if work-items of a group may store to private arrays at different indices, or only some may
+// store.
 bool stores_apart(const ir::Module &module);
 
 }  // namespace entrepot::kernel

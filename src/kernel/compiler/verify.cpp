@@ -1,4 +1,5 @@
-// verify(): the invariants of the typed form. What it finds is a fault of the compiler, never of who wrote the kernel.
+// verify(): checks the invariants of the typed form. A violation is a bug of the compiler, not of
+// the kernel.
 #include <entrepot/kernel/compiler/ir.hpp>
 
 #include <entrepot/core/text.hpp>

@@ -1,4 +1,4 @@
-// Walks over the typed form: what passes and emitters ask of statements and expressions.
+// Traversal and queries of the typed form.
 #pragma once
 #include <entrepot/kernel/compiler/ir.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace entrepot::kernel::ir {
 
-// `visit` for an expression and all within it, operands after what they belong to.
+// Calls `visit` for an expression, then for its operands.
 template <class Tree, class Visit> void for_each_within(Tree &expression, Visit &&visit) {
     visit(expression);
     for (auto &operand : expression.operands)
@@ -20,7 +20,7 @@ inline bool reads(const Expression &expression, VariableId id) {
     return found;
 }
 
-// `visit` for every statement of a list, those within others included.
+// Calls `visit` for every statement of a list, including nested ones.
 template <class Trees, class Visit> void for_each_statement(Trees &statements, Visit &&visit) {
     for (auto &statement : statements) {
         visit(statement);
@@ -29,7 +29,7 @@ template <class Trees, class Visit> void for_each_statement(Trees &statements, V
     }
 }
 
-// `visit` for every expression of a list of statements, those within others included.
+// Calls `visit` for every expression of a list of statements, including nested ones.
 template <class Trees, class Visit> void for_each_expression(Trees &statements, Visit &&visit) {
     for_each_statement(statements, [&](auto &statement) {
         for (auto &expression : statement.expressions)
@@ -37,7 +37,7 @@ template <class Trees, class Visit> void for_each_expression(Trees &statements, 
     });
 }
 
-// The variables that a statement itself gives a value to.
+// Variables that the statement itself assigns.
 inline std::vector<VariableId> assigned_by(const Statement &statement) {
     if (statement.act == Act::assign || statement.act == Act::for_)
         return {statement.id};
@@ -50,15 +50,16 @@ inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }
 
-// How many operands of a group function each work-item has its own of: which one it asks for may differ between sub-groups too.
+// Number of leading operands of a group function that each work-item supplies itself. These include
+// the index of a shuffle or sub-group broadcast, since it may differ between sub-groups.
 inline std::size_t own_operands(const Expression &call) {
     const bool asks = call.text.starts_with("shuffle") || (call.text == "broadcast" && call.scope == Scope::sub_group &&
                                                            call.operands.size() > 1 && call.operands[1].op != Op::constant);
     return asks ? 2 : 1;
 }
 
-// Whether an element of the array may change while the function runs: by its own name, or by that of another argument where the
-// two may be views of one memory, of whatever types.
+// True if an element of the array may change while the function runs. Another argument may write
+// it, if the two may be views of the same memory, whatever their types.
 inline bool may_change(const Function &function, RootId id) {
     const auto is_view = [](const Root &root) { return root.parameter && root.type.space == Space::global && !root.restrict_; };
     const Root &root = function.roots[id];

@@ -1,4 +1,4 @@
-// Writer: text of a program, line by line; it knows at which line of the source each of its own lines stands.
+// Writes program text line by line and tracks the source line of each.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
         line(head.empty() ? "{" : std::string(head) + " {");
         ++depth_;
     }
-    // What was open goes on as another block: `} else {`.
+    // Closes a block and opens another one on the same line: `} else {`.
     void reopen(std::string_view between) {
         --depth_;
         open("} " + std::string(between));
@@ -30,14 +30,15 @@ public:
         --depth_;
         line(after);
     }
-    // Label of the end of a block: it is written where the block is.
+    // Label at the end of a block, indented like the block.
     void label(std::string_view name) {
         --depth_;
         line(std::string(name) + ":;");
         ++depth_;
     }
 
-    // The next line is the source's `wanted`: says so where a compiler that counts would think otherwise.
+    // Maps the next line to line `wanted` of the source; writes #line only if the compiler's own
+    // count differs.
     void stands_at(std::string_view file, std::int32_t wanted) {
         if (next_line_ == wanted && file == file_)
             return;
@@ -51,8 +52,9 @@ public:
     const std::string &text() const noexcept { return text_; }
 
 private:
-    // True for characters that every compiler takes in the path of a #line directive. A line break ends the directive, SYCL's
-    // compiler ends the path at a quote that is escaped, and `??/` is a backslash in OpenCL C.
+    // True for characters that every compiler accepts in the path of a #line directive. A line
+    // break ends the directive. SYCL's compiler ends the path at an escaped quote, and `??/` is a
+    // backslash in OpenCL C.
     static bool is_plain(char c) noexcept {
         const auto code = static_cast<unsigned char>(c);
         return code >= 0x20 && code != 0x7f && c != '"' && c != '\\' && c != '?';

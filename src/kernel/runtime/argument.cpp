@@ -47,7 +47,7 @@ std::size_t Argument::local_bytes() const noexcept {
 }
 
 void find_overlaps(std::span<Argument> arguments) noexcept {
-    constexpr std::size_t most = 16;  // launches of more arrays have their code without what this tells
+    constexpr std::size_t most = 16;  // for more arrays the code makes no assumption about overlap
     Argument *arrays[most];
     SmallVector<Bytes, most> bytes(most);
     std::size_t count = 0;

@@ -9,7 +9,7 @@ namespace entrepot::kernel {
 struct Bytes {
     const std::byte *begin, *end;
 
-    // `range` is the layout's; of an array whose reach does not fit 64 bits there is none.
+    // `range` is the byte range of the layout. Requires: the array's extent in bytes fits 64 bits.
     Bytes(const Array &array, const ByteRange &range) noexcept
         : begin(static_cast<const std::byte *>(array.data()) + range.begin), end(begin + range.size()) {}
     explicit Bytes(const Array &array) : Bytes(array, array.layout().byte_range(array.itemsize())) {}

@@ -26,14 +26,16 @@ std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept
     return 1;
 }
 
-// The most work-items of a group along a dimension of the launch, and no more than `most`; a device that says 0 knows no limit.
+// Maximum number of work-items of a group along an axis of the launch, at most `most`. A device
+// limit of 0 means none.
 std::uint64_t most_along(std::uint32_t axis, const ep_range &range, std::uint64_t most,
                          const std::uint64_t (&most_items)[3]) noexcept {
     const std::uint64_t most_here = most_items[3 - range.ndim + axis];
     return most_here ? std::min(most, most_here) : most;
 }
 
-// As many work-items as the device lets a group have, the last dimension first: neighbours in memory stay together.
+// Chooses the largest group that the device supports, starting with the last dimension, so that
+// neighbours in memory stay together.
 void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
     for (std::uint32_t axis = range.ndim; axis-- > 0;) {
         range.local[axis] = largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
@@ -41,9 +43,9 @@ void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&mos
     }
 }
 
-// The work-items of a group where the kernel does not care: a few warps of neighbours.
+// Default group size for kernels that do not tell groups apart: a few warps.
 constexpr std::uint64_t usual_group = 256;
-// The groups that CUDA and HIP number in any dimension but the last.
+// Limit of CUDA and HIP for the number of groups in any dimension but the last.
 constexpr std::uint64_t most_groups = 65535;
 
 void choose_rounded_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
@@ -57,7 +59,7 @@ void choose_rounded_group(ep_range &range, std::uint64_t most, const std::uint64
     }
 }
 
-// For kernels whose work-items beyond the range that was asked for do nothing.
+// For kernels whose work-items beyond the requested range do nothing.
 void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
     if (!is_given(range))
         choose_rounded_group(range, most, most_items);
@@ -65,7 +67,7 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
         range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
 
-// The line of the kernel's source as messages show it, with a caret.
+// Line of the kernel's source with a caret, for messages.
 std::string source_line(const syntax::Function &function, std::int32_t line, std::size_t column) {
     std::size_t start = 0;
     for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
@@ -78,9 +80,9 @@ std::string source_line(const syntax::Function &function, std::int32_t line, std
     return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
 }
 
-// ------------------------------------------------------- what debug builds report
+// ------------------------------------------------------- reports of debug builds
 
-// A block of report_words int64 that device and host see.
+// A block of report_words int64, accessible to device and host.
 class Report {
 public:
     explicit Report(const Queue &queue) : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
@@ -105,7 +107,7 @@ private:
     Memory memory_;
 };
 
-// ------------------------------------------------------- what every work-item accesses
+// ------------------------------------------------------- indices that every work-item uses
 
 [[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index, std::int64_t extent,
                                     const syntax::Function &function, const ep_range &asked) {
@@ -118,7 +120,8 @@ private:
                 source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
 }
 
-// Throws IndexError where a work-item surely leaves an array. Work-items beyond the range that was asked for do nothing.
+// Throws: IndexError if a work-item certainly leaves an array. Work-items beyond the requested
+//   range do nothing.
 [[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
                               std::span<const Argument> arguments) {
     if (std::find(asked.global, asked.global + asked.ndim, 0u) != asked.global + asked.ndim)
@@ -146,7 +149,7 @@ private:
 
 // ---------------------------------------------------------------- parameters
 
-// The arguments as the compiled function takes them.
+// The launch's arguments in the order of the compiled function's parameters.
 class Parameters {
 public:
     Parameters(const Specialisation &made, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,

@@ -105,7 +105,8 @@ Known combined(Op op, std::int64_t a, std::int64_t b) {
     }
 }
 
-// Calculates guards for work-items of one launch. Integers only: everything else is unknown, as is what does not fit its type.
+// Evaluates guards for work-items of one launch. Integers only: anything else, and overflow, is
+// unknown.
 class Calculation {
 public:
     Calculation(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
@@ -143,7 +144,8 @@ private:
         case Op::logic_and:
         case Op::logic_or: {
             const Known a = operand(0), b = operand(1);
-            const bool decides = expression.op == Op::logic_or;  // the value that one operand alone decides by
+            // The value of one operand that decides the result.
+            const bool decides = expression.op == Op::logic_or;
             if (a == Known(decides) || b == Known(decides))
                 return decides;
             return a && b ? Known(!decides) : std::nullopt;
@@ -221,8 +223,8 @@ private:
     const std::span<const Argument> arguments_;
 };
 
-// Looks for two work-items that pass all guards of an update, among those at the ends of the range and next to the values that
-// the guards compare with. What it finds is so; it may miss some.
+// Looks for two work-items that pass all guards of an update. Candidates are those at the ends of
+// the range and next to values in the guards. The search has no false positives but may miss some.
 class Search {
 public:
     Search(const Calculation &calculation, const LostUpdate &update) : calculation_(calculation), update_(update) {}
@@ -302,7 +304,7 @@ private:
         });
     }
 
-    // What two work-items have in common that lose updates.
+    // Scope in which two work-items lose updates: equal results mean that they may.
     Id group_of(const Id &id) const {
         Id group{};
         if (update_.in_group)

@@ -1,4 +1,4 @@
-// Lost updates: whether several work-items of a launch change one element at once.
+// Checks whether several work-items of a launch change one element without an atomic.
 #pragma once
 #include <entrepot/kernel/runtime/argument.hpp>
 
@@ -6,8 +6,8 @@
 
 namespace entrepot::kernel {
 
-// `chosen` is the range as it is launched, with the size of groups where the kernel depends on it.
-// Throws: KernelError if two work-items of the range `asked` are found that change one element at once.
+// `chosen` is the range as launched, with the group size if the kernel depends on it.
+// Throws: KernelError if two work-items of the range `asked` change one element without an atomic.
 void refuse_lost_updates(std::span<const LostUpdate> updates, const ep_range &asked, const ep_range &chosen,
                          std::span<const Argument> arguments);
 

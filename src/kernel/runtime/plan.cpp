@@ -13,9 +13,9 @@ namespace {
 using What = CompiledParameter::What;
 using Kind = Argument::Kind;
 
-// Whether launches like it can be told by their arguments alone: arrays of the queue's context, no two of which have an element
-// in common, and work-items to do. Scalars may differ, so the launch must not depend on them. A debug build's launches each have
-// a report of their own.
+// True if the arguments alone identify similar launches. All arrays belong to the queue's context,
+// no two share an element, and the range is not empty. The launch does not depend on scalar values.
+// Debug builds are excluded, because each launch has a report of its own.
 bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
@@ -88,7 +88,7 @@ bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
     return true;
 }
 
-// Whether the arrays begin where those of the last launch began.
+// True if the arrays start at the same addresses as in the last launch.
 bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept {
     for (const Given &each : given_)
         if (arguments[each.argument].kind == Kind::array &&
@@ -118,7 +118,7 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
 
 // ------------------------------------------------------------------------ plans
 
-// The one place of all that launches like this one would be found in; nullptr while another thread has it.
+// Hashes the launch to its only possible slot and locks it; nullptr if another thread holds it.
 Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> arguments) noexcept {
     std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];
     for (const Argument &each : arguments)
@@ -139,7 +139,7 @@ Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> argume
 
 void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
                  std::span<const Argument> arguments) noexcept {
-    constexpr std::uint8_t most_without = 2;  // as many in a row and a plan goes, for another one that may be used
+    constexpr std::uint8_t most_without = 2;  // consecutive misses that replace an unused plan
     if (!can_be_planned(made, queue, chosen, arguments))
         return;
     const Use use(take(asked, arguments));
@@ -153,7 +153,7 @@ void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range 
         use.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);
         use.slot_->launches_without = 0;
     } catch (...) {
-        // The launch has been made, and the next one finds out for itself what it needs.
+        // The launch itself succeeded, and the next one can try again.
     }
 }
 

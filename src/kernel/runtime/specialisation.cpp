@@ -6,7 +6,7 @@
 namespace entrepot::kernel {
 namespace {
 
-// The dialects that kernels are written in, best first.
+// Dialects supported for kernels, best first.
 struct DialectPair {
     ep_dialect of_backend;
     Dialect dialect;
@@ -28,7 +28,7 @@ bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
 
 bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
 
-// Whether the range gives a local size, and one that can be launched.
+// True if the range gives a local size that can be launched.
 bool divides(const ep_range &range) noexcept {
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
         if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
@@ -65,7 +65,7 @@ std::optional<ep_dialect> usual_dialect(const Device &device) {
 ep_dialect dialect_for(const Device &device, const Options &options) {
     const std::optional<ep_dialect> dialect = options.dialect ? options.dialect : usual_dialect(device);
     if (!dialect)
-        const Program refused("", device);  // throws: it knows why there is none
+        const Program refused("", device);  // throws, with the reason
     return *dialect;
 }
 
@@ -157,7 +157,8 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
         std::ranges::copy(range.local, made.local_size.begin());
     made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
     made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
-    if (!made.has_siblings)  // the text of a kernel that tells no groups apart is the same for every size
+    // The text of a kernel that does not tell groups apart is the same for every size.
+    if (!made.has_siblings)
         made.local_size = {};
     check_local_memory(made.compiled, *function_, device);
     const Program program(made.compiled.source, device, dialect, made.compiled.options, context);
@@ -167,7 +168,8 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     made.rounds_up = has(made.compiled, CompiledParameter::What::global_size);
     made.reports = has(made.compiled, CompiledParameter::What::report);
 
-    if (const Specialisation *same = find(key, range))  // made while the compiler ran, by a handler on this thread
+    // Made by a handler on this thread while the compiler ran.
+    if (const Specialisation *same = find(key, range))
         return *same;
     node->next = first_.load(std::memory_order_acquire);
     first_.store(node.get(), std::memory_order_release);

@@ -1,4 +1,4 @@
-// value_of: a parameter of a compiled function in the backend's form.
+// Converts a parameter of a compiled function to the backend's form.
 #pragma once
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
@@ -9,12 +9,13 @@
 
 namespace entrepot::kernel {
 
-// Work-items of a group; 0 where the device chooses. Dimensions that the launch has not do not count.
+// Work-items of a group; 0 if the device chooses.
 inline std::uint64_t group_of(const ep_range &range) noexcept {
     return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
 }
 
-// Of a launch of the range `asked` in groups of `group`. What it points to is the argument's, its array's or the range's.
+// Value for a launch of the range `asked` in groups of `group`.
+// Lifetime: the result points into the argument, its array or the range.
 inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
                             std::uint64_t group, void *report) {
     using What = CompiledParameter::What;

@@ -104,7 +104,7 @@ def test_without_a_driver_it_is_not_applicable_and_says_so(monkeypatch: pytest.M
     monkeypatch.undo()
     monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     found = of_exporter("cai", bent())
-    assert found["accessible"].found == "only a CUDA driver can say, and there is none here"
+    assert found["accessible"].found == "this needs a CUDA driver, which is not available here"
 
 
 def test_a_good_importer_keeps_them_all() -> None:

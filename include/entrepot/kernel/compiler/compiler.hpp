@@ -1,4 +1,5 @@
-// The compiler: a Python function and the types of its arguments in, source of a C dialect out. It knows no device and no Python.
+// Compiler from a Python function and its arguments' types to source in a C dialect. It depends on
+// neither devices nor Python.
 #pragma once
 #include <entrepot/core/error.hpp>
 #include <entrepot/kernel/compiler/ir.hpp>
@@ -14,14 +15,15 @@
 
 namespace entrepot::kernel {
 
-// One argument of a launch as the compiler sees it: a scalar's or an array's type, local memory sized at launch (an array in
-// Space::local without a shape), or a value that is compiled in.
+// Type of one argument of a launch: a scalar, an array, or a value that is compiled in. Local
+// memory sized at launch is an array in Space::local without a shape.
 struct ArgumentType {
     Type type;
-    bool restrict_ = false;  // an array that no other argument overlaps
+    bool restrict_ = false;  // no other argument overlaps this array
 };
 
-// A parameter of the compiled function, in its order: from which argument it comes, and what of it.
+// One parameter of the compiled function: the argument that it comes from and the part of it that
+// is passed.
 struct CompiledParameter {
     enum class What : std::uint8_t {
         pointer,      // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
@@ -35,7 +37,7 @@ struct CompiledParameter {
                       // that do not tell groups apart)
         report,       // debug builds: a block of report_words int64, zeroed, in global memory
     };
-    // Of What, in its order.
+    // Names of the enumerators of `What`, in declaration order.
     static constexpr std::array<std::string_view, 9> names{"pointer", "value",  "extent",      "stride", "local",
                                                            "scratch", "arrays", "global_size", "report"};
     static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
@@ -45,11 +47,12 @@ struct CompiledParameter {
     Dtype dtype{};
 };
 
-// An index that every work-item uses, constant + by_id[0] * its global id 0 + …, and the axes of arguments that it is used for.
+// An index that every work-item uses: constant + by_id[0] * global id 0 + …. `axes` lists the array
+// axes that it indexes.
 struct Reach {
     struct Axis {
         std::uint32_t argument = 0, axis = 0;
-        bool counts_from_end = false;  // where the index is negative; else it never is
+        bool counts_from_end = false;  // true: the index is negative; false: it is never negative
         Position at;                   // in the kernel's source
 
         bool operator==(const Axis &other) const {
@@ -61,22 +64,24 @@ struct Reach {
     std::vector<Axis> axes;
 };
 
-// A store that loses updates where several work-items of a launch, or of a group, do it.
+// A store that loses updates if several work-items of a launch, or of a group, execute it.
 struct LostUpdate {
-    // A condition on the path to the store, of constants, sizes, ids, extents (`id` is the argument's place) and scalar arguments
-    // (Op::index with the text `argument`; `number` is the place). Anything else in it is unknown.
+    // Condition on the path to the store. It consists of constants, sizes, ids, extents (`id` is
+    // the argument's place) and scalar arguments (Op::index with the text `argument`; `number` is
+    // the place). Any other subexpression is unknown.
     struct Guard {
         ir::Expression condition;
-        bool if_unknown = false;  // whether it counts as true where it is unknown: it is the same for all work-items
+        // An unknown value counts as this; true: it is the same for all work-items.
+        bool if_unknown = false;
     };
     static constexpr std::string_view argument = "argument";
 
     std::string message;
-    bool in_group = false;  // among the work-items of one group
+    bool in_group = false;  // between work-items of one group only
     std::vector<Guard> guards;
 };
 
-// Words of a report: whether there is one (0 or 1), line, column, index, extent, global id of three dimensions.
+// Number of int64 words in a report: flag (0 or 1), line, column, index, extent, three global ids.
 inline constexpr std::size_t report_words = 8;
 
 struct Compiled {
@@ -85,41 +90,46 @@ struct Compiled {
     std::vector<CompiledParameter> parameters;
     std::vector<bool> read, written;  // by argument
     bool uses_groups = false, has_barriers = false, prints = false;
-    std::uint64_t local_bytes = 0;  // of local.array; that sized at launch comes on top
+    std::uint64_t local_bytes = 0;  // of local.array, without local memory sized at launch
     std::string options;            // for the dialect's compiler
     std::vector<Reach> reach;       // empty in debug builds, which check every index
     std::vector<LostUpdate> lost_updates;
 };
 
-// Syntax to the typed form. Throws CompileError for what has no types.
+// Builds the typed form.
+// Throws: CompileError if the types cannot be determined.
 ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
                  const Target &target);
-// Front: the same, all checks made. Throws CompileError.
+// Front end: typed() followed by all checks.
+// Throws: CompileError
 ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
                  const Target &target);
-// Middle: what pays, in place; the meaning stays.
+// Middle: optimises in place and preserves the meaning.
 void optimise(ir::Module &module, const Target &target);
-// Back: text.
+// Back end: writes the source text.
 Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
 
-// The three in a row.
+// Calls lower(), optimise() and emit().
 Compiled compile(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
                  const Target &target);
 
-// A program that is refused: an Error of kind kernel whose message is
+// Error in a kernel, of kind `kernel`, with this message:
+//
 //     file:line: what is wrong; what to write instead
 //         the source line
-//         ^^^^^ under what is meant
-// and for errors about two places, the second likewise behind it; for errors in a device function, the calls that led there.
+//         ^^^^^ under the relevant part
+//
+// An error about two places shows the second one afterwards. An error in a device function lists
+// the calls that led to it.
 class CompileError : public Error {
 public:
     CompileError(const syntax::Function &function, Position at, std::string_view message);
     CompileError(const syntax::Function &function, Position at, std::string_view message, Position other,
                  std::string_view about_other);
-    // Of the typed form, with the calls that led to what has been put in their place.
+    // For a place in the typed form. Lists the calls that were inlined to reach it.
     CompileError(const ir::Place &place, std::string_view message);
     CompileError(const ir::Place &place, std::string_view message, const ir::Place &other, std::string_view about_other);
-    // The same error, of a function that `caller` calls there.
+    // Copy of `found` that adds the call at `at` in `caller`.
     CompileError(const CompileError &found, const syntax::Function &caller, Position at);
 };
 

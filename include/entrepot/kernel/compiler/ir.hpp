@@ -1,18 +1,22 @@
-// The typed structured form of a kernel, between the checks and the dialects: every expression has its type, every conversion
-// is written, every array is a root with an offset, and control flow is that of the source.
+// The typed structured form of a kernel: the output of the checks and the input of the dialects.
+// Every expression has a type, and every conversion is explicit. Every array is a root with an
+// offset. Control flow is that of the source.
 //
-// An array parameter of a device function is several parameters: a root, and behind it int64 scalars for its offset, and, where
-// its type does not tell them, its extents and strides. `extent` and `stride` are asked of a kernel's own parameters only.
+// An array parameter of a device function becomes several parameters. These are a root and its
+// offset (int64). If its type does not give them, extents and strides follow. `extent` and `stride`
+// refer to parameters of the kernel itself only.
 //
-// Invariants (verify() throws std::logic_error where one is broken: a fault of ours):
-//  - Operands of arithmetic, comparison, select and assignment have the same type; `convert` is the only change of type.
-//  - Python's meaning of operators is written out by the front: `//` and `%` floor by their own operations, `/` is of floats,
-//    a chain of comparisons is a conjunction whose middle terms are variables, `and`, `or` and conditionals are lazy.
-//  - Arrays have been taken apart: `load` and `store` name a root and an offset in elements, int64. A sub-array's offset,
-//    extents and strides are variables.
-//  - What has an effect beyond its value stands at once in `assign`, `unpack` or `evaluate`, never inside of an expression:
-//    atomics, group functions, calls of functions that write memory.
-//  - A barrier stands only in uniform control flow: all work-items of a group reach it or none.
+// Invariants (verify() throws std::logic_error if one is violated, which is a bug of the compiler):
+//  - Operands of arithmetic, comparison, select and assignment have the same type. Only `convert`
+//    changes a type.
+//  - The front end expands Python's operators. `//` and `%` have floor operations of their own,
+//    and `/` divides floats. A chain of comparisons is a conjunction whose middle terms are
+//    variables. `and`, `or` and conditionals are lazy.
+//  - `load` and `store` name a root and an int64 offset in elements. The offset, extents and
+//    strides of a sub-array are variables.
+//  - Atomics, group functions and calls of functions that write memory have side effects. They
+//    occur only directly in `assign`, `unpack` or `evaluate`, never nested in an expression.
+//  - A barrier occurs only in uniform control flow: all work-items of a group reach it or none.
 //  - Every variable is assigned before it is read on every path.
 #pragma once
 #include <entrepot/kernel/compiler/syntax.hpp>
@@ -101,19 +105,19 @@ struct Expression {
     Order order = Order::relaxed;
     std::vector<Expression> operands;
     std::vector<RootId> roots;  // of call
-    // Of the offset of an element of a parameter that is indexed as a whole: the index of each axis. No pass keeps their
-    // variables up to date behind `lower`.
+    // For the offset of an element of a parameter that is indexed as a whole: the index of each
+    // axis. Passes after `lower` do not update the variables in it.
     std::shared_ptr<const std::vector<Expression>> indices;
-    // Of arithmetic on integers: the result fits the type, or is the offset of an access outside of any array. No dialect has to
-    // say what becomes of a result that does not fit.
+    // For integer arithmetic: true if the result fits the type, or is the offset of an access
+    // outside any array. Dialects then need not define overflow.
     bool fits = false;
 };
 
-// Where something stands that was in a device function and has been put in the place of a call of it.
+// A call site at which a device function was inlined.
 struct Inlined {
     std::shared_ptr<const syntax::Function> source;
     Position called_at;                     // in the caller
-    std::shared_ptr<const Inlined> caller;  // of a caller that was put in the place of a call itself
+    std::shared_ptr<const Inlined> caller;  // the caller's own call site, if inlined
 };
 
 enum class Act : std::uint8_t {
@@ -164,14 +168,16 @@ struct Root {
     std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local memory sized at launch is one
     std::shared_ptr<const syntax::ConstantArray> values;  // of Space::constant
     bool read = false, written = false;                   // by loads, stores and atomics; of parameters, those of callees too
-    bool restrict_ = false;  // no other root of the function reaches its elements: set by who compiles for known arguments
+    // No other root of the function aliases it; set when the arguments are known.
+    bool restrict_ = false;
     std::shared_ptr<const Inlined> inlined;
 };
 
-// What a name of the source stands for, or a place that chooses between two numbers, once all types are known.
+// Type of a name in the source, or of an expression that chooses between two numbers, once all
+// types are known.
 struct Held {
-    Dtype dtype{};            // a number's; no type of an array
-    bool is_weak = false;     // of literals alone: `dtype` is what it is kept as
+    Dtype dtype{};            // of a number; unset for arrays
+    bool is_weak = false;     // made of literals only: `dtype` is its storage type
     std::vector<Held> items;  // a tuple's
 };
 
@@ -183,34 +189,36 @@ struct Function {
     std::vector<Root> roots;
     std::vector<Statement> body;
     std::shared_ptr<const syntax::Function> source;
-    std::map<std::string, Held> names;               // "": what it returns
-    std::vector<std::pair<Position, Held>> choices;  // by if-else, `and` and `or`, but for literals
+    std::map<std::string, Held> names;  // "": what it returns
+    // Results of if-else, `and` and `or`, without literals.
+    std::vector<std::pair<Position, Held>> choices;
 };
 
 // A kernel and the device functions that it calls, each before its callers; the kernel is the last.
 struct Module {
     std::vector<Function> functions;
-    bool uses_groups =
-        false;  // anything that tells work-groups apart: local ids, group ids, barriers, local memory, group functions
+    // True if it uses local ids, group ids, barriers, local memory or group functions.
+    bool uses_groups = false;
     bool has_barriers = false;
     bool prints = false;
     bool checks_bounds = false;
-    std::uint32_t dimensions = 1;  // the fewest that a launch has whose ids and sizes the source asks about by constants
+    // Fewest dimensions of a launch that cover all ids and sizes queried by constants.
+    std::uint32_t dimensions = 1;
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
 };
 
-// What messages are about: something in a function.
+// A source location for messages.
 struct Place {
     const Function *function;
-    const Inlined *inlined;  // nullptr: it stands in the function's own source
+    const Inlined *inlined;  // nullptr: in the function's own source
     Position at;
 
     const syntax::Function &source() const;
 };
 
 void verify(const Module &module);
-// For tests and for people: one line a statement.
+// Text of the typed form for tests and debugging, one statement a line.
 std::string text_of(const Module &module);
 
 }  // namespace entrepot::kernel::ir

@@ -1,5 +1,6 @@
-// Syntax: a Python function as the compiler reads it. The tree follows Python's ast; names of the function's surroundings are
-// resolved by who makes it, since only Python knows them: here they are constants, dtypes, functions of ours or device functions.
+// Syntax tree of a Python function, modelled on Python's ast. The code that builds the tree
+// resolves global and captured names. They appear here as constants, dtypes, functions of
+// functions.hpp, or device functions.
 #pragma once
 #include <entrepot/core/dtype.hpp>
 
@@ -12,7 +13,7 @@
 
 namespace entrepot::kernel {
 
-// Where in the file something stands: lines from 1, columns from 0 in bytes of UTF-8, as Python's ast counts.
+// Source position. Lines count from 1, columns from 0 in bytes of UTF-8, as in Python's ast.
 struct Position {
     std::int32_t line = 0, column = 0, end_line = 0, end_column = 0;
 };
@@ -21,32 +22,32 @@ namespace syntax {
 
 struct Function;
 
-// A value that is known when a kernel is compiled: captured from Python, or a literal.
+// A value known at compile time: captured from Python, or a literal.
 struct Constant;
 using ConstantTuple = std::vector<Constant>;
-// A NumPy array that was captured: its elements in row-major order, as bytes.
+// A captured NumPy array: its elements in row-major order, as bytes.
 struct ConstantArray {
     Dtype dtype;
     std::vector<std::int64_t> shape;
     std::vector<std::byte> bytes;
 };
-// An integer of Python's that fits no int64 but a uint64 is stored as that; a greater one is refused by who makes the tree.
+// A Python int that int64 does not hold is stored as uint64. The tree's builder refuses larger
+// ones.
 struct Constant {
     std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string, Dtype,
                  ConstantTuple,
                  std::shared_ptr<const ConstantArray>>
         value;           // monostate: None
-    bool typed = false;  // a NumPy scalar: its type is `dtype` and is as strong as a variable's
-    Dtype dtype{};       // where typed
+    bool typed = false;  // a NumPy scalar: its type is `dtype`, not weak
+    Dtype dtype{};       // if typed
 };
 
-// What stands in a place of the tree; each with the operands, names and numbers that are listed. `…` is any number.
+// Kind of a tree node. The comment lists the fields of Node that it uses; `…` means any number.
 enum class Kind : std::uint8_t {
     // Expressions
     constant,     // value
     name,         // text: a parameter or variable of this function
-    builtin,      // text: the canonical name of one of ours, a row of functions.hpp: "get_global_id", "math.sqrt", "min",
-                  // "atomic.add"
+    builtin,      // text: canonical name in functions.hpp: "get_global_id", "math.sqrt", "min", "atomic.add"
     function,     // callee: a device function
     attribute,    // operands: object; text: "shape", "size", "dtype", "real" …
     subscript,    // operands: object, index (an expression, a slice, an ellipsis, or a tuple of them)
@@ -72,7 +73,7 @@ enum class Kind : std::uint8_t {
     continue_,  //
     return_,    // operands: a value or null
     pass,       //
-    // Anything else that Python has: text is its name in Python's ast. Refused where it is met.
+    // Any other Python construct: text is its name in Python's ast. Refused by the compiler.
     unsupported,
 };
 
@@ -95,8 +96,8 @@ struct Parameter {
 
 struct Function {
     std::string name;
-    std::string file;    // as messages name it
-    std::string source;  // the text of the lines first_line …, for messages
+    std::string file;    // as shown in messages
+    std::string source;  // the text from line first_line on, for messages
     std::int32_t first_line = 1;
     std::vector<Parameter> parameters;
     std::vector<NodePtr> body;

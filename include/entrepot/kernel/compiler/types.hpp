@@ -1,5 +1,5 @@
-// Type: what a value of a kernel is. Scalars are the core's dtypes; an array knows its space, its dimensions and whether its
-// elements follow each other.
+// Type of a value in a kernel. Scalars use the core's dtypes. An array type has a memory space, a
+// number of dimensions and a contiguity flag.
 #pragma once
 #include <entrepot/core/dtype.hpp>
 
@@ -9,18 +9,19 @@
 
 namespace entrepot::kernel {
 
-// Where an array's elements lie: memory that all work-items see, a work-group's, a work-item's, memory that nobody writes.
+// Memory space of an array: shared by all work-items, by a work-group, private to a work-item, or
+// read-only.
 enum class Space : std::uint8_t { global, local, private_, constant };
 
 struct Type {
     enum class Kind : std::uint8_t { nothing, scalar, array, tuple, text, dtype };
     Kind kind = Kind::nothing;
-    Dtype dtype{};  // of a scalar, of an array's elements
-    // Of arrays.
+    Dtype dtype{};  // of a scalar or of an array's elements
+    // For arrays:
     Space space = Space::global;
     std::uint32_t ndim = 0;
     bool contiguous = false;          // row-major without gaps: strides follow from the extents
-    bool read_only = false;           // may not be written: found when compiled
+    bool read_only = false;           // writes are refused at compile time
     std::vector<std::int64_t> shape;  // empty: the extents are known at run time
     std::vector<Type> items;          // of a tuple
 

@@ -1,4 +1,4 @@
-// Launch: a specialisation run on arguments, with a local range that fits and in order with all other work on its arrays.
+// Launches a specialisation with a suitable local range, ordered with all other work on its arrays.
 #pragma once
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
@@ -6,17 +6,23 @@
 
 namespace entrepot::kernel {
 
-// The local range that a launch gets. Given: that one, unless the groups know nothing of each other and the host runs them, where
-// larger pieces are better. Not given (all 0): for a kernel that tells groups apart, one group of the whole range where the
-// device has such groups, else the largest that divides the range; for others the device chooses. Throws KernelError where a
-// given range does not divide the global one.
+// Chooses the local range of a launch.
+//
+// A given local range is used as it is. Exception: the host prefers larger pieces for a kernel that
+// does not tell groups apart. If none is given (all 0), a kernel that tells groups apart gets one
+// group for the whole range. If the device does not support groups of that size, it gets the
+// largest one that divides the range. For other kernels the device chooses.
+// Throws: KernelError if a given range does not divide the global range.
 ep_range fitted(const Specialisation &made, ep_range range, const Device &device);
 
-// Hands the kernel to the queue and returns the position there. Throws IndexError, before anything runs, where the range takes an
-// index that every work-item uses out of an array. Arrays that the kernel does not write count as read. A kernel
-// with debug checks is waited for, and what it reports is thrown: IndexError with the line, the index and the work-item. Throws
-// KernelError as Kernel::launch does, and where an array cannot be reached by the queue's device. `plans` may keep what the next
-// launches of the kind need not find out again.
+// Submits the kernel to the queue. Arrays that the kernel does not write count as read. With debug
+// checks the call waits for the kernel. `plans` may cache state for later launches of the same
+// kind.
+// Returns: the position in the queue.
+// Throws: IndexError, before anything runs, if an index that every work-item uses is outside an
+//   array for this range. With debug checks also the error that the kernel reports, with line,
+//   index and work-item. KernelError as Kernel::launch does, or if the queue's device cannot access
+//   an array.
 Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, Plans *plans = nullptr);
 

@@ -1,4 +1,4 @@
-// Plan: what launches that are alike have in common, checked and laid out once.
+// Cached checks and parameters that similar launches of a kernel share.
 #pragma once
 #include <entrepot/kernel/runtime/argument.hpp>
 
@@ -15,21 +15,23 @@ namespace entrepot::kernel {
 
 struct Specialisation;
 
-// Launches are alike that have the same range, run in the same context, and have arguments of the same kinds: arrays of the same
-// types and layouts of which no two share an element, and local memory of the same shape. Which arrays they are, and what
-// numbers, each launch says anew.
+// State shared by launches with the same range, context and kinds of arguments. Arrays must have
+// the same types and layouts, and no two may share an element. Local memory must have the same
+// shape. Array addresses and scalar values may differ from launch to launch.
 class Plan {
 public:
-    // Of a launch that has been made; `chosen` is what its range came to.
+    // Built from a completed launch; `chosen` is the range after fitting.
     Plan(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
          std::span<const Argument> arguments);
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
 
     const Specialisation &made() const noexcept { return made_; }
-    // Whether that launch is like the one that this was made of.
+    // True if this launch is similar to the one that the plan was built from.
     bool serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept;
-    // Hands it to the queue, and returns the position there. One at a time.
+    // Submits a launch.
+    // Returns: the position in the queue.
+    // Thread safety: one call at a time.
     Queue::Position launch(const Queue &queue, std::span<const Argument> arguments);
 
 private:
@@ -38,9 +40,9 @@ private:
         bool read_only;
         Dtype dtype;
         Layout layout;    // of an array, or of local memory
-        ByteRange bytes;  // that an array reaches, from its first element
+        ByteRange bytes;  // reached by the array, relative to its first element
     };
-    // A parameter that is each launch's own.
+    // A parameter whose value differs from launch to launch.
     struct Given {
         std::uint32_t parameter, argument;
     };
@@ -59,16 +61,18 @@ private:
     std::vector<ArrayUse> uses_;
 };
 
-// A few plans of one function's launches. One thread has a plan at a time; another one that would use it does without.
+// Small cache of plans for one function. If another thread is using the matching plan, the launch
+// proceeds without one.
 class Plans {
-    struct alignas(64) Slot {  // a cache line each, for threads that launch different things
+    struct alignas(64) Slot {  // one cache line each, to avoid false sharing between threads
         std::atomic<bool> is_taken{false};
-        std::uint8_t launches_without = 0;  // that came here since the plan was used
+        // Launches that mapped to this slot since the plan was last used.
+        std::uint8_t launches_without = 0;
         std::unique_ptr<Plan> plan;
     };
 
 public:
-    // A plan, until this ends; or none.
+    // Exclusive use of a plan for the lifetime of this object; may be empty.
     class Use {
     public:
         Use(Use &&other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
@@ -91,7 +95,8 @@ public:
     };
 
     Use find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept;
-    // Makes one of a launch that was made without, unless that cannot be, or there is one in its place that is used.
+    // Stores a plan for a launch that was made without one. No-op if the launch cannot be planned
+    // or the slot's plan is in use.
     void keep(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
               std::span<const Argument> arguments) noexcept;
 

@@ -1,4 +1,5 @@
-// Specialisation: a kernel compiled for the types of a launch's arguments and for a device, found again by a small key.
+// A kernel compiled for the types of a launch's arguments and for a device, found again by a
+// compact key.
 #pragma once
 #include <entrepot/core/renewed_mutex.hpp>
 #include <entrepot/device/program.hpp>
@@ -17,28 +18,34 @@
 
 namespace entrepot::kernel {
 
-// What is the same for all launches of a kernel.
+// Options that apply to all launches of a kernel.
 struct Options {
-    bool debug = false;      // bounds are checked, and a launch is waited for
-    bool fast_math = false;  // as compilers have it
+    bool debug = false;      // checks bounds; launches wait
+    bool fast_math = false;  // as the compiler option of that name
     std::optional<ep_dialect> dialect;
 };
 
-// The dialects that kernels are written in.
+// Dialects supported for kernels.
 DialectMask dialects_of_kernels() noexcept;
-// The row of a dialect that kernels are written in. Throws ValueError for one that they are not.
+// Maps a backend's dialect to the compiler's.
+// Throws: ValueError if kernels do not support it.
 Dialect dialect_of(ep_dialect dialect);
-// The dialect that a device's kernels are written in unless another one is asked for; nullopt where it builds none of them.
+// Default dialect of a device's kernels; nullopt if the device builds none of the supported
+// dialects.
 std::optional<ep_dialect> usual_dialect(const Device &device);
-// The one that is asked for, else the usual one. Throws DeviceError where the device builds none, saying what it would need.
+// The dialect in `options`, else the device's default.
+// Throws: DeviceError if the device builds no supported dialect; the message says what is missing.
 ep_dialect dialect_for(const Device &device, const Options &options);
 Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options);
 
-// The source that a launch would run. Throws CompileError.
+// Source that a launch would run.
+// Throws: CompileError
 Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
                    std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
                    const LocalSize &local_size = {});
-// The fewest dimensions of a launch that has all whose ids and sizes the function asks about by constants. Throws CompileError.
+// Fewest dimensions of a launch that cover all ids and sizes that the function queries by
+// constants.
+// Throws: CompileError
 std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
                                const Device &device, ep_dialect dialect, const Options &options);
 
@@ -47,16 +54,17 @@ struct Specialisation {
     std::vector<ArgumentType> types;
     std::uint32_t dimensions = 1;  // of the launches
     LocalSize local_size{};        // of the launches; all 0: any
-    bool has_siblings = false;     // of local sizes of their own, as the host has them for kernels that tell groups apart
+    // Has specialisations by local size: host code of kernels that tell groups apart.
+    bool has_siblings = false;
     Compiled compiled;
     Kernel kernel;
     std::vector<Access> accesses;  // by argument
-    bool rounds_up = false;        // work-items beyond the range that was asked for do nothing
-    bool reports = false;          // as debug builds do
+    bool rounds_up = false;        // work-items beyond the requested range do nothing
+    bool reports = false;          // debug builds
 };
 
-// By what a launch finds its code: the arguments' keys, the range's dimensions, device and context. On the stack, unless the
-// arguments are many.
+// Lookup key of a specialisation: the arguments' keys, the number of dimensions, the device and the
+// context. Stored inline unless there are many arguments.
 class Key {
 public:
     Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context);
@@ -69,11 +77,12 @@ private:
     std::vector<std::uint64_t> many_;
 };
 
-// Local sizes that a kernel has code of their own for, with the same arguments: those of the first launches that give one. For
-// all others one code serves, which reads the size.
+// Maximum number of local sizes with specialised code, for the same arguments. The first launches
+// that give a local size get it. All others share code that reads the size at run time.
 inline constexpr std::size_t most_local_sizes = 4;
 
-// All specialisations of one function: they are added, and never taken away while it lives. Any thread may look and add.
+// All specialisations of one function. They are only added, never removed.
+// Thread safety: thread-safe.
 class Specialisations {
 public:
     Specialisations(std::shared_ptr<const syntax::Function> function, Options options)
@@ -84,16 +93,18 @@ public:
 
     const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
     const Options &options() const noexcept { return options_; }
-    Plans &plans() noexcept { return plans_; }  // of launches of these
+    Plans &plans() noexcept { return plans_; }  // of launches of these specialisations
 
-    // The code for a launch of that range; nullptr where there is none yet.
+    // Code for a launch of that range; nullptr if it has not been compiled.
     const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
-    // Compiles, unless another thread just has; blocks. Throws CompileError where the kernel is refused, KernelError where its
-    // device refuses it. What runs meanwhile on this thread, as a signal's handler in Python does, may make code here, too; it
-    // must not wait for another thread that does, because that one waits for this call.
+    // Compiles the code, unless another thread has just done so. Code that interrupts this thread
+    // meanwhile, such as a Python signal handler, may call make() too. It must not wait for another
+    // thread that calls make(), because that thread waits for this call.
+    // Throws: CompileError if the kernel is refused, KernelError if the device refuses it.
+    // Blocks: for the compiler, and for other threads in make().
     const Specialisation &make(const Key &key, std::span<const Argument> arguments, const ep_range &range, const Device &device,
                                const Context &context);
-    // The one that was made last; nullptr where there is none.
+    // The specialisation that was made last; nullptr before the first.
     const Specialisation *newest() const noexcept;
     std::size_t size() const noexcept;
 
@@ -103,12 +114,12 @@ private:
         Node *next;
     };
 
-    std::size_t local_sizes(const Key &key) const noexcept;  // that there is code for
+    std::size_t local_sizes(const Key &key) const noexcept;  // number of local sizes with code
 
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
     std::atomic<Node *> first_{nullptr};
-    RenewedMutex making_;  // so that threads that need the same code compile it once
+    RenewedMutex making_;  // threads that need the same code compile it once
     Plans plans_;
 };
 

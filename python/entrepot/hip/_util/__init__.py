@@ -1,1 +1,1 @@
-"""Where HIP Python's documentation has its adapter types: ``hip._util.types``."""
+"""Types of HIP Python under the module names that HIP Python uses."""

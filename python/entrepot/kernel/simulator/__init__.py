@@ -1,5 +1,9 @@
-"""The simulator: a kernel's Python function run by Python, one work-item after the other, under the rules of the compiled one.
+"""The simulator: runs a kernel in Python, one work-item after the other, with the semantics of
+compiled code.
 
-``rewrite`` turns the function into one whose barriers are yields, ``arithmetic`` has the types of the language, ``memory``
-arrays that see races, ``groups`` the work-items and what they do together, ``operations`` the functions of ``entrepot.kernel``.
+- ``rewrite`` turns the function into one whose barriers are yields
+- ``arithmetic`` has the types of the language
+- ``memory`` has arrays that detect races
+- ``groups`` has work-items and group operations
+- ``operations`` has the functions of ``entrepot.kernel``
 """

@@ -1,7 +1,9 @@
-"""Arithmetic of the language on NumPy's scalars: typed values meet by the rules of docs/kernels/types.md.
+"""Arithmetic of the language on NumPy's scalars: typed values meet by the rules of
+docs/kernels/types.md.
 
-A value that came out of an array, an id or a conversion is a NumPy scalar and typed. A literal, or a number of the kernel's
-surroundings, is a Python number and weak: it takes the type of what it meets. An Integer is one that no literal is any more.
+A value from an array, an id or a conversion is a NumPy scalar and typed. A literal or a captured
+number is a Python number and weak: it takes the type of the other operand. An Integer is a weak int
+that is not a literal.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from .errors import refuse
 
 
 class Integer(int):
-    """An integer of literals that is none, such as a counter: int64 where it meets one of a type, and of literals otherwise."""
+    """A weak integer that is not a literal, such as a counter. It meets typed integers as int64."""
 
     __slots__ = ()
 
@@ -36,7 +38,9 @@ _FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
 def dtype_of(spelling: Any) -> np.dtype[Any]:
-    """NumPy's dtype for any spelling of one: the core's, NumPy's, Python's, a name. Raises TypeError for anything else."""
+    """NumPy's dtype for a dtype of Entrepot, NumPy or Python, or a name. Raises TypeError for
+    anything else.
+    """
     name = str(getattr(spelling, "name", spelling))
     for each in (spelling, name):
         try:
@@ -44,7 +48,7 @@ def dtype_of(spelling: Any) -> np.dtype[Any]:
         except TypeError:
             continue
         return found
-    import ml_dtypes  # only for bfloat16 and smaller floats, which NumPy has not
+    import ml_dtypes  # only for bfloat16 and smaller floats, which NumPy lacks
 
     found = np.dtype(getattr(ml_dtypes, name))
     return found
@@ -63,7 +67,7 @@ def _wider_float(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
 
 @functools.cache
 def join(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which two typed values of an operation meet."""
+    """The common type of two typed operands."""
     kinds = kind_of(left), kind_of(right)
     if left == right:
         return np.dtype("int64") if kinds[0] == "bool" else left
@@ -85,7 +89,7 @@ def join(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
 
 @functools.cache
 def _join_weak(typed: np.dtype[Any], weak: type) -> np.dtype[Any]:
-    """The type in which a typed value meets a Python number of that type."""
+    """The common type of a typed operand and a Python number of class ``weak``."""
     kind = kind_of(typed)
     if weak is complex:
         single = typed.itemsize <= 4 if kind == "float" else typed == np.dtype("complex64")
@@ -104,7 +108,9 @@ def _weaker(value: Any) -> type:
 
 
 def _to_odd(value: Any) -> Any:
-    """A double as a float whose last bit says that something was left out: ml_dtypes rounds that on as it would the double."""
+    """Rounds a double to odd (sticky bit), so that rounding the float further, by ml_dtypes, gives
+    the double's result.
+    """
     if not isinstance(value, np.float64):
         return value
     single = np.float32(value)
@@ -115,7 +121,7 @@ def _to_odd(value: Any) -> Any:
 
 
 def converted(dtype: np.dtype[Any], value: Any) -> Any:
-    """A value as that type: as C converts, but a literal out of the type's range is refused."""
+    """Converts a value as C does, but refuses a literal out of the type's range."""
     if isinstance(value, np.generic):
         if kind_of(value.dtype) == "complex" and kind_of(dtype) != "complex":
             raise refuse(f"a {value.dtype} does not become a {dtype}; take .real or abs()")
@@ -139,7 +145,9 @@ def converted(dtype: np.dtype[Any], value: Any) -> Any:
 
 
 def cast(spelling: Any, value: Any = 0, imaginary: Any = None) -> Any:
-    """``float32(value)``, which wraps where C's conversion does; ``complex(real, imaginary)`` of the wider's width."""
+    """``float32(value)``, which wraps like C's conversion. ``complex(real, imaginary)`` has the
+    wider type of the two.
+    """
     if spelling is complex:
         return _complex(value, 0 if imaginary is None else imaginary)
     dtype = dtype_of(spelling)
@@ -152,7 +160,8 @@ def _complex(real: Any, imaginary: Any) -> Any:
     if isinstance(real, (complex, np.complexfloating)):
         return real
     real, imaginary = meet(real, imaginary)
-    number = complex(float(real), float(imaginary))  # not a sum: an infinite part would make the other one none
+    # Not a sum: an infinite part would make the other one NaN.
+    number = complex(float(real), float(imaginary))
     if not isinstance(real, np.generic):
         return number
     narrow = kind_of(real.dtype) == "float" and real.dtype.itemsize <= 4
@@ -164,7 +173,7 @@ def _wrapped(value: int) -> int:
 
 
 def meet(left: Any, right: Any) -> tuple[Any, Any]:
-    """Both in the type in which they meet; two Python numbers stay what they are."""
+    """Both values in their common type; two Python numbers are unchanged."""
     typed = isinstance(left, np.generic), isinstance(right, np.generic)
     if typed == (True, True):
         dtype = join(left.dtype, right.dtype)
@@ -184,7 +193,7 @@ def _checked(value: Any) -> type:
     return _weaker(value)
 
 
-#: NumPy's scalars whose operators are already the language's where both are of one type.
+#: NumPy scalars whose operators match the language's for operands of one type.
 _DIRECT = frozenset(
     {np.float16, np.float32, np.float64, np.complex64, np.complex128}
     | {np.dtype(f"{sign}int{width}").type for sign in ("", "u") for width in (8, 16, 32, 64)}
@@ -192,7 +201,7 @@ _DIRECT = frozenset(
 
 
 def integer(value: Any) -> Any:
-    """The same, and no literal any more where it was one."""
+    """Turns an int literal into an Integer; other values are unchanged."""
     return Integer(_wrapped(value)) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -200,7 +209,7 @@ _Operation = TypeVar("_Operation", bound=Callable[[Any, Any], Any])
 
 
 def _of_integers(operation: _Operation) -> _Operation:
-    """The operation, for Integers that meet literals too: in int64, and of literals still."""
+    """Extends the operation to Integers and literals: computes in int64 and returns an Integer."""
 
     def apply(left: Any, right: Any) -> Any:
         if not (isinstance(left, Integer) or isinstance(right, Integer)):
@@ -251,7 +260,7 @@ not_equal = _compared(operator.ne)
 
 @_of_integers
 def divide(left: Any, right: Any) -> Any:
-    """``/``: of integers in float64."""
+    """``/``: integers are divided in float64."""
     left, right = meet(left, right)
     if isinstance(left, np.generic) and kind_of(left.dtype) in ("bool", "int", "uint"):
         left, right = np.float64(left), np.float64(right)
@@ -264,19 +273,19 @@ def _is_zero_integer(value: Any) -> bool:
 
 @_met
 def floor_divide(left: Any, right: Any) -> Any:
-    """``//``: rounds down; integers by 0 give 0."""
+    """``//``: rounds down; integers divided by 0 give 0."""
     return right * 0 if _is_zero_integer(right) else left // right
 
 
 @_met
 def modulo(left: Any, right: Any) -> Any:
-    """``%``: has the divisor's sign; integers by 0 give 0."""
+    """``%``: has the divisor's sign; 0 for integers with divisor 0."""
     return right * 0 if _is_zero_integer(right) else left % right
 
 
 @_met
 def power(left: Any, right: Any) -> Any:
-    """``**``: integers stay integers; a negative exponent gives 0, but for bases of 1 and -1."""
+    """``**``: integers stay integers; a negative exponent gives 0 except for bases of 1 and -1."""
     if isinstance(left, (int, np.integer)) and right < 0:
         value = {1: 1, -1: 1 if right % 2 == 0 else -1}.get(int(left), 0)
         return type(left)(value)
@@ -294,7 +303,7 @@ def _shift(left: Any, right: Any, name: str) -> tuple[Any, int]:
 
 @_of_integers
 def shift_left(left: Any, right: Any) -> Any:
-    """``<<`` in the type of the left side; by its width and more: 0."""
+    """``<<`` in the type of the left operand; 0 for shifts by its width or more."""
     left, right = _meet_shift(left, right, "<<")
     if not isinstance(left, np.integer):
         return left << right
@@ -303,7 +312,9 @@ def shift_left(left: Any, right: Any) -> Any:
 
 @_of_integers
 def shift_right(left: Any, right: Any) -> Any:
-    """``>>`` in the type of the left side; by its width and more: 0, or -1 of what is negative."""
+    """``>>`` in the type of the left operand; shifts by its width or more give 0, or -1 for
+    negative numbers.
+    """
     left, right = _meet_shift(left, right, ">>")
     if not isinstance(left, np.integer):
         return left >> right
@@ -371,13 +382,15 @@ def _extreme(pick: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 minimum = _extreme(lambda left, right: right if right < left else left)
 maximum = _extreme(lambda left, right: right if right > left else left)
-#: NumPy's, and those of groups: what is not a number stays.
+#: Minimum and maximum of NumPy and of group functions, which propagate NaN.
 numpys_minimum = _extreme(lambda left, right: left if left <= right or left != left else right)
 numpys_maximum = _extreme(lambda left, right: left if left >= right or left != left else right)
 
 
 def _remainder_of_c(left: Any, right: Any) -> Any:
-    """C's remainder, which has the sign of what is divided; of integers by 0 it is 0, and bools are integers."""
+    """C's remainder, which has the dividend's sign; 0 for integers with divisor 0. Bools count as
+    integers.
+    """
     left, right = _number(left), _number(right)
     if _is_zero_integer(right):
         return right * 0
@@ -390,7 +403,7 @@ numpys_fmod = _met(_remainder_of_c)
 
 
 def rounded(number: Any, ndigits: Any = None) -> Any:
-    """``round``: to the even one where two are as near; an int64, or with ``ndigits`` of the number's type."""
+    """``round``: ties to even. Returns int64, or with ``ndigits`` the number's type."""
     if ndigits is None:
         if isinstance(number, (np.integer, np.bool_)):
             return np.int64(number)
@@ -412,7 +425,7 @@ def divided(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
-    """NumPy's ``where`` of numbers."""
+    """NumPy's ``where`` for numbers."""
     then, otherwise = meet(then, otherwise)
     value = then if condition else otherwise
     return value if type(condition) in (bool, int, float, complex) else integer(value)
@@ -434,7 +447,7 @@ def length(value: Any) -> Any:
 
 
 def counted(*bounds: Any) -> Iterator[Any]:
-    """``range``: of int64, whatever its bounds are."""
+    """``range``: yields int64 for bounds of any type."""
     for bound in bounds:
         if not isinstance(bound, (int, np.integer, np.bool_)):
             raise refuse(f"range counts integers, not {type(bound).__name__}s; write int(…) around the bound")
@@ -444,9 +457,10 @@ def counted(*bounds: Any) -> Iterator[Any]:
 
 
 def mathematical(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of float64 for all floats: computed in float64 and rounded to the type of the arguments, integers' to float64.
+    """Extends a function of float64 to all floats: computes in float64 and rounds to the type of
+    the arguments.
 
-    Of literals alone it is a literal.
+    Integers give float64. If all arguments are literals, the result is a literal.
     """
 
     def apply(*values: Any) -> Any:
@@ -473,7 +487,9 @@ def _number_only(value: Any) -> None:
 
 
 def whole(function: Callable[[Any], Any], literal: Callable[[float], int]) -> Callable[[Any], Any]:
-    """``math.floor`` and its like, which give int64 in Python's manner; what that does not hold is converted as C does."""
+    """``math.floor`` and similar functions, which return int64; larger values are converted as C
+    does.
+    """
 
     def apply(value: Any) -> Any:
         _number_only(value)
@@ -488,7 +504,7 @@ def whole(function: Callable[[Any], Any], literal: Callable[[float], int]) -> Ca
 
 
 def _gamma(value: float) -> float:
-    """C's, which gives what it has where Python's raises."""
+    """C's gamma, which returns an infinity or NaN where Python's raises."""
     try:
         return math.gamma(value)
     except OverflowError:
@@ -506,7 +522,7 @@ def _log_gamma(value: float) -> float:
 
 _fraction, _whole_part = (mathematical(lambda x, part=part: np.modf(x)[part]) for part in (0, 1))
 
-#: Functions of Python's ``math`` by name; those that NumPy has not are Python's own.
+#: Functions of Python's ``math`` by name; those that NumPy lacks are Python's own.
 MATHEMATICAL: dict[str, Callable[..., Any]] = {
     name: mathematical(getattr(np, numpy_name))
     for name, numpy_name in {

@@ -1,4 +1,4 @@
-"""How the simulator says what is wrong, and where in the Python file."""
+"""Errors of the simulator, with their position in the Python file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import sys
 from entrepot import KernelError
 from entrepot.kernel.source import shown_path
 
-#: Starts the name of the module that simulated code believes to be in: by it frames of kernels are told from ours.
+#: A global of simulated code, by which its frames are recognised.
 MARK = "__ep_simulated__"
 
 
 class IndexKernelError(KernelError, IndexError):
-    """An index outside of an array: refused as everything else here, and an IndexError as a launch of compiled code raises."""
+    """Index out of bounds: a KernelError like all errors here, and an IndexError as with compiled
+    code.
+    """
 
 
 def line_of_kernel() -> tuple[str, int]:
-    """File and line of the innermost kernel code that is running."""
+    """File and line of the innermost frame of kernel code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and MARK not in frame.f_globals:
         frame = frame.f_back
@@ -25,11 +27,11 @@ def line_of_kernel() -> tuple[str, int]:
 
 
 def refusal(file: str, line: int, message: str, kind: type[KernelError] = KernelError) -> KernelError:
-    """An error in the form of the compiler's: place, message, source line."""
+    """An error in the compiler's form: place, message, source line."""
     source = linecache.getline(file, line).strip()
     return kind(f"{shown_path(file)}:{line}: {message}" + (f"\n    {source}" if source else ""))
 
 
 def refuse(message: str, kind: type[KernelError] = KernelError) -> KernelError:
-    """The error for the line of the kernel that is running."""
+    """An error at the current line of the kernel."""
     return refusal(*line_of_kernel(), message, kind)

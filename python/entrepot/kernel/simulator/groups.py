@@ -1,8 +1,8 @@
-"""Work-items as coroutines: those of a group run by turns, each until it waits for the others.
+"""Work-items as coroutines: those of a group run in turn, each until it waits for the others.
 
-A work-item waits by yielding a ``Meeting``. When all work-items of its group, or sub-group, have come to the same one, what it
-asks for is worked out and all go on. Work-items that wait in different places, or for one that has ended, would wait for ever
-on a device: they are reported.
+A work-item waits by yielding a ``Meeting``. When all work-items of its group, or sub-group, have
+reached the same meeting, its result is computed and all continue. Work-items that wait in different
+places, or for one that has ended, would deadlock on a device. They are reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from . import arithmetic
 from .errors import refusal
 from .memory import History, View
 
-#: Work-items of a sub-group; the last one of a group may have fewer. Small, so that tests see more than one.
+#: Work-items of a sub-group; the last sub-group may have fewer. Small, so that tests have several.
 SUB_GROUP_SIZE = 8
 
 LOCAL_FENCE, GLOBAL_FENCE = 1, 2
@@ -27,7 +27,7 @@ LOCAL_FENCE, GLOBAL_FENCE = 1, 2
 
 @dataclass(frozen=True)
 class Meeting:
-    """What a work-item waits for, with what it brings."""
+    """A barrier or group function at which a work-item waits, with its operands."""
 
     what: str  # "barrier", "reduce" …
     scope: str  # "work_group", "sub_group"
@@ -42,7 +42,7 @@ class Meeting:
 
 
 class SubGroup:
-    """Work-items that follow each other in a group."""
+    """Consecutive work-items of a group."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -51,7 +51,7 @@ class SubGroup:
 
 
 class Group:
-    """A work-group: its items, its local memory, and how many barriers they have passed."""
+    """A work-group: its work-items, its local memory and the number of barriers passed."""
 
     def __init__(self, number: int, identity: tuple[int, ...]) -> None:
         self.number, self.identity = number, identity
@@ -77,7 +77,7 @@ class Item:
 
 
 class Run:
-    """One launch: its ranges, its memory's histories, and the work-item whose turn it is."""
+    """One launch: its ranges, the histories of its memory and the current work-item."""
 
     item: Item
 
@@ -87,7 +87,7 @@ class Run:
         self.touched: dict[int, History] = {}
 
     def go(self, kernel: Callable[[], Any]) -> None:
-        """Runs every work-item; a kernel with barriers gives generators."""
+        """Runs every work-item; kernels with barriers are generators."""
         for number, identity in enumerate(itertools.product(*map(range, self.group_range))):
             group = self._group(number, identity)
             waiting = []
@@ -122,7 +122,7 @@ class Run:
             self._advance(coroutines, answers, at)
 
     def _advance(self, coroutines: dict[Item, Any], answers: dict[Item, Any], at: dict[Item, Meeting | None]) -> None:
-        """Lets work-items go on with the answers, until each waits again or has ended."""
+        """Resumes work-items with their answers, until each waits again or has ended."""
         for item, answer in answers.items():
             self.item = item
             try:
@@ -132,7 +132,7 @@ class Run:
 
 
 def _answers(at: dict[Item, Meeting | None]) -> dict[Item, Any]:
-    """What each work-item gets whose meeting is complete; empty where none is."""
+    """Results for the work-items whose meeting is complete; empty if no meeting is complete."""
     group = next(iter(at)).group
     found: dict[Item, Any] = {}
     for sub_group in group.sub_groups:
@@ -169,7 +169,7 @@ def _pass_barrier(item: Item, barrier: Meeting) -> None:
 
 
 def _divergence(at: dict[Item, Meeting | None]) -> Exception:
-    """The error for work-items none of which can go on."""
+    """The error if no work-item can continue."""
     places: dict[str, list[Item]] = {}
     for item, meeting in at.items():
         places.setdefault("has ended" if meeting is None else f"waits at the {meeting}", []).append(item)
@@ -192,7 +192,7 @@ _FOLDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _identity(operation: str, like: Any) -> Any:
-    """The value that changes nothing in a fold of values like that one."""
+    """The identity element of the operation for values like this one."""
     dtype = np.asarray(like).dtype
     if operation in ("add", "or", "xor"):
         return dtype.type(0)
@@ -230,7 +230,9 @@ def _inside(meeting: Meeting, index: int, count: int) -> int:
 
 
 def _moved(source: Callable[[int, int], int]) -> Callable[[list[Meeting]], list[Any]]:
-    """A shuffle: who gets whose value. One whose source is not there keeps its own, where devices give anything."""
+    """A shuffle. A work-item without a source keeps its own value; on devices the result is
+    undefined.
+    """
 
     def move(meetings: list[Meeting]) -> list[Any]:
         sources = [source(lane, int(meeting.index)) for lane, meeting in enumerate(meetings)]
@@ -251,5 +253,5 @@ _OPERATIONS: dict[str, Callable[[list[Meeting]], list[Any]]] = {
     "shuffle_up": _moved(lambda lane, delta: lane - delta),
     "shuffle_down": _moved(lambda lane, delta: lane + delta),
 }
-#: What work-items do together, by name.
+#: Names of the group operations.
 GROUP_OPERATIONS = frozenset(_OPERATIONS)

@@ -1,7 +1,8 @@
-"""What variables hold: the compiler knows the type of each, of which Python's own objects tell nothing.
+"""Types of variables, which come from the compiler because Python's objects do not have them.
 
-A variable that is assigned ``0``, and elements of uint8 later, is uint8 from the beginning; one that is assigned literals alone
-is of literals, but none. Where the compiler refuses a kernel, nothing is known, and values stay what they are.
+A variable that is assigned ``0``, and later elements of uint8, is uint8 from the beginning. A
+variable that is assigned only literals stays weak, but is not a literal. If the compiler refuses a
+kernel, types are unknown and values are not converted.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from entrepot import Dtype
 
 from .arithmetic import converted, dtype_of, integer
 
-#: What a function is known by: its file, the first line of its text, its name.
+#: Key of a function: its file, the first line of its text, its name.
 Place = tuple[str, int, str]
-#: Lines and columns of an expression, from and to.
+#: First line and column of an expression, last line and column.
 Span = tuple[int, int, int, int]
 
 _WEAK: dict[Any, Callable[[Any], Any]] = {bool: np.bool_, int: lambda value: integer(int(value)), float: float, complex: complex}
@@ -26,13 +27,16 @@ _WEAK: dict[Any, Callable[[Any], Any]] = {bool: np.bool_, int: lambda value: int
 
 @dataclass
 class Types:
-    """Of a function: NumPy's dtypes, Python's own classes for what is of literals, tuples of such, None for what is not known."""
+    """Types in a function: NumPy dtypes, Python classes for weak numbers, tuples of these, None if
+    unknown.
+    """
 
-    names: dict[str, Any] = field(default_factory=dict)  # "": what it returns
+    names: dict[str, Any] = field(default_factory=dict)  # "": the result
     choices: dict[Span, Any] = field(default_factory=dict)
 
     def kept(self, names: Any, value: Any) -> Any:
-        """The value as the variable of that name holds it; of several names, each its item."""
+        """The value in the type of the variable of that name; for a tuple of names, item by item.
+        """
         if isinstance(names, str):
             return _held(self.names.get(names), value)
         if names is None or not isinstance(value, tuple) or len(names) != len(value):
@@ -40,12 +44,13 @@ class Types:
         return tuple(map(self.kept, names, value))
 
     def chosen(self, span: Span, value: Any) -> Any:
-        """The value of an expression that chooses, in the type of all its choices."""
+        """The value of a choosing expression, in the common type of its choices."""
         return _held(self.choices.get(span), value)
 
 
 def types_of(functions: list[tuple[Place, dict[str, Any], dict[Span, Any]]]) -> dict[Place, Types]:
-    """What the compiler found, by function. What differs between the calls of one is not known."""
+    """The compiler's types by function. Types that differ between calls of a function are unknown.
+    """
     found: dict[Place, Types] = {}
     for place, names, choices in functions:
         types = found.setdefault(place, Types())

@@ -1,4 +1,6 @@
-"""The rest of Python's ``math`` and ``cmath`` on NumPy's scalars: integers, a float's parts, tuples, complex numbers."""
+"""Python's ``math`` and ``cmath`` on NumPy scalars: integers, parts of floats, tuples, complex
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _LARGEST = 2**63 - 1
 
 
 def _met(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """All in the type in which they meet."""
+    """All values in their common type."""
     together = functools.reduce(lambda left, right: meet(left, right)[0], values)
     if isinstance(together, np.bool_):
         together = np.int64(together)
@@ -34,7 +36,7 @@ def _integers(values: tuple[Any, ...]) -> None:
 
 
 def _integral(function: Callable[..., int]) -> Callable[..., Any]:
-    """A function of integers: of their type, in which it wraps."""
+    """A function of integers whose result has their type and wraps."""
 
     def apply(*values: Any) -> Any:
         _integers(values)
@@ -48,7 +50,7 @@ def _integral(function: Callable[..., int]) -> Callable[..., Any]:
 
 
 def _counting(function: Callable[..., int]) -> Callable[..., Any]:
-    """A function of integers that gives an int64, or 0 where that does not hold the result."""
+    """A function of integers that returns int64, or 0 if int64 does not hold the result."""
 
     def apply(*values: Any) -> Any:
         _integers(values)
@@ -60,7 +62,7 @@ def _counting(function: Callable[..., int]) -> Callable[..., Any]:
 
 
 def _bounded(function: Callable[..., int], numbers: list[int]) -> int:
-    # Of n and k far apart from 0 and n the result has long been too large, and takes for ever.
+    # The result would be far too large for int64 and very slow to compute.
     if function is not math.comb and len(numbers) == 1 and numbers[0] > 20:
         return 0
     if len(numbers) == 2 and numbers[0] > 66 and 33 < numbers[1] < (numbers[0] - 33 if function is math.comb else math.inf):
@@ -118,7 +120,7 @@ def _sum(items: tuple[Any, ...]) -> Any:
 
 
 def _complex(value: Any) -> Any:
-    """A complex number of a float's width; of a Python number one of Python's."""
+    """A complex number of the same width; a Python number becomes a Python complex."""
     if isinstance(value, np.generic):
         narrow = (kind_of(value.dtype) == "float" and value.dtype.itemsize <= 4) or value.dtype == np.dtype("complex64")
         return (np.complex64 if narrow else np.complex128)(value)
@@ -128,7 +130,7 @@ def _complex(value: Any) -> Any:
 
 
 def _analytic(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of complex128 for all numbers, rounded to the type of the argument."""
+    """A function computed in complex128 for all numbers and rounded to the argument's type."""
 
     def apply(value: Any) -> Any:
         z = _complex(value)

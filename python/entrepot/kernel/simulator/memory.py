@@ -1,8 +1,9 @@
-"""Arrays as a kernel sees them: elements of one dtype, bounds, and a memory of who touched which element and when.
+"""Arrays of simulated kernels: elements of one dtype, checked bounds, and a history of accesses to
+each element.
 
-Two work-items race for an element when both touch it, one of them writes, and no barrier orders them. A barrier orders the
-work-items of its group (or sub-group) and the spaces that its fence names; nothing orders work-items of different groups.
-Atomic accesses do not race with each other.
+Two work-items race for an element when both touch it, one of them writes, and no barrier orders
+them. A barrier orders the work-items of its group (or sub-group) and the spaces that its fence
+names; nothing orders work-items of different groups. Atomic accesses do not race with each other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Access(NamedTuple):
-    """Who touched an element, from which line, and how many barriers it had passed by then."""
+    """An access: the work-item, its line, and the number of barriers that it had passed."""
 
     item: Item
     line: int
@@ -28,10 +29,10 @@ class Access(NamedTuple):
     sub_epoch: int
     atomic: bool
     write: bool
-    updates: bool = False  # a write of what the same line has read before
+    updates: bool = False  # a write by a line that has read the element
 
     def orders(self, later: Access) -> bool:
-        """Whether this access is over before the later one begins, however the work-items are scheduled."""
+        """True if this access happens before the later one in every schedule of the work-items."""
         if self.item is later.item or (self.atomic and later.atomic):
             return True
         if self.item.group is not later.item.group:
@@ -41,7 +42,7 @@ class Access(NamedTuple):
         return self.item.sub_group is later.item.sub_group and self.sub_epoch < later.sub_epoch
 
     def instead(self, other: Access, space: str) -> str:
-        """What to write where the two race."""
+        """Suggestion for the message of a race."""
         if self.updates and self.line == other.line:
             atomic = "where several work-items change one element, use entrepot.kernel.atomic.add or its like; else "
         else:
@@ -72,17 +73,19 @@ class Access(NamedTuple):
 
 @dataclass
 class History:
-    """What has to be kept of an element's accesses to find any race.
+    """The accesses of an element that are needed to find any race.
 
-    Accesses that something later and ordered behind them covers are dropped: a race with them is one with the later access too.
+    An access is dropped if a later one is ordered after it, because a race with it is also a race
+    with the later one.
     """
 
-    writes: list[Access] = field(default_factory=list)  # the last; of atomic ones two, by different work-items
+    # The last one; for atomics two, by different work-items.
+    writes: list[Access] = field(default_factory=list)
     reads: dict[Item, Access] = field(default_factory=dict)  # of the group and epoch of the last one
     earlier_group: Access | None = None  # a read by a group before the one in `reads`
 
     def conflict(self, access: Access) -> Access | None:
-        """An access that races with this new one."""
+        """An earlier access that races with the new one."""
         for write in self.writes:
             if not write.orders(access):
                 return write
@@ -116,12 +119,12 @@ class History:
 
 
 class View:
-    """An array, or a part of one, in a kernel."""
+    """An array or a part of one in a kernel."""
 
     __slots__ = ("_address", "_array", "_name", "_run", "_space", "_written")
 
     def __init__(self, run: Run, name: str, array: Any, space: str, written: Any = None) -> None:
-        """``written`` has True where an element of memory that begins uninitialised has been written; None: all have values."""
+        """``written`` is True for initialised elements; None if the whole array is initialised."""
         self._run, self._name, self._array, self._space, self._written = run, name, array, space, written
         self._address = array.__array_interface__["data"][0] if array.size else 0
 
@@ -174,7 +177,9 @@ class View:
             self._written[place] = True
 
     def atomically(self, index: Any, change: Any) -> Any:
-        """The element before it became ``change(element)``; None instead of a function: it stays."""
+        """Replaces the element by ``change(element)`` and returns its old value. ``change=None``:
+        only reads it.
+        """
         place = self._place(index)
         if place is None:
             raise refuse(f"{self._name}: an atomic operation takes the index of one element")
@@ -190,7 +195,9 @@ class View:
         return old
 
     def _place(self, index: Any) -> tuple[int, ...] | None:
-        """The element that is meant, with indices from 0; None where it is a part of the array."""
+        """The index of the element, without negative numbers; None if the subscript is a part of
+        the array.
+        """
         indices = index if isinstance(index, tuple) else (index,)
         for each in indices:
             if isinstance(each, slice) or each is Ellipsis:
@@ -208,7 +215,7 @@ class View:
         return place if len(place) == self._array.ndim else None
 
     def _check_part(self, indices: tuple[Any, ...]) -> None:
-        """Bounds of the integers among slices."""
+        """Checks the bounds of integers in subscripts with slices."""
         ahead = [*indices]
         if Ellipsis in ahead:
             dots = ahead.index(Ellipsis)

@@ -14,16 +14,16 @@ from .errors import line_of_kernel, refuse
 from .groups import GLOBAL_FENCE, GROUP_OPERATIONS, LOCAL_FENCE, SUB_GROUP_SIZE, Meeting, Run
 from .memory import View
 
-#: Functions that wait for other work-items: their value comes by a yield.
+#: Functions that wait for other work-items: a yield returns their result.
 COLLECTIVE = frozenset(
     {"barrier", "group_barrier", "sub_group_barrier"}
     | {f"{scope}.{name}" for scope in ("group", "sub_group") for name in GROUP_OPERATIONS}
 )
 
-#: Functions that make arrays; they are told where they stand, a variable's name first.
+#: Functions that make arrays; they are passed their location, a variable's name first.
 MAKE_ARRAYS = frozenset({"local.array", "private.array", "constant.array"})
 
-#: Python's own functions that mean something of their own in a kernel.
+#: Python's functions with different semantics in a kernel.
 PYTHON: dict[Any, Callable[..., Any]] = {
     abs: arithmetic.absolute,
     divmod: arithmetic.divided,
@@ -46,7 +46,7 @@ def _summed(values: Any, start: Any) -> Any:
 
 
 def operations(run: Run) -> dict[str, Callable[..., Any]]:
-    """Every function by its canonical name, for the work-item whose turn it is in that run."""
+    """Every function by its canonical name, for the current work-item of the run."""
     return {**_index_space(run), **_meetings(), **_memory(run), **_ATOMICS, "AtomicRef": AtomicRef, "mem_fence": lambda *_: None}
 
 
@@ -144,7 +144,8 @@ def _update(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _compare_exchange(array: View, index: Any, expected: Any, desired: Any, *, order: str = "", scope: str = "") -> Any:
-    def swapped(old: Any) -> Any:  # by the bits, as devices compare: -0.0 is not 0.0, and what is no number is itself
+    # Compares bits, as devices do: -0.0 differs from 0.0, and NaN equals itself.
+    def swapped(old: Any) -> Any:
         return desired if arithmetic.converted(old.dtype, expected).tobytes() == old.tobytes() else old
 
     return array.atomically(index, swapped)
@@ -170,7 +171,7 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
 
 
 class AtomicRef:
-    """numba-dpex's reference to an element."""
+    """numba-dpex's reference to an element of an array."""
 
     def __init__(self, ref: View, index: Any = 0, *_: Any, **__: Any) -> None:
         self._array, self._index = ref, index
@@ -182,7 +183,8 @@ class AtomicRef:
         return lambda *values: operation(self._array, self._index, *values)
 
 
-#: Methods of numba-dpex's items and groups: a function of ours, and for linear ids and sizes the sizes that they are linear in.
+#: Methods of numba-dpex's items and groups: the function of the language and, for linear ones, the
+#: function of sizes.
 _ITEM_METHODS = {
     name + suffix: (function, sizes if "linear" in suffix or "linear" in name else "")
     for prefix, function_id, sizes in (
@@ -199,12 +201,12 @@ _ITEM_METHODS = {
     )
 }
 
-#: By these an item is known that is not annotated. A group's have other names.
+#: Methods by which an unannotated item is recognised. Those of groups have other names.
 METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {"get_group"}
 
 
 class WorkItem:
-    """numba-dpex's item, and the group that it gives: the functions of the index space as methods."""
+    """numba-dpex's item and its group: the functions of the index space as methods."""
 
     def __init__(self, functions: dict[str, Callable[..., Any]], scope: str = "work_group") -> None:
         self._functions, self.scope = functions, scope

@@ -1,8 +1,9 @@
 """Turns a kernel's Python function into the one that is simulated.
 
-Its operators become those of ``arithmetic``, its builtins those of ``operations``, and where it waits for other work-items it
-yields: it becomes a generator, and so does each device function that waits. Lines stay those of the file, for messages and
-debuggers. Names are resolved as the compiler does: variables of the function, then its closure, its module, Python.
+Its operators become those of ``arithmetic``, its builtins those of ``operations``. It yields to
+wait for other work-items, and so becomes a generator, as does each device function that waits.
+Lines stay those of the file, for messages and debuggers. Names are resolved as the compiler does:
+variables of the function, then its closure, its module, Python.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from .held import Place, Types
 
 _UNKNOWN = object()
 
-#: Names that the rewritten function uses and no other program does.
+#: Prefix of names in rewritten functions, to avoid conflicts.
 _PREFIX = "__ep_"
-#: The classes of numba's types of numbers.
+#: Names of numba's classes of number types.
 _NUMBERS_OF_NUMBA = ("Integer", "Float", "Complex", "Boolean")
 _KEPT, _CHOSEN = _PREFIX + "kept", _PREFIX + "chosen"
 
@@ -45,7 +46,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "plus", ast.Invert: "invert"}
 
-#: NumPy's functions that are not called as ``math``'s.
+#: NumPy's functions whose names differ from those of ``math``.
 _NUMPY_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "deg2rad": "radians", "rad2deg": "degrees",
@@ -67,23 +68,25 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
 
 
 def _by_kind(real: Callable[..., Any], analytic: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's functions are of complex numbers too."""
+    """NumPy's functions also accept complex numbers."""
     return lambda x, *others: (analytic if isinstance(x, (complex, np.complexfloating)) else real)(x, *others)
 
 
 @dataclass
 class Rewritten:
-    """Code with the names that it needs: those of its surroundings, our own, and the device functions that it calls."""
+    """Code with the names that it uses: captured ones, helpers, and the device functions that it
+    calls.
+    """
 
     code: types.CodeType
     name: str
     surroundings: dict[str, Any]
-    operations: dict[str, str]  # our name → canonical name of a builtin
+    operations: dict[str, str]  # helper name → canonical name of a builtin
     callees: dict[str, Rewritten]
     waits: bool
-    makes_local: bool  # memory of the work-group, one for each place that calls it
+    makes_local: bool  # local memory, one for each call site
     parameters: tuple[str, ...]
-    takes_item: bool  # numba-dpex's way: the first parameter stands for the work-item, and is no argument
+    takes_item: bool  # as in numba-dpex: the first parameter is the work-item, not an argument
     place: Place
 
     def bound(
@@ -92,9 +95,10 @@ class Rewritten:
         wrap: Callable[[str, Any], Any],
         known: dict[Place, Types],
     ) -> Callable[..., Any]:
-        """The function, for one launch: builtins are those given, captured values what ``wrap`` makes of them.
+        """The function for one launch, with these builtins and with captured values passed through
+        ``wrap``.
 
-        Variables hold what is known of them.
+        Variables are converted to their known types.
         """
         types = known.get(self.place, Types())
         names = {name: wrap(name, value) for name, value in self.surroundings.items()}
@@ -110,9 +114,9 @@ class Rewritten:
 def rewritten(
     function: types.FunctionType, callers: tuple[types.FunctionType, ...] = (), path: tuple[int, ...] = ()
 ) -> Rewritten:
-    """The function to simulate; ``path`` are the places of the calls that lead to it.
+    """The function to simulate; ``path`` is the positions of the calls that lead to it.
 
-    Raises KernelError where its source cannot be had, or where it calls itself.
+    Raises KernelError if its source is not available, or if it is recursive.
     """
     if function in callers:
         cycle = " → ".join(each.__name__ for each in (*callers[callers.index(function) :], function))
@@ -143,7 +147,9 @@ def rewritten(
 
 
 def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bool:
-    """By the compiler's rule: the first parameter is annotated with Item or NdItem, or its methods are called as an item's."""
+    """The compiler's rule: the first parameter is annotated as Item or NdItem, or methods of items
+    are called on it.
+    """
     parameters = _parameters(definition)
     if not parameters:
         return False
@@ -173,7 +179,9 @@ def _known_by(function: types.FunctionType) -> Place:
 
 
 def _definition(function: types.FunctionType) -> ast.FunctionDef:
-    """The function as a definition of its own, with the lines of the file; a lambda becomes one that returns."""
+    """The function as a definition with the lines of the file; a lambda becomes a function with a
+    return.
+    """
     node = copy.deepcopy(source.find(function)[0])
     if isinstance(node, ast.FunctionDef):
         return node
@@ -186,7 +194,7 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef:
 
 @dataclass
 class _Names:
-    """What a name means in a function."""
+    """Resolves names in a function."""
 
     function: types.FunctionType
     variables: set[str]
@@ -209,7 +217,7 @@ class _Names:
         return _UNKNOWN
 
     def value(self, node: ast.expr) -> Any:
-        """What a name, or attributes of one, stand for."""
+        """The object that a name or a chain of attributes denotes."""
         if isinstance(node, ast.Name):
             return self.of(node.id)
         if isinstance(node, ast.Attribute):
@@ -219,7 +227,7 @@ class _Names:
 
 
 def _names_in(target: ast.expr) -> Any:
-    """Of the variables that are assigned: one's name, or a tuple of such; None for elements of arrays."""
+    """Names of the variables assigned: a name or a tuple of these; None for elements of arrays."""
     if isinstance(target, (ast.Tuple, ast.List)):
         names = tuple(map(_names_in, target.elts))
         return names if any(name is not None for name in names) else None
@@ -243,7 +251,7 @@ class _Rewriter(ast.NodeTransformer):
         self._function, self._callers, self._path = function, (*callers, function), path
         self._names = _Names(function, _variables(definition))
         self._temporaries = 0
-        self._assigned = ""  # the variable that a statement is about
+        self._assigned = ""  # the target of the current statement
         self.surroundings: dict[str, Any] = {}
         self.operations: dict[str, str] = {}
         self.callees: dict[str, Rewritten] = {}
@@ -275,7 +283,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._call(_UNARY[type(node.op)], [node.operand], node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Each comparison of a chain, lazily, with the terms between evaluated once."""
+        """Evaluates the comparisons of a chain lazily, and the middle terms once."""
         self.generic_visit(node)
         if any(type(operator) not in _COMPARISONS for operator in node.ops):
             return node
@@ -303,7 +311,7 @@ class _Rewriter(ast.NodeTransformer):
     # Variables ---------------------------------------------------------------------------------------------------
 
     def _in_type(self, function: str, of: Any, value: ast.expr) -> ast.expr:
-        """The value in the type that a variable, or a choice, was found to have."""
+        """The value in the known type of a variable or choice."""
         call = ast.Call(ast.Name(function, ast.Load()), [ast.Constant(of), value], [])
         return ast.fix_missing_locations(ast.copy_location(call, value))
 
@@ -429,7 +437,7 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def _implementation(callee: Any) -> Callable[..., Any] | None:
-        """Of Python's, ``math``'s, ``cmath``'s and NumPy's functions, as the language has them."""
+        """Implementation of a function of Python, ``math``, ``cmath`` or NumPy in the language."""
         name = getattr(callee, "__name__", "")
         own = _NUMPY_NAMES.get(name, name)
         real = mathematics.OF_NUMBERS.get(own) or arithmetic.MATHEMATICAL.get(own)
