@@ -1,11 +1,12 @@
-// Reach: indices that every work-item of a launch uses, as functions of its ids. The launch
-// compares them with the extents.
+// Reach: elements that every work-item of a launch accesses, as functions of its ids. The launch
+// compares them with the arrays.
 #include "kernel/compiler/build.hpp"
 #include "kernel/compiler/check.hpp"
 #include "kernel/compiler/walk.hpp"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -45,21 +46,30 @@ Known scaled(const Known &a, std::int64_t factor) {
     return overflows ? std::nullopt : Known(product);
 }
 
+using Values = std::map<ir::VariableId, Expression>;
+using Places = std::map<ir::RootId, std::uint32_t>;  // of the arguments that roots are
+
+// The accesses of one function: of the kernel, or of a device function at one of its calls.
 class Reaching {
 public:
-    explicit Reaching(const ir::Function &kernel) : kernel_(kernel) {
-        ir::for_each_statement(kernel.body, [&](const Statement &statement) {
+    // `values`: known parameters.
+    Reaching(const ir::Module &module, const ir::Function &function, Places places, Values values, std::vector<Reach> &reach,
+             std::vector<CertainAccess> &accesses)
+        : module_(module), function_(function), places_(std::move(places)), values_(std::move(values)), reach_(reach),
+          accesses_(accesses) {
+        ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
                 ++assignments_[id];
         });
+        std::erase_if(values_, [&](const auto &each) { return assignments_.contains(each.first); });
     }
 
-    std::vector<Reach> run() {
-        collect(kernel_.body);
-        return std::move(found_);
-    }
+    void run() { collect(function_.body); }
 
 private:
+    static constexpr std::size_t most_nodes = 200;    // of an offset or value
+    static constexpr std::size_t most_accesses = 32;  // that a launch calculates
+
     // Collects from consecutive statements up to the first that some work-items may not pass.
     void collect(const std::vector<Statement> &statements) {
         for (const Statement &statement : statements) {
@@ -70,13 +80,14 @@ private:
     }
 
     void collect(const Statement &statement) {
+        source_ = statement.inlined ? statement.inlined->source : function_.source;
         for (const Expression &expression : statement.expressions)
             collect(expression);
         if (statement.act == Act::store)
-            add(statement.id, statement.expressions[0]);
+            add(statement.id, statement.expressions[0], statement.at);
         if (statement.act == Act::assign && assignments_[statement.id] == 1)
-            if (const Known value = affine(statement.expressions[0]))
-                known_[statement.id] = *value;
+            if (auto value = known(statement.expressions[0]))
+                values_.insert_or_assign(statement.id, std::move(*value));
         if (statement.act == Act::for_ && goes_round(statement))
             collect(statement.body);
     }
@@ -90,7 +101,32 @@ private:
                 return;
         }
         if (expression.op == Op::load || expression.op == Op::atomic)
-            add(expression.id, expression.operands[0]);
+            add(expression.id, expression.operands[0], expression.at);
+        if (expression.op == Op::call)
+            follow(expression);
+    }
+
+    void follow(const Expression &call) {
+        const ir::Function &callee = module_.functions[call.id];
+        std::map<std::uint32_t, ir::VariableId> scalars;
+        std::map<std::uint32_t, ir::RootId> arrays;
+        for (ir::VariableId id = 0; id < callee.variables.size(); ++id)
+            if (callee.variables[id].parameter)
+                scalars[*callee.variables[id].parameter] = id;
+        for (ir::RootId id = 0; id < callee.roots.size(); ++id)
+            if (callee.roots[id].parameter)
+                arrays[*callee.roots[id].parameter] = id;
+        Values values;
+        std::size_t next = 0;
+        for (const auto &[place, id] : scalars)
+            if (auto value = known(call.operands.at(next++)))
+                values.emplace(id, std::move(*value));
+        Places places;
+        next = 0;
+        for (const auto &[place, id] : arrays)
+            if (const auto argument = places_.find(call.roots.at(next++)); argument != places_.end())
+                places[id] = argument->second;
+        Reaching(module_, callee, std::move(places), std::move(values), reach_, accesses_).run();
     }
 
     static bool may_leave(const Statement &statement) {
@@ -114,10 +150,18 @@ private:
         return start && stop && step && (*step > 0 ? *start < *stop : *start > *stop);
     }
 
-    void add(ir::RootId id, const Expression &offset) {
-        const ir::Root &root = kernel_.roots[id];
-        if (!offset.indices || !root.parameter)
+    void add(ir::RootId id, const Expression &offset, Position at) {
+        const auto place = places_.find(id);
+        if (place == places_.end() || (offset.indices && add_indices(id, place->second, offset)))
             return;
+        if (accesses_.size() < most_accesses)
+            if (auto value = known(offset); value && mentions_id(*value))
+                accesses_.push_back({place->second, std::move(*value), source_, at});
+    }
+
+    // Returns: true if the indices of all axes are affine.
+    bool add_indices(ir::RootId id, std::uint32_t argument, const Expression &offset) {
+        bool are_affine = true;
         for (std::uint32_t axis = 0; axis < offset.indices->size(); ++axis) {
             const Expression &index = (*offset.indices)[axis];
             const Expression &counted = counted_from_front(index);
@@ -126,19 +170,65 @@ private:
             const bool is_from_end = index.op == Op::subtract && index.operands[0].op == Op::extent &&
                                      index.operands[0].id == id && index.operands[0].number == axis;
             const Known value = is_from_end ? scaled(affine(index.operands[1]), -1) : affine(counted);
-            if (!value)
-                continue;
-            add(*value, {*root.parameter, axis, wraps || is_from_end, index.at});
+            are_affine &= value.has_value();
+            if (value)
+                add(*value, {argument, axis, wraps || is_from_end, index.at});
         }
+        return are_affine;
     }
 
     void add(const Affine &index, const Reach::Axis &axis) {
         const auto is_same = [&](const Reach &each) { return each.constant == index.constant && each.by_id == index.by_id; };
-        auto known = std::ranges::find_if(found_, is_same);
-        if (known == found_.end())
-            known = found_.insert(found_.end(), Reach{index.constant, index.by_id, {}});
-        if (std::ranges::find(known->axes, axis) == known->axes.end())
-            known->axes.push_back(axis);
+        auto found = std::ranges::find_if(reach_, is_same);
+        if (found == reach_.end())
+            found = reach_.insert(reach_.end(), Reach{index.constant, index.by_id, {}});
+        if (std::ranges::find(found->axes, axis) == found->axes.end())
+            found->axes.push_back(axis);
+    }
+
+    // Returns: the expression by what a launch knows; nullopt if it depends on anything else.
+    std::optional<Expression> known(const Expression &expression) const {
+        if (expression.op == Op::variable) {
+            const auto value = values_.find(expression.id);
+            return value == values_.end() ? std::nullopt : std::optional(value->second);
+        }
+        switch (expression.op) {
+        case Op::load:
+        case Op::call:
+        case Op::atomic:
+        case Op::group:
+        case Op::bound_check:
+            return std::nullopt;
+        case Op::index:
+            if (expression.text.starts_with("sub_group_") || expression.text == "num_sub_groups")
+                return std::nullopt;
+            break;
+        default:
+            break;
+        }
+        Expression made = expression;
+        if (made.op == Op::extent || made.op == Op::stride) {
+            const auto place = places_.find(made.id);
+            if (place == places_.end())
+                return std::nullopt;
+            made.id = place->second;
+        }
+        std::size_t nodes = 0;
+        for (Expression &operand : made.operands) {
+            auto value = known(operand);
+            if (!value)
+                return std::nullopt;
+            operand = std::move(*value);
+        }
+        ir::for_each_within(made, [&](const Expression &) { ++nodes; });
+        return nodes <= most_nodes ? std::optional(std::move(made)) : std::nullopt;
+    }
+
+    static bool mentions_id(const Expression &expression) {
+        bool found = false;
+        ir::for_each_within(expression,
+                            [&](const Expression &each) { found |= each.op == Op::index && each.text.ends_with("_id"); });
+        return found;
     }
 
     // Returns `x` for `x + extent if x < 0 else x`.
@@ -159,8 +249,8 @@ private:
         case Op::constant:
             return Affine{*build::constant_of(expression), {}};
         case Op::variable: {
-            const auto known = known_.find(expression.id);
-            return known == known_.end() ? std::nullopt : Known(known->second);
+            const auto value = values_.find(expression.id);
+            return value == values_.end() ? std::nullopt : affine(value->second);
         }
         case Op::index: {
             if (expression.text != "global_id" || expression.number > 2)
@@ -188,14 +278,25 @@ private:
         }
     }
 
-    const ir::Function &kernel_;
+    const ir::Module &module_;
+    const ir::Function &function_;
+    const Places places_;
+    Values values_;  // of parameters, and of variables with one assignment, once assigned
     std::map<ir::VariableId, int> assignments_;
-    std::map<ir::VariableId, Affine> known_;  // by variable: its only value, once assigned
-    std::vector<Reach> found_;
+    std::shared_ptr<const syntax::Function> source_;  // of the statement that is being looked at
+    std::vector<Reach> &reach_;
+    std::vector<CertainAccess> &accesses_;
 };
 
 }  // namespace
 
-std::vector<Reach> reach_of(const ir::Module &module) { return Reaching(module.kernel()).run(); }
+void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses) {
+    const ir::Function &kernel = module.kernel();
+    Places places;
+    for (ir::RootId id = 0; id < kernel.roots.size(); ++id)
+        if (kernel.roots[id].parameter)
+            places[id] = *kernel.roots[id].parameter;
+    Reaching(module, kernel, std::move(places), {}, reach, accesses).run();
+}
 
 }  // namespace entrepot::kernel

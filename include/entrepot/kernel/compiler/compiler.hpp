@@ -64,6 +64,16 @@ struct Reach {
     std::vector<Axis> axes;
 };
 
+// An element that every work-item accesses and that no Reach describes. `offset` is in elements from
+// the argument's first. It consists of constants, sizes, ids, extents and strides, where `id` of an
+// extent or stride is the argument's place.
+struct CertainAccess {
+    std::uint32_t argument = 0;
+    ir::Expression offset;
+    std::shared_ptr<const syntax::Function> source;  // has the access at `at`
+    Position at;
+};
+
 // A store that loses updates if several work-items of a launch, or of a group, execute it.
 struct LostUpdate {
     // Condition on the path to the store. It consists of constants, sizes, ids, extents (`id` is
@@ -90,9 +100,10 @@ struct Compiled {
     std::vector<CompiledParameter> parameters;
     std::vector<bool> read, written;  // by argument
     bool uses_groups = false, has_barriers = false, prints = false;
-    std::uint64_t local_bytes = 0;  // of local.array, without local memory sized at launch
-    std::string options;            // for the dialect's compiler
-    std::vector<Reach> reach;       // empty in debug builds, which check every index
+    std::uint64_t local_bytes = 0;        // of local.array, without local memory sized at launch
+    std::string options;                  // for the dialect's compiler
+    std::vector<Reach> reach;             // empty in debug builds, which check every index
+    std::vector<CertainAccess> accesses;  // likewise
     std::vector<LostUpdate> lost_updates;
 };
 

@@ -1,0 +1,42 @@
+// Calculation: the integers that expressions of a kernel have for a work-item of one launch.
+#pragma once
+#include <entrepot/kernel/runtime/argument.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace entrepot::kernel {
+
+// Evaluates expressions of constants, sizes, ids, extents, strides and scalar arguments, in which `id` of an extent or stride is
+// the argument's place. Integers only: anything else, and overflow, is unknown.
+class Calculation {
+public:
+    using Known = std::optional<std::int64_t>;
+    using Id = std::array<std::int64_t, 3>;
+
+    // `asked` is the range of the launch; `chosen` is the same with the size of groups where the kernel depends on it.
+    // Lifetime: the calculation borrows all of them.
+    Calculation(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
+        : asked_(asked), chosen_(chosen), arguments_(arguments) {}
+
+    // `id`: of the work-item; nullptr: unknown.
+    Known operator()(const ir::Expression &expression, const Id *id) const;
+
+    std::int64_t local_size(std::uint32_t axis) const {  // 0: unknown
+        return axis < asked_.ndim ? static_cast<std::int64_t>(chosen_.local[axis]) : 1;
+    }
+    std::int64_t global_size(std::uint32_t axis) const {
+        return axis < asked_.ndim ? static_cast<std::int64_t>(asked_.global[axis]) : 1;
+    }
+
+private:
+    Known calculated(const ir::Expression &expression, const Id *id) const;
+    Known index(const ir::Expression &expression, const Id *id) const;
+
+    const ep_range &asked_, &chosen_;
+    const std::span<const Argument> arguments_;
+};
+
+}  // namespace entrepot::kernel
