@@ -1,8 +1,7 @@
 // The buffer protocol (PEP 3118): host memory with a format, a shape and strides in bytes.
 //
 // This header knows the protocol and no Python: Descriptor has the contents of a Py_buffer. The
-// binding (python/bind/exchange/buffer.cpp) requests the Py_buffer and holds it until the last view
-// dies.
+// Py_buffer comes from python/bind/exchange/buffer.cpp, which holds it until the last view dies.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>

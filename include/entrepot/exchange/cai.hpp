@@ -2,9 +2,11 @@
 // the stream of its pending work.
 //
 // This header knows the protocol and no Python. The dict becomes a Descriptor in
-// python/bind/exchange/cai.cpp. Then verify() asks the driver about the pointer, because the dict
-// does not name a device, and returns an Array. HIP libraries use the protocol under the same name.
-// CUDA's driver is asked first; HIP's runtime is asked if CUDA's does not know the pointer.
+// python/bind/exchange/cai.cpp. As the dict names no device, verify() asks the driver about the
+// pointer, and returns an Array.
+//
+// HIP libraries use the protocol under the same name. CUDA's driver is asked first; HIP's runtime
+// is asked if CUDA's does not know the pointer.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
