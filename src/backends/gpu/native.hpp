@@ -162,9 +162,9 @@ Reference<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
 Reference<Context> intern(CUcontext native);
 
-// True if a stream of the context is known to be capturing. The known streams are those with a
-// handle, those that the legacy default stream waits for, and the current stream of another library
-// on this thread.
+// True if a stream of the context is known to be capturing. These streams are known: those with a
+// handle, those that the legacy default stream waits for, and another library's current stream on
+// this thread.
 bool has_captures(const Context &context);
 
 // ------------------------------------------------------------------ events
