@@ -1,7 +1,7 @@
 // The buffer protocol (PEP 3118): host memory with a format, a shape and strides in bytes.
 //
-// This header knows the protocol and no Python: Descriptor has the contents of a Py_buffer. Python
-// code (python/bind/exchange/buffer.cpp) holds the Py_buffer until the last view dies.
+// This header knows the protocol and no Python. A Descriptor has the contents of a Py_buffer, which
+// python/bind/exchange/buffer.cpp holds until the last view dies.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>

@@ -22,8 +22,8 @@ private:
     Deferred *next_ = nullptr;
 };
 
-// A loop over [0, count), count > 0, in chunks that any thread may take. No thread has to wait for
-// the loop: the thread that finishes the last chunk finishes it.
+// A loop over [0, count), count > 0, in chunks that any thread may take. No thread waits for it:
+// the last thread to finish a chunk finishes the loop.
 class Loop : Deferred {
 public:
     Loop(std::uint64_t count, std::uint64_t chunk) : count_(count), chunk_(chunk), unfinished_(count) {}

@@ -31,9 +31,7 @@
 // Otherwise it runs, for each group, a loop over the group's work-items. A barrier ends one such
 // loop and begins the next. Variables that live across a barrier are stored per work-item.
 //
-// A program may also export these for each kernel. NAME_private asks for memory that the work-items
-// of a group keep across barriers: arguments[count], one past the last, is a block with that many
-// bytes for each of them.
+// A program may also export constants for each kernel:
 //
 //     extern "C" const int NAME_arguments          number of arguments, checked at launch
 //
@@ -42,6 +40,9 @@
 //     extern "C" const long long NAME_private      bytes of private memory per work-item
 //
 //     extern "C" const long long NAME_max_group    the largest group that it can run
+//
+// Private memory lives across barriers. It is passed as arguments[count], one past the last: a block
+// for all work-items of a group.
 //
 // When a launch runs on the caller's thread
 // -----------------------------------------
