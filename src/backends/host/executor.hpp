@@ -31,8 +31,8 @@ public:
     Loop(const Loop &) = delete;
     Loop &operator=(const Loop &) = delete;
 
-    // Runs chunks until none is left to begin. A no-op if as many threads as processors already do:
-    // one more would preempt another within its chunk, which all would wait for in the end.
+    // Runs chunks until none is left to begin. A no-op if as many threads as processors already do.
+    // One more would preempt another within its chunk, which all would then wait for.
     void take_part() noexcept;
     // True if another thread could take part. Once false, it stays false.
     bool wants_threads() const noexcept;
